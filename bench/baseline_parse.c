@@ -23,7 +23,7 @@ typedef struct parse_feature {
     size_t     name_size;
     parse_kind kind;
     uint8_t   *values; /* 8 bytes an int64, 4 a float */
-    size_t     used, room;
+    size_t     used, capacity;
     size_t     ends[PARSE_BATCH]; /* values after each example */
     uint8_t   *out;               /* the padded column         */
     size_t     out_capacity;
@@ -107,10 +107,10 @@ static parse_feature *baseline_parse_find(baseline_parse *s, parse_span key)
 
 static void baseline_parse_grow(parse_feature *f, size_t width)
 {
-    if (f->used < f->room)
+    if (f->used < f->capacity)
         return;
-    f->room = f->room < 64 ? 64 : 2 * f->room;
-    f->values = realloc(f->values, f->room * width);
+    f->capacity = f->capacity < 64 ? 64 : 2 * f->capacity;
+    f->values = realloc(f->values, f->capacity * width);
     if (f->values == NULL)
         levada_bench_die("out of memory", "values");
 }

@@ -31,7 +31,7 @@ enum {
     FUSED_SHUFFLE = 10000,
     FUSED_AHEAD = 8, /* records that are prefetched before they are looked at */
     FUSED_LONGEST = 4096, /* values in a row; steps a quarter */
-    FUSED_ROOM = FUSED_BATCH * FUSED_LONGEST / 4 * 80 /* bytes of a batch */
+    FUSED_CAPACITY = FUSED_BATCH * FUSED_LONGEST / 4 * 80 /* bytes of a batch */
 };
 
 typedef struct fused_state fused_state;
@@ -574,7 +574,7 @@ static void *fused_open(const levada_bench_args *args)
     }
     s->finish = how[0] == 'a' ? fused_finish_a : how[0] == 's' ? fused_finish_s
                                                               : fused_finish_columns;
-    s->to = levada_bench_alloc(FUSED_ROOM + FUSED_SLACK);
+    s->to = levada_bench_alloc(FUSED_CAPACITY + FUSED_SLACK);
     s->one = levada_bench_alloc(FUSED_BATCH * sizeof *s->one);
     if (how[1] == 'm') fused_load(s, args->path);
     else fused_stream(s, args->path);

@@ -55,8 +55,8 @@ void levada_bench_stream_open(levada_bench_stream *stream, const char *path)
     stream->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (stream->fd < 0)
         levada_bench_die("cannot open", path);
-    stream->room = HARNESS_CHUNK;
-    stream->data = harness_buffer(stream->room);
+    stream->capacity = HARNESS_CHUNK;
+    stream->data = harness_buffer(stream->capacity);
     levada_bench_stream_rewind(stream);
 }
 
@@ -72,19 +72,19 @@ size_t levada_bench_stream_need(levada_bench_stream *stream, size_t size)
 
     if (have >= size)
         return have;
-    if (size > stream->room) {
+    if (size > stream->capacity) {
         uint8_t *wider = harness_buffer(2 * size);
         memcpy(wider, stream->data + stream->begin, have);
         free(stream->data - HARNESS_SLACK);
         stream->data = wider;
-        stream->room = 2 * size;
+        stream->capacity = 2 * size;
     } else {
         memmove(stream->data, stream->data + stream->begin, have);
     }
     stream->begin = 0;
     stream->end = have;
     while (stream->end < size) {
-        ssize_t got = pread(stream->fd, stream->data + stream->end, stream->room - stream->end,
+        ssize_t got = pread(stream->fd, stream->data + stream->end, stream->capacity - stream->end,
                             stream->offset);
         if (got < 0)
             levada_bench_die("cannot read", "pread");

@@ -51,7 +51,7 @@ typedef struct levada_bench_stream {
     int      fd;
     int64_t  offset; /* of the next byte to read from the file */
     uint8_t *data;   /* bytes [begin, end) are unread           */
-    size_t   begin, end, room;
+    size_t   begin, end, capacity;
 } levada_bench_stream;
 
 void levada_bench_stream_open(levada_bench_stream *stream, const char *path);

@@ -11,12 +11,12 @@
 
 #include "base/kernels.h"
 
-enum { SLACK = LEVADA_KERNEL_SLACK, ROOM = 1 << 18, RUNS = 7, RECORDS = ROOM / 16 };
+enum { SLACK = LEVADA_KERNEL_SLACK, CAPACITY = 1 << 18, RUNS = 7, RECORDS = CAPACITY / 16 };
 
-static _Alignas(64) uint8_t store[SLACK + ROOM + SLACK];
+static _Alignas(64) uint8_t store[SLACK + CAPACITY + SLACK];
 static uint8_t *const data = store + SLACK;
-static _Alignas(64) int64_t wide[ROOM + SLACK];
-static _Alignas(64) int32_t begin[ROOM + SLACK], end[ROOM + SLACK];
+static _Alignas(64) int64_t wide[CAPACITY + SLACK];
+static _Alignas(64) int32_t begin[CAPACITY + SLACK], end[CAPACITY + SLACK];
 static uint64_t       random_state = 1;
 static size_t         used; /* bytes of data that a case works on           */
 static int64_t        items; /* records, values or lines in them             */
@@ -83,14 +83,14 @@ static void run_newline(const levada_kernels *k)
 {
     size_t scanned;
 
-    if (k->newline_index(data, used, begin, ROOM, &scanned) != items) abort();
+    if (k->newline_index(data, used, begin, CAPACITY, &scanned) != items) abort();
 }
 
 static void make_bytes(size_t each)
 {
-    for (used = 0; used < ROOM; used++) data[used] = (uint8_t)random_next();
+    for (used = 0; used < CAPACITY; used++) data[used] = (uint8_t)random_next();
     step = each;
-    items = (int64_t)(ROOM / each);
+    items = (int64_t)(CAPACITY / each);
 }
 
 static void put(uint8_t *to, uint64_t value, int bytes)
@@ -109,7 +109,7 @@ static void make_frames(size_t mean, levada_frame_check check)
         size_t   n = mean / 2 + random_next() % (mean + 1);
         uint8_t *to = data + used;
 
-        if (used + n + 16 > ROOM) break;
+        if (used + n + 16 > CAPACITY) break;
         put(to, n, 8);
         put(to + 8, levada_crc32c_mask(k->crc32c(0, to, 8)), 4);
         put(to + 12 + n, levada_crc32c_mask(k->crc32c(0, to + 12, n)), 4);
@@ -122,7 +122,7 @@ static void make_frames(size_t mean, levada_frame_check check)
 static void make_varints(unsigned one, unsigned two, unsigned three)
 {
     items = 0;
-    for (used = 0; used + 10 < ROOM; items++) {
+    for (used = 0; used + 10 < CAPACITY; items++) {
         uint64_t dice = random_next() % 100, value = random_next();
 
         value = dice < one                 ? value & 0x7f
@@ -137,7 +137,7 @@ static void make_varints(unsigned one, unsigned two, unsigned three)
 static void make_lines(uint64_t mean)
 {
     items = 0;
-    for (used = 0; used < ROOM; used++) {
+    for (used = 0; used < CAPACITY; used++) {
         data[used] = random_next() % mean == 0 ? '\n' : 'x';
         items += data[used] == '\n';
     }

@@ -38,7 +38,8 @@ static void ondemand_pass(void *state, levada_bench_count *count)
         count->check += (uint64_t)texts;
         count->bytes += last + 1 - data;
         in->begin += (size_t)(last + 1 - data);
-        (void)levada_bench_stream_need(in, in->room); /* the rest of a line moves to the front */
+        (void)levada_bench_stream_need(in,
+                                       in->capacity); /* the rest of a line moves to the front */
     }
 }
 

@@ -239,7 +239,7 @@ static void queues_shuffle(void *state, levada_bench_count *count)
     count->check += (uint64_t)item;
 }
 
-/* For a second one waits for room and one for an element. Nothing is counted but the pass: what it
+/* For a second one waits for space and one for an element. Nothing is counted but the pass: what it
  * costs is measured from outside. */
 static void *queues_wait(void *user)
 {

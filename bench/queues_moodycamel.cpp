@@ -18,7 +18,7 @@ struct Traits : moodycamel::ConcurrentQueueDefaultTraits {
 
 using Queue = moodycamel::BlockingConcurrentQueue<int64_t, Traits>;
 
-/* The capacity is what it has room for at first; it grows without a bound. */
+/* The capacity is what it is allocated at first; it grows without a bound. */
 void *create(int64_t capacity) noexcept { return new Queue(static_cast<size_t>(capacity)); }
 
 void destroy(void *queue) noexcept { delete static_cast<Queue *>(queue); }

@@ -15,7 +15,7 @@ enum { BARE_TURNS = 4096 }; /* looks at the other side before a thread yields it
 
 typedef struct cond_queue {
     pthread_mutex_t lock;
-    pthread_cond_t  room, items;
+    pthread_cond_t  space, items;
     int64_t         capacity, head, count;
     int64_t        *ring;
 } cond_queue;
@@ -25,7 +25,7 @@ static void *cond_create(int64_t capacity)
     cond_queue *q = levada_bench_alloc(sizeof *q);
 
     pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->room, NULL);
+    pthread_cond_init(&q->space, NULL);
     pthread_cond_init(&q->items, NULL);
     q->capacity = capacity;
     q->ring = levada_bench_alloc((size_t)capacity * sizeof *q->ring);
@@ -47,7 +47,7 @@ static void cond_push(void *queue, const int64_t *items, int64_t n)
     pthread_mutex_lock(&q->lock);
     while (n > 0) {
         while (q->count == q->capacity)
-            pthread_cond_wait(&q->room, &q->lock);
+            pthread_cond_wait(&q->space, &q->lock);
         for (; n > 0 && q->count < q->capacity; --n, ++q->count)
             q->ring[(q->head + q->count) % q->capacity] = *items++;
         pthread_cond_signal(&q->items);
@@ -67,7 +67,7 @@ static void cond_pop(void *queue, int64_t *items, int64_t n)
             *items++ = q->ring[q->head];
             q->head = q->head + 1 == q->capacity ? 0 : q->head + 1;
         }
-        pthread_cond_signal(&q->room);
+        pthread_cond_signal(&q->space);
     }
     pthread_mutex_unlock(&q->lock);
 }
@@ -101,7 +101,7 @@ typedef struct tf_list {
 
 struct tf_queue {
     pthread_mutex_t lock;
-    int64_t         capacity, head, count, room;
+    int64_t         capacity, head, count, allocated;
     int64_t        *deque;
     int             shuffle;
     uint64_t        random;
@@ -114,7 +114,7 @@ static void *tf_make(int64_t capacity, int shuffle)
 
     pthread_mutex_init(&q->lock, NULL);
     q->capacity = capacity;
-    q->room = capacity;
+    q->allocated = capacity;
     q->deque = levada_bench_alloc((size_t)capacity * sizeof *q->deque);
     q->shuffle = shuffle;
     q->random = 88172645463325252u;
@@ -138,7 +138,7 @@ static int tf_run_enqueue(tf_queue *q, tf_attempt *a)
     int result = 0;
 
     while (a->n > 0 && q->count < q->capacity) {
-        q->deque[(q->head + q->count++) % q->room] = a->items[a->at++];
+        q->deque[(q->head + q->count++) % q->allocated] = a->items[a->at++];
         --a->n;
         result = 1;
     }
@@ -152,9 +152,9 @@ static int64_t tf_draw(tf_queue *q)
     q->random ^= q->random << 13;
     q->random ^= q->random >> 7;
     q->random ^= q->random << 17;
-    at = (q->head + (int64_t)(q->random % (uint64_t)q->count)) % q->room;
+    at = (q->head + (int64_t)(q->random % (uint64_t)q->count)) % q->allocated;
     item = q->deque[at];
-    q->deque[at] = q->deque[(q->head + --q->count) % q->room];
+    q->deque[at] = q->deque[(q->head + --q->count) % q->allocated];
     return item;
 }
 
@@ -167,7 +167,7 @@ static int tf_run_dequeue(tf_queue *q, tf_attempt *a)
             a->items[a->at++] = tf_draw(q);
         } else {
             a->items[a->at++] = q->deque[q->head];
-            q->head = q->head + 1 == q->room ? 0 : q->head + 1;
+            q->head = q->head + 1 == q->allocated ? 0 : q->head + 1;
             --q->count;
         }
         --a->n;

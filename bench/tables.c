@@ -24,7 +24,7 @@ enum {
 typedef struct tables_state {
     FILE                 *lines; /* of getline() */
     char                 *line;
-    size_t                room;
+    size_t                capacity;
     levada_bench_stream   stream;
     const levada_kernels *kernels;
     int32_t              *pos;      /* pos[-1] is the place before the first field */
@@ -48,7 +48,7 @@ static void tables_getline(void *state, levada_bench_count *count)
     ssize_t       size;
 
     rewind(s->lines);
-    while ((size = getline(&s->line, &s->room, s->lines)) > 0) {
+    while ((size = getline(&s->line, &s->capacity, s->lines)) > 0) {
         count->records++;
         count->bytes += size;
         count->check += (uint8_t)s->line[0];
@@ -128,7 +128,7 @@ static void tables_csv(void *state, levada_bench_count *count)
         count->check += (uint64_t)n;
         count->records += !s->numbers;
         in->begin += (size_t)used;
-        (void)levada_bench_stream_need(in, in->room); /* the rest of a row moves to the front */
+        (void)levada_bench_stream_need(in, in->capacity); /* the rest of a row moves to the front */
     }
 }
 

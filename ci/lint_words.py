@@ -26,6 +26,7 @@ TEXT = [
     (r"(and|or) its kin", "and similar"),
     (r"who waits for what", "wait report"),
     (r"crew|joints?|hosted|tally|tallies", "the words of docs/design/README.md"),
+    (r"(\w+_)?rooms?(_\w+)?", "capacity of an array, space, a buffer"),
 ]
 # in comments, docstrings and docs: words for places on a page, and private ones
 COMMENT = [
@@ -37,7 +38,6 @@ COMMENT = [
     (r"goes on", "continues"),
     (r"anew", "again"),
     (r"beside a restore", "during a restore"),
-    (r"(has|have|makes?) room", "capacity, space, reserves"),
     (r"begun again", "restarted"),
 ]
 # in strings of code

@@ -82,12 +82,12 @@ static format_seen format_read(const levada_dataset *ds, int32_t rows, bool agai
 }
 
 /* The example of the format, which has all options that must be given, with another file. */
-static void format_text(char *text, size_t room, const char *path, const char *more)
+static void format_text(char *text, size_t capacity, const char *path, const char *more)
 {
     const char *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
     size_t      file = strlen(FUZZ_NAME) + 1, end = file + strcspn(example + file, ",");
 
-    (void)snprintf(text, room, "%s:%s%s%s", FUZZ_NAME, path, example + end, more);
+    (void)snprintf(text, capacity, "%s:%s%s%s", FUZZ_NAME, path, example + end, more);
 }
 
 /* Records of compressed files are not read again: they have no place of their own. */

@@ -15,19 +15,19 @@ static long replay_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
     uint8_t *data = NULL;
-    size_t size = 0, room = 0;
+    size_t size = 0, capacity = 0;
 
     if (!file) {
         perror(path);
         exit(1);
     }
     do {
-        room = room ? 2 * room : 4096;
-        uint8_t *more = realloc(data, room);
+        capacity = capacity ? 2 * capacity : 4096;
+        uint8_t *more = realloc(data, capacity);
         if (!more) exit(1);
         data = more;
-        size += fread(data + size, 1, room - size, file);
-    } while (size == room);
+        size += fread(data + size, 1, capacity - size, file);
+    } while (size == capacity);
     fclose(file);
 
     /* An exact allocation, so that a sanitizer sees the first byte after the end. */

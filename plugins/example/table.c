@@ -70,7 +70,8 @@ static levada_status table_short(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table");
 }
 
-/* Room for the cells of all rows: no allocation per row, and none at all once it is large enough.
+/* Capacity for the cells of all rows: no allocation per row, and none at all once it is large
+ * enough.
  */
 static levada_status table_reserve(table_cells *c, const levada_strings *in, levada_error *err)
 {

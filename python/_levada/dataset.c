@@ -319,7 +319,7 @@ static PyObject *dataset_count(PyObject *module, PyObject *object)
     return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
 }
 
-/* Room for the lengths; without any they are counted. */
+/* Where the lengths are written; without it they are counted. */
 typedef struct dataset_lengths {
     char   *at;
     int64_t n, most;

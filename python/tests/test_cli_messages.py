@@ -106,7 +106,7 @@ def test_a_signal_asks_who_waits_for_what(threads, stages):
 
 @pytest.mark.parametrize("columns", [80, 240])
 def test_the_progress_line_fits_into_the_terminal(tmp_path, columns):
-    name = "a_name_that_leaves_little_room_for_anything_else_in_a_line.txt"
+    name = "a_name_that_leaves_little_space_for_anything_else_in_a_line.txt"
     (tmp_path / name).write_text("a line\n" * 1000)
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))

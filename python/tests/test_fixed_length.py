@@ -77,7 +77,7 @@ def test_a_record_cut_off_is_an_error_with_its_sizes(path):
     assert it.stats()["skipped_records"] == 2
 
 
-def test_a_file_without_room_for_header_and_footer_is_an_error(path):
+def test_a_file_too_small_for_header_and_footer_is_an_error(path):
     with pytest.raises((errors.InvalidArgumentError, errors.DataLossError), match="of 32 bytes"):
         list(lv.fixed_length(path, 1, header_bytes=4, footer_bytes=29))
 

@@ -246,7 +246,7 @@ def test_the_number_of_elements_may_come_from_another_queue():
 
 
 @ORDERED
-def test_more_than_the_capacity_go_in_as_room_appears(make):
+def test_more_than_the_capacity_go_in_as_space_appears(make):
     queue = numbers(make, 5)
     call = waiting(queue.enqueue_many, [range(10)])
     for i in range(5):

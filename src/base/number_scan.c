@@ -159,28 +159,28 @@ static bool scan_value(const scan_decimal *d, double *out)
 
 /* True where *out has the value; else *copy is for strtod or strtof, and NULL for no number. */
 static bool scan_float(const char *text, size_t n, double *out, const char **copy,
-                       char room[SCAN_LONGEST + 16])
+                       char scratch[SCAN_LONGEST + 16])
 {
     scan_decimal d;
 
     *copy = NULL;
     if (scan_decimal_read(text, n, &d)) {
         if (scan_value(&d, out)) return true;
-        *copy = scan_copy(text, n, room);
+        *copy = scan_copy(text, n, scratch);
         return false;
     }
     if (scan_named(text, n, out)) return true;
-    if (scan_is_hex(text, n)) *copy = scan_copy(text, n, room);
+    if (scan_is_hex(text, n)) *copy = scan_copy(text, n, scratch);
     return false;
 }
 
 levada_number_kind levada_number_scan_f64(const char *text, size_t n, double *out)
 {
-    char        room[SCAN_LONGEST + 16], *end;
+    char        scratch[SCAN_LONGEST + 16], *end;
     const char *copy;
 
     scan_trim(&text, &n);
-    if (scan_float(text, n, out, &copy, room)) return LEVADA_NUMBER_FLOAT;
+    if (scan_float(text, n, out, &copy, scratch)) return LEVADA_NUMBER_FLOAT;
     if (!copy) return LEVADA_NUMBER_NONE;
     *out = strtod(copy, &end);
     return *end == '\0' ? LEVADA_NUMBER_FLOAT : LEVADA_NUMBER_NONE;
@@ -198,18 +198,18 @@ static bool scan_is_halfway(double value)
 
 levada_number_kind levada_number_scan_f32(const char *text, size_t n, float *out)
 {
-    char        room[SCAN_LONGEST + 16], *end;
+    char        scratch[SCAN_LONGEST + 16], *end;
     const char *copy;
     double      value;
     float       least = 0x1p-126f;
 
     scan_trim(&text, &n);
-    if (scan_float(text, n, &value, &copy, room)) {
+    if (scan_float(text, n, &value, &copy, scratch)) {
         if (!scan_is_halfway(value) && (value == 0 || !(fabs(value) < (double)least))) {
             *out = (float)value;
             return LEVADA_NUMBER_FLOAT;
         }
-        copy = scan_copy(text, n, room);
+        copy = scan_copy(text, n, scratch);
     }
     if (!copy) return LEVADA_NUMBER_NONE;
     *out = strtof(copy, &end);

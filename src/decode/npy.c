@@ -29,7 +29,7 @@ static bool npy_accept(npy_text *t, const char *token)
 }
 
 /* A string in quotes, without escapes. */
-static bool npy_string(npy_text *t, char *to, size_t room)
+static bool npy_string(npy_text *t, char *to, size_t capacity)
 {
     char   quote;
     size_t n = 0;
@@ -37,7 +37,7 @@ static bool npy_string(npy_text *t, char *to, size_t room)
     npy_spaces(t);
     if (t->at == t->end || (*t->at != '\'' && *t->at != '"')) return false;
     for (quote = *t->at++; t->at < t->end && *t->at != quote; t->at++) {
-        if (n + 1 == room || *t->at == '\\') return false;
+        if (n + 1 == capacity || *t->at == '\\') return false;
         to[n++] = *t->at;
     }
     to[n] = '\0';

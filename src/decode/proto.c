@@ -71,22 +71,22 @@ void levada_proto_close(levada_proto *x)
 static levada_status proto_prepare(levada_proto *x, levada_error *err)
 {
     int64_t nslots = x->plan->nslots;
-    int64_t had = x->room;
+    int64_t had = x->capacity;
 
     levada_arena_reset(&x->arena);
     if (x->rows > had) {
-        int64_t room = 0;
+        int64_t capacity = 0;
 
         levada_free(x->spans);
         levada_free(x->rejected);
         x->spans = NULL;
         x->rejected = NULL;
-        x->room = 0;
-        LEVADA_TRY(levada_proto_reserve((void **)&x->spans, &room, nslots * x->rows,
+        x->capacity = 0;
+        LEVADA_TRY(levada_proto_reserve((void **)&x->spans, &capacity, nslots * x->rows,
                                      sizeof *x->spans, err));
-        room = 0;
-        LEVADA_TRY(levada_proto_reserve((void **)&x->rejected, &room, x->rows, 1, err));
-        x->room = x->rows;
+        capacity = 0;
+        LEVADA_TRY(levada_proto_reserve((void **)&x->rejected, &capacity, x->rows, 1, err));
+        x->capacity = x->rows;
     }
     if (x->rows > 0) memset(x->rejected, 0, (size_t)x->rows);
     for (int64_t i = 0; i < nslots; i++) {

@@ -178,7 +178,7 @@ typedef struct levada_proto {
     const levada_kernels *kernels;
     levada_keys keys[2]; /* context, feature lists */
     levada_span *spans;   /* [slot][row]            */
-    int64_t rows, room;
+    int64_t rows, capacity;
     uint64_t *seen, *full; /* bit sets of slots: in this record, all of them */
     int32_t nwords;
     levada_trouble *trouble; /* of each slot, in this record */
@@ -213,7 +213,7 @@ LEVADA_MUST_USE levada_status levada_proto_decode(levada_proto *x, const levada_
                                                   levada_builder *out, levada_error *err);
 
 /* Makes *memory hold `count` elements of `size` bytes; the content is kept. */
-LEVADA_MUST_USE levada_status levada_proto_reserve(void **memory, int64_t *room, int64_t count,
+LEVADA_MUST_USE levada_status levada_proto_reserve(void **memory, int64_t *capacity, int64_t count,
                                                 size_t size, levada_error *err);
 
 /* Rejects a row once; later reasons are dropped. `why` is INVALID_ARGUMENT. */

@@ -96,14 +96,15 @@ levada_status levada_keys_init(levada_keys *keys, const levada_slot *slots, int3
     uint32_t size = 64;
     uint32_t place;
 
-    keys->room = 1 + (end - first) + KEYS_STRANGE;
-    while (size < 2 * (uint32_t)keys->room) size *= 2;
+    keys->capacity = 1 + (end - first) + KEYS_STRANGE;
+    while (size < 2 * (uint32_t)keys->capacity) size *= 2;
     keys->mask = size - 1;
-    keys->keys = levada_alloc_zero((size_t)keys->room * sizeof *keys->keys);
+    keys->keys = levada_alloc_zero((size_t)keys->capacity * sizeof *keys->keys);
     keys->table = levada_alloc_zero(size * sizeof *keys->table);
     keys->strange = levada_alloc(KEYS_STRANGE * KEYS_TEXT);
     if (!keys->keys || !keys->table || !keys->strange) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d keys", keys->room);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d keys",
+                           keys->capacity);
     }
     keys->keys[0].size = UINT32_MAX; /* no key is as long as this: never a right guess */
     keys->keys[0].slot = -1;
@@ -139,8 +140,8 @@ int32_t levada_keys_miss(levada_keys *keys, const uint8_t *at, uint32_t size, ui
     if (id == 0) {
         uint8_t *text;
 
-        if (size > KEYS_TEXT || keys->count == keys->room) return -1;
-        text = keys->strange + (size_t)(keys->room - keys->count - 1) * KEYS_TEXT;
+        if (size > KEYS_TEXT || keys->count == keys->capacity) return -1;
+        text = keys->strange + (size_t)(keys->capacity - keys->count - 1) * KEYS_TEXT;
         memcpy(text, at, size);
         id = keys_add(keys, place, text, size, -1, NULL);
     }

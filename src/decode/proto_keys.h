@@ -38,7 +38,7 @@ typedef struct levada_keys {
     levada_key *last; /* the key met before                           */
     int32_t *table;
     uint32_t mask;
-    int32_t count, room;
+    int32_t count, capacity;
     uint8_t *strange;           /* texts of keys not asked for     */
 } levada_keys;
 

@@ -9,10 +9,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-levada_status levada_proto_reserve(void **memory, int64_t *room, int64_t count, size_t size,
+levada_status levada_proto_reserve(void **memory, int64_t *capacity, int64_t count, size_t size,
                                 levada_error *err)
 {
-    if (levada_reserve(memory, room, count, size)) return LEVADA_OK;
+    if (levada_reserve(memory, capacity, count, size)) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode %lld values",
                        (long long)count);
 }

@@ -144,19 +144,19 @@ static LEVADA_ALWAYS_INLINE bool scan_usual_entry(const uint8_t *p, const uint8_
 /* Two values in one entry are merged, as protobuf does: their bytes are concatenated. The first
  * merge reserves memory for everything up to `end`, so an entry of many values needs at most its
  * own size. */
-static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **room, const uint8_t *p,
+static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **memory, const uint8_t *p,
                               uint32_t size, const uint8_t *end)
 {
     size_t before = (size_t)(e->end - e->value);
 
-    if (!*room) {
-        *room = levada_arena_take(&x->arena, before + (size_t)(end - p));
-        if (!*room) return LEVADA_PLAIN_MEMORY;
-        memcpy(*room, e->value, before);
-        e->value = *room;
+    if (!*memory) {
+        *memory = levada_arena_take(&x->arena, before + (size_t)(end - p));
+        if (!*memory) return LEVADA_PLAIN_MEMORY;
+        memcpy(*memory, e->value, before);
+        e->value = *memory;
     }
-    memcpy(*room + before, p, size);
-    e->end = *room + before + size;
+    memcpy(*memory + before, p, size);
+    e->end = *memory + before + size;
     return LEVADA_PLAIN_OK;
 }
 
@@ -165,7 +165,7 @@ static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **room, co
 static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_t *p,
                                                    const uint8_t *end, scan_entry *e)
 {
-    uint8_t *room = NULL;
+    uint8_t *memory = NULL;
     int64_t known = 0;
 
     *e = (scan_entry){ .key = end };
@@ -186,7 +186,7 @@ static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_
             e->key = p;
             e->key_size = size;
         } else if (e->value) {
-            levada_plain joined = scan_join(x, e, &room, p, size, end);
+            levada_plain joined = scan_join(x, e, &memory, p, size, end);
 
             if (joined != LEVADA_PLAIN_OK) return joined;
         } else {

@@ -90,11 +90,11 @@ bool levada_file_reader_finished(const levada_file_reader *r)
 void levada_file_reader_clip(levada_file_reader *r)
 {
     levada_framed *f = &r->framed;
-    int64_t        room = r->stop.offset - r->window.offset;
+    int64_t        left = r->stop.offset - r->window.offset;
 
-    if (r->turn != r->stop.turn || f->n == 0 || f->used <= room) return;
-    while (f->n > 0 && f->frame[f->n - 1] - f->frame[0] >= room) f->n--;
-    f->used = room;
+    if (r->turn != r->stop.turn || f->n == 0 || f->used <= left) return;
+    while (f->n > 0 && f->frame[f->n - 1] - f->frame[0] >= left) f->n--;
+    f->used = left;
 }
 
 bool levada_file_reader_range(const levada_file_reader *r, int64_t *first, int64_t *end)

@@ -187,7 +187,7 @@ int64_t levada_file_reader_place(const levada_file_reader *reader, int64_t i);
 /* Closes the files that fetch keeps open, so that each is opened and recognized again. */
 void levada_file_reader_forget(levada_file_reader *reader);
 
-/* Room for n records in arrays that nobody else has. */
+/* Reserves n records in arrays that nobody else has. */
 LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed            *framed,
                                                     const levada_file_reader *reader, int32_t n,
                                                     levada_error *err);

@@ -198,16 +198,16 @@ levada_status levada_window_read(levada_window *w, int64_t offset, int64_t size,
                                  levada_error *err)
 {
     levada_error  none = LEVADA_ERROR_INIT;
-    int64_t       room = size < WINDOW_LEAST ? WINDOW_LEAST : size, made = 0, lead;
+    int64_t       capacity = size < WINDOW_LEAST ? WINDOW_LEAST : size, made = 0, lead;
     levada_status st;
 
     w->too_long = w->ended = w->broken = false;
     w->at = w->filled = 0;
     w->offset = offset;
-    if (!window_reuses(w, room + WINDOW_LEAD)) {
+    if (!window_reuses(w, capacity + WINDOW_LEAD)) {
         levada_buffer *chunk = NULL;
 
-        LEVADA_TRY(levada_buffer_create(w->pool, room + WINDOW_LEAD, &chunk, err));
+        LEVADA_TRY(levada_buffer_create(w->pool, capacity + WINDOW_LEAD, &chunk, err));
         levada_buffer_unref(&w->chunk);
         w->chunk = chunk;
     }

@@ -87,8 +87,8 @@ static levada_status inflate_isal_report(inflate_isal *c, levada_filter_step *st
 {
     struct inflate_state *s = &c->stream;
     int64_t               left = (int64_t)s->tmp_out_valid - s->tmp_out_processed;
-    int64_t               room = step->out_size < INT32_MAX ? (int64_t)step->out_size : INT32_MAX;
-    int64_t               n = left < room ? left : room;
+    int64_t               space = step->out_size < INT32_MAX ? (int64_t)step->out_size : INT32_MAX;
+    int64_t               n = left < space ? left : space;
 
     if (n > 0) {
         memcpy(step->out, s->tmp_out_buffer + s->tmp_out_processed, (size_t)n);

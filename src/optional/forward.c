@@ -78,19 +78,19 @@ levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_o
 }
 
 /* Where it cannot be opened, levada_resampler_run() fails; with 0 frames it would not be called. */
-int64_t levada_resampler_room(const levada_resampling *r, int64_t frames)
+int64_t levada_resampler_capacity(const levada_resampling *r, int64_t frames)
 {
     levada_error why = LEVADA_ERROR_INIT;
 
     if (forward_open(&why) != LEVADA_OK) return frames;
-    return forward_table->resampler_room(r, frames);
+    return forward_table->resampler_capacity(r, frames);
 }
 
 levada_status levada_resampler_run(const levada_resampling *r, const void *in, int64_t frames,
-                                   void *out, int64_t room, int64_t *made, levada_error *err)
+                                   void *out, int64_t capacity, int64_t *made, levada_error *err)
 {
     LEVADA_TRY(forward_open(err));
-    return forward_table->resampler_run(r, in, frames, out, room, made, err);
+    return forward_table->resampler_run(r, in, frames, out, capacity, made, err);
 }
 
 levada_status levada_fft_create(int64_t n, levada_fft **out, levada_error *err)

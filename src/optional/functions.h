@@ -27,7 +27,7 @@
     DO(png_decode)                                                                               \
     DO(flac_decode)                                                                              \
     DO(flac_close)                                                                               \
-    DO(resampler_room)                                                                           \
+    DO(resampler_capacity)            \
     DO(resampler_run)                                                                            \
     DO(fft_create)                                                                               \
     DO(fft_destroy)                                                                              \

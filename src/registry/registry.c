@@ -29,7 +29,7 @@ typedef struct registry_table {
     struct registry_table *older;
     int32_t                n[REGISTRY_PARTS];
     levada_op            **ops[REGISTRY_PARTS];
-    levada_op             *room[];
+    levada_op             *slots[];
 } registry_table;
 
 struct levada_registry {
@@ -344,7 +344,7 @@ static registry_table *registry_extend(registry_table *old, int part, levada_op 
     for (int p = 0, begin = 0; p < REGISTRY_PARTS; begin += table->n[p++]) {
         int32_t n = old != NULL ? old->n[p] : 0;
 
-        table->ops[p] = table->room + begin;
+        table->ops[p] = table->slots + begin;
         for (int32_t i = 0; i < n; i++) {
             table->ops[p][i + (p == part && i >= at ? 1 : 0)] = old->ops[p][i];
         }

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *levada_csv_name(const levada_csv_args *a, int64_t i, char room[LEVADA_CSV_NAME])
+const char *levada_csv_name(const levada_csv_args *a, int64_t i, char text[LEVADA_CSV_NAME])
 {
     if (a->columns.n > 0) return a->columns.at[i];
-    snprintf(room, LEVADA_CSV_NAME, "c%lld",
+    snprintf(text, LEVADA_CSV_NAME, "c%lld",
              (long long)(a->select_cols.n > 0 ? a->select_cols.at[i] : i));
-    return room;
+    return text;
 }
 
 /* -- options */

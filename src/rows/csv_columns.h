@@ -102,8 +102,8 @@ LEVADA_MUST_USE levada_status levada_csv_spec(const levada_csv_args *args, levad
 LEVADA_MUST_USE levada_status levada_csv_read_columns(const levada_csv_args *args,
                                                       levada_csv_column     *columns,
                                                       levada_error          *err);
-/* The name of a column: given, or made in room. */
-const char *levada_csv_name(const levada_csv_args *args, int64_t i, char room[LEVADA_CSV_NAME]);
+/* The name of a column: given, or made in text. */
+const char *levada_csv_name(const levada_csv_args *args, int64_t i, char text[LEVADA_CSV_NAME]);
 
 /* `csv` is zero before. close() also after a failure. */
 LEVADA_MUST_USE levada_status levada_csv_open(levada_csv *csv, const levada_csv_args *args,

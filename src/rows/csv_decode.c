@@ -150,18 +150,18 @@ static long long decode_number(const decode_block *b, int64_t column)
 }
 
 /* " (column 'age', byte 17 of the row)" where rows come from a file. */
-static const char *decode_place(const decode_block *b, int64_t row, int64_t column, char room[96])
+static const char *decode_place(const decode_block *b, int64_t row, int64_t column, char text[96])
 {
     const levada_csv_field field = decode_field(b, row, column);
     const uint8_t         *begin = b->in->data[row];
     char                   name[LEVADA_CSV_NAME], at[40] = "";
 
-    room[0] = '\0';
-    if (!b->csv->file) return room;
+    text[0] = '\0';
+    if (!b->csv->file) return text;
     if (field.at >= begin && field.at <= begin + b->in->size[row])
         snprintf(at, sizeof at, ", byte %lld of the row", (long long)(field.at - begin));
-    snprintf(room, 96, " (column '%.40s'%s)", levada_csv_name(b->args, column, name), at);
-    return room;
+    snprintf(text, 96, " (column '%.40s'%s)", levada_csv_name(b->args, column, name), at);
+    return text;
 }
 
 static levada_status decode_required(const decode_block *b, int64_t row, int64_t column,

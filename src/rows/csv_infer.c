@@ -165,17 +165,17 @@ static levada_status infer_type(const infer_column *c, levada_value *list, levad
 
 static levada_status infer_name(levada_csv_field *f, levada_value *list, levada_error *err)
 {
-    uint8_t      *room = levada_alloc((size_t)f->size + 1);
+    uint8_t      *text = levada_alloc((size_t)f->size + 1);
     levada_value *name = NULL;
     levada_status st = LEVADA_OK;
     int32_t       size = f->size;
 
-    if (room && f->escaped) size = levada_csv_unescape(f, room);
-    else if (room && size > 0) memcpy(room, f->at, (size_t)size);
-    if (room) name = levada_value_text((const char *)room, (size_t)size);
+    if (text && f->escaped) size = levada_csv_unescape(f, text);
+    else if (text && size > 0) memcpy(text, f->at, (size_t)size);
+    if (text) name = levada_value_text((const char *)text, (size_t)size);
     st = name ? levada_value_push(list, &name, err) : infer_short(err);
     levada_value_destroy(&name);
-    levada_free(room);
+    levada_free(text);
     return st;
 }
 

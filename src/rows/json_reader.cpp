@@ -49,11 +49,11 @@ void levada_json_reader_destroy(levada_json_reader **reader)
 levada_status levada_json_reader_reserve(levada_json_reader *reader, size_t size,
                                          levada_error *err)
 {
-    size_t room = 4096;
+    size_t capacity = 4096;
 
-    while (room < size) room *= 2; /* rows of growing sizes do not allocate each time */
-    if (reader->parser.capacity() >= room) return LEVADA_OK;
-    if (reader->parser.allocate(room) == simdjson::SUCCESS) return LEVADA_OK;
+    while (capacity < size) capacity *= 2; /* rows of growing sizes do not allocate each time */
+    if (reader->parser.capacity() >= capacity) return LEVADA_OK;
+    if (reader->parser.allocate(capacity) == simdjson::SUCCESS) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a document of %zu bytes",
                        size);
 }

@@ -40,7 +40,7 @@ typedef struct levada_json_value {
 LEVADA_MUST_USE levada_status levada_json_reader_create(levada_json_reader **out,
                                                         levada_error        *err);
 void levada_json_reader_destroy(levada_json_reader **reader);
-/* Room for documents of `size` bytes. */
+/* Reserves memory for documents of `size` bytes. */
 LEVADA_MUST_USE levada_status levada_json_reader_reserve(levada_json_reader *reader, size_t size,
                                                          levada_error *err);
 

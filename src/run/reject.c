@@ -54,17 +54,17 @@ static void reject_place_parts(levada_run *run, const levada_block *block, int64
 {
     int64_t     at;
     int32_t     n = levada_block_row(block, row, &at)->nmore;
-    size_t      room = sizeof err->message - 1 - strlen(err->message);
+    size_t      space = sizeof err->message - 1 - strlen(err->message);
     levada_text with = {0};
 
-    if (n == 0 || room < (size_t)n * REJECT_PART_LEAST) return;
-    room = room / (size_t)n - REJECT_PART_GAP;
+    if (n == 0 || space < (size_t)n * REJECT_PART_LEAST) return;
+    space = space / (size_t)n - REJECT_PART_GAP;
     for (int32_t i = 1; i <= n; i++) {
         levada_origin origin = levada_block_origin_part(block, row, i);
 
         if (origin.source < 0) continue;
         levada_text_put(&with, with.size ? ", " : "with ");
-        reject_part(run, origin, room, &with);
+        reject_part(run, origin, space, &with);
     }
     if (with.size && !with.failed) levada_error_wrap(err, "%s", with.at);
     levada_text_clear(&with);

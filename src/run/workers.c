@@ -387,7 +387,7 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
                                             levada_block **out, levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
-    int64_t        room;
+    int64_t        space;
 
     LEVADA_ASSERT(j->head < j->tail && t->done && !t->in);
     if (t->st != LEVADA_OK) { /* it stays first: a ring may be saved before it reports that */
@@ -399,9 +399,9 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
     j->rejects_delivered += t->rejects_in;
     j->bytes -= t->bytes;
     LEVADA_ASSERT(j->bytes >= 0 && j->delivered <= j->drawn);
-    room = j->window - (j->tail - j->head);
+    space = j->window - (j->tail - j->head);
     /* Waking for each block costs more than the block: let some slots become free first. */
-    if (room * 4 >= j->window) workers_offer_locked(workers, j);
+    if (space * 4 >= j->window) workers_offer_locked(workers, j);
     *out = t->out;
     t->out = NULL;
     return LEVADA_OK;
@@ -501,7 +501,7 @@ static const char *workers_state_locked(const levada_workers *workers, const lev
     if (j->closed != LEVADA_OK) return j->closed == LEVADA_END ? "ended" : "failed";
     if (j->intake) return "pulls from above";
     if (workers_can_work_locked(workers, j)) return "has work";
-    return "waits for room";
+    return "waits for space";
 }
 
 void levada_workers_report(levada_workers *workers, levada_text *to)

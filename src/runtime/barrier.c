@@ -336,7 +336,7 @@ static void barrier_store_locked(levada_barrier *b, barrier_insert *in)
 static levada_status barrier_insert_locked(levada_barrier *b, barrier_insert *in, levada_error *err)
 {
     levada_status status = LEVADA_OK;
-    int64_t       room = b->nready + atomic_load(&b->held) + in->n;
+    int64_t       wanted = b->nready + atomic_load(&b->held) + in->n;
 
     if (b->cancelled) {
         return levada_fail(err, LEVADA_ECANCELLED,
@@ -346,7 +346,7 @@ static levada_status barrier_insert_locked(levada_barrier *b, barrier_insert *in
     for (int64_t i = 0; i < in->n && status == LEVADA_OK; i++) {
         status = barrier_name_locked(b, in, i, err);
     }
-    if (status == LEVADA_OK && !levada_barrier_reserve(b, room)) {
+    if (status == LEVADA_OK && !levada_barrier_reserve(b, wanted)) {
         status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for complete keys");
     }
     if (status == LEVADA_OK) {

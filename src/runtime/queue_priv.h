@@ -87,8 +87,8 @@ struct levada_queue {
     LEVADA_ALIGNED(64) levada_line enqueues, dequeues;
     atomic_bool     closed; /* a hint for who has no lock */
     atomic_llong    held; /* elements taken that may still come back: they keep their capacity */
-    uint8_t       **cells; /* of each component: room cells */
-    int64_t         room, bytes;
+    uint8_t       **cells; /* of each component: allocated cells */
+    int64_t         allocated, bytes;
     bool            has_late_close;
     levada_queue_op late_close; /* stands in for a close whose owner gave up */
     levada_queue_key *keys; /* PRIORITY: heap of count keys, then the free slots */

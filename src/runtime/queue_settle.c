@@ -3,9 +3,9 @@
  * The contract of queues: who is served when. Everything that changes a queue ends in
  * settle_locked, which serves the heads of both lines until neither makes progress.
  *
- * Capacity is kept for what calls have taken and may still return (count + held <= room), so that
- * putting back cannot fail: dequeues that are not complete, and those with `hold` until they are
- * released. A put-back may lift the size above the capacity for a while.
+ * Capacity is kept for what calls have taken and may still return (count + held <= allocated), so
+ * that putting back cannot fail: dequeues that are not complete, and those with `hold` until they
+ * are released. A put-back may lift the size above the capacity for a while.
  *
  * The two ends of a split queue have a lock each, so that producers and consumers do not wait for
  * each other. A call that all goes well for takes that of its own end alone (settle_at_end): lines
@@ -34,7 +34,7 @@ static int64_t settle_held(const levada_queue *q)
 static void settle_took(levada_queue *q, int64_t n)
 {
     if (n != 0) atomic_fetch_add_explicit(&q->held, n, memory_order_relaxed);
-    LEVADA_ASSERT(n >= 0 && levada_queue_count(q) + settle_held(q) <= q->room);
+    LEVADA_ASSERT(n >= 0 && levada_queue_count(q) + settle_held(q) <= q->allocated);
 }
 
 /* n of these came back, or never will. The one change that needs no lock. */
@@ -47,7 +47,7 @@ static void settle_let_go(levada_queue *q, int64_t n)
 static void settle_unlock(levada_queue *q)
 {
     LEVADA_ASSERT(levada_queue_count(q) >= 0 && settle_held(q) >= 0);
-    LEVADA_ASSERT(levada_queue_count(q) + settle_held(q) <= q->room);
+    LEVADA_ASSERT(levada_queue_count(q) + settle_held(q) <= q->allocated);
     levada_queue_trim(q);
     if (q->split) {
         /* What came back is taken off `moved`: the other side must not think of it as gone. */
@@ -92,8 +92,8 @@ static int64_t settle_needed(const levada_queue *q)
 static int64_t settle_reserve(const levada_queue *q, const levada_queue_op *op, int64_t *bytes)
 {
     int64_t count = levada_queue_count(q), k = 0;
-    int64_t room = q->options.capacity < 0 ? INT64_MAX : q->options.capacity - count;
-    int64_t most = op->n - op->done < room ? op->n - op->done : room;
+    int64_t space = q->options.capacity < 0 ? INT64_MAX : q->options.capacity - count;
+    int64_t most = op->n - op->done < space ? op->n - op->done : space;
 
     *bytes = 0;
     if (q->options.max_bytes < 0) return most > 0 ? most : 0;
@@ -234,7 +234,7 @@ static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
 /* Elements that fit in addition to `count` in the present memory. */
 static int64_t settle_space(const levada_queue *q, int64_t count)
 {
-    int64_t capacity = q->options.capacity, space = q->room - settle_held(q);
+    int64_t capacity = q->options.capacity, space = q->allocated - settle_held(q);
 
     return (capacity >= 0 && capacity < space ? capacity : space) - count;
 }

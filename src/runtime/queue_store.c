@@ -30,9 +30,9 @@ static void store_straighten(const levada_queue *q, int32_t c, uint8_t *to)
 {
     size_t  width = q->width[c];
     int64_t count = levada_queue_count(q);
-    int64_t first = q->room - q->out.at < count ? q->room - q->out.at : count;
+    int64_t first = q->allocated - q->out.at < count ? q->allocated - q->out.at : count;
 
-    if (store_is_heap(q)) first = q->room; /* slots stay where they are */
+    if (store_is_heap(q)) first = q->allocated; /* slots stay where they are */
     if (first > 0) {
         memcpy(to, q->cells[c] + (store_is_heap(q) ? 0 : (size_t)q->out.at * width),
                (size_t)first * width);
@@ -42,27 +42,27 @@ static void store_straighten(const levada_queue *q, int32_t c, uint8_t *to)
     }
 }
 
-static bool store_resize_keys(levada_queue *q, int64_t room)
+static bool store_resize_keys(levada_queue *q, int64_t allocated)
 {
-    levada_queue_key *keys = levada_realloc(q->keys, (size_t)room * sizeof(*keys));
+    levada_queue_key *keys = levada_realloc(q->keys, (size_t)allocated * sizeof(*keys));
 
     if (keys == NULL) return false;
     q->keys = keys;
-    for (int64_t i = q->room; i < room; i++) keys[i].slot = i;
+    for (int64_t i = q->allocated; i < allocated; i++) keys[i].slot = i;
     return true;
 }
 
-static bool store_resize(levada_queue *q, int64_t room)
+static bool store_resize(levada_queue *q, int64_t allocated)
 {
     uint8_t *fresh[LEVADA_QUEUE_COMPONENTS];
     int32_t  n = q->options.ncomponents, made = 0;
     size_t   size;
 
-    while (made < n && levada_size_of((size_t)room, q->width[made], 0, &size) &&
+    while (made < n && levada_size_of((size_t)allocated, q->width[made], 0, &size) &&
            (fresh[made] = levada_alloc(size)) != NULL) {
         made++;
     }
-    if (made < n || (store_is_heap(q) && !store_resize_keys(q, room))) {
+    if (made < n || (store_is_heap(q) && !store_resize_keys(q, allocated))) {
         while (made > 0) levada_free(fresh[--made]);
         return false;
     }
@@ -73,36 +73,38 @@ static bool store_resize(levada_queue *q, int64_t room)
     }
     q->out.at = 0;
     q->in.at = levada_queue_count(q);
-    q->room = room;
+    q->allocated = allocated;
     return true;
 }
 
 bool levada_queue_reserve(levada_queue *queue, int64_t n)
 {
-    int64_t room = 2 * queue->room, count = levada_queue_count(queue);
+    int64_t allocated = 2 * queue->allocated, count = levada_queue_count(queue);
 
     count += atomic_load_explicit(&queue->held, memory_order_relaxed);
-    if (n <= queue->room - count) return true;
+    if (n <= queue->allocated - count) return true;
     if (n > QUEUE_STORE_MOST - count) return false;
     count += n;
-    if (queue->options.capacity > 0 && room > queue->options.capacity) {
-        room = queue->options.capacity;
+    if (queue->options.capacity > 0 && allocated > queue->options.capacity) {
+        allocated = queue->options.capacity;
     }
-    if (room < QUEUE_STORE_LEAST && queue->options.capacity < 0) room = QUEUE_STORE_LEAST;
-    if (room < count) room = count;
-    return store_resize(queue, room);
+    if (allocated < QUEUE_STORE_LEAST && queue->options.capacity < 0) allocated = QUEUE_STORE_LEAST;
+    if (allocated < count) allocated = count;
+    return store_resize(queue, allocated);
 }
 
 /* By halves: what fills up again soon has not lost all. The slots of a heap do not move, so that it
  * has to be empty. */
 void levada_queue_trim(levada_queue *queue)
 {
-    int64_t count = levada_queue_count(queue), room = queue->room;
+    int64_t count = levada_queue_count(queue), allocated = queue->allocated;
 
     count += atomic_load_explicit(&queue->held, memory_order_relaxed);
-    if (room <= QUEUE_STORE_KEPT || count > room / 8 || (count > 0 && store_is_heap(queue))) return;
-    if (store_is_heap(queue)) queue->room = 0;
-    if (!store_resize(queue, room / 2)) queue->room = room;
+    if (allocated <= QUEUE_STORE_KEPT || count > allocated / 8 ||
+        (count > 0 && store_is_heap(queue)))
+        return;
+    if (store_is_heap(queue)) queue->allocated = 0;
+    if (!store_resize(queue, allocated / 2)) queue->allocated = allocated;
 }
 
 void levada_queue_store_clear(levada_queue *queue)
@@ -112,7 +114,7 @@ void levada_queue_store_clear(levada_queue *queue)
     for (int32_t c = 0; queue->cells != NULL && c < queue->options.ncomponents; c++) {
         for (int64_t i = 0; queue->is_ref[c] && i < count; i++) {
             int64_t        at = store_is_heap(queue) ? queue->keys[i].slot
-                                                     : (queue->out.at + i) % queue->room;
+                                                     : (queue->out.at + i) % queue->allocated;
             levada_tensor *t;
 
             memcpy(&t, queue->cells[c] + (size_t)at * sizeof(t), sizeof(t));
@@ -165,7 +167,7 @@ static void store_out(levada_queue *q, int64_t slot, uint8_t *const *cells, int6
 static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int64_t at, int64_t k,
                        bool in)
 {
-    int64_t first = q->room - at < k ? q->room - at : k;
+    int64_t first = q->allocated - at < k ? q->allocated - at : k;
 
     if (k == 1) {
         if (in) store_in(q, at, cells, from);
@@ -187,7 +189,7 @@ static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int
 }
 
 static int64_t store_wrap(const levada_queue *q, int64_t at)
-{ return at >= q->room ? at - q->room : at; }
+{ return at >= q->allocated ? at - q->allocated : at; }
 
 /* k elements have passed: a thread that sees it at the other end sees the cells as they are now. */
 static void store_moved(levada_queue_end *end, int64_t k)
@@ -312,7 +314,7 @@ void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n
         store_ring(queue, cells, 0, levada_queue_count(queue), n, true);
         break;
     default:
-        at = queue->out.at - n < 0 ? queue->out.at - n + queue->room : queue->out.at - n;
+        at = queue->out.at - n < 0 ? queue->out.at - n + queue->allocated : queue->out.at - n;
         store_ring(queue, cells, 0, at, n, true);
         queue->out.at = at;
     }

@@ -66,7 +66,7 @@ int64_t levada_row_integer(const levada_column *column, int64_t at)
 bool levada_row_number(const levada_column *column, int64_t at, levada_text *out)
 {
     levada_dtype dtype = column->field->dtype;
-    char         room[LEVADA_NUMBER_TEXT];
+    char         text[LEVADA_NUMBER_TEXT];
     double       x;
     float        single;
 
@@ -84,7 +84,7 @@ bool levada_row_number(const levada_column *column, int64_t at, levada_text *out
     } else {
         memcpy(&x, column->values + at * 8, 8);
     }
-    levada_text_put(out, levada_number_write(x, room));
+    levada_text_put(out, levada_number_write(x, text));
     return isfinite(x);
 }
 

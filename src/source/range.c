@@ -42,10 +42,10 @@ static bool range_fits(const range_args *a, int64_t count)
 {
     bool     up = a->step > 0;
     uint64_t size = up ? (uint64_t)a->step : 0 - (uint64_t)a->step;
-    uint64_t room = up ? (uint64_t)INT64_MAX - (uint64_t)a->start
+    uint64_t space = up ? (uint64_t)INT64_MAX - (uint64_t)a->start
                        : (uint64_t)a->start - (uint64_t)INT64_MIN;
 
-    return count <= 1 || room / size >= (uint64_t)count - 1;
+    return count <= 1 || space / size >= (uint64_t)count - 1;
 }
 
 static int64_t range_count(const void *args)

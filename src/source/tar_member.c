@@ -138,16 +138,16 @@ static bool member_pax(member_reader *r, const uint8_t *at, int64_t size)
 /* The name in the header itself, after its prefix where it is ustar of POSIX. */
 static void member_own_name(member_reader *r, const uint8_t *block)
 {
-    uint8_t room[MEMBER_PREFIX_SIZE + 1 + MEMBER_NAME_SIZE];
+    uint8_t joined[MEMBER_PREFIX_SIZE + 1 + MEMBER_NAME_SIZE];
     size_t  n = 0, name = strnlen((const char *)block + MEMBER_NAME, MEMBER_NAME_SIZE);
 
     if (memcmp(block + MEMBER_MAGIC, "ustar\0", 6) == 0) {
         n = strnlen((const char *)block + MEMBER_PREFIX, MEMBER_PREFIX_SIZE);
-        memcpy(room, block + MEMBER_PREFIX, n);
-        if (n > 0) room[n++] = '/';
+        memcpy(joined, block + MEMBER_PREFIX, n);
+        if (n > 0) joined[n++] = '/';
     }
-    memcpy(room + n, block + MEMBER_NAME, name);
-    (void)member_set_name(r, room, (int64_t)(n + name));
+    memcpy(joined + n, block + MEMBER_NAME, name);
+    (void)member_set_name(r, joined, (int64_t)(n + name));
 }
 
 /* A header that says more about the next one. NOTHING = go on there. */

@@ -221,11 +221,11 @@ static bool state_take_le(state_cursor *c, int32_t size, uint64_t *out)
     return true;
 }
 
-static bool state_take_text(state_cursor *c, char *out, size_t room)
+static bool state_take_text(state_cursor *c, char *out, size_t capacity)
 {
     uint64_t size;
 
-    if (!state_take_le(c, 1, &size) || size >= room || (uint64_t)(c->end - c->at) < size) {
+    if (!state_take_le(c, 1, &size) || size >= capacity || (uint64_t)(c->end - c->at) < size) {
         return false;
     }
     memcpy(out, c->at, size);

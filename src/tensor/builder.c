@@ -63,7 +63,7 @@ static levada_status builder_new_slab(levada_builder *b, levada_error *err)
 static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **out,
                                    levada_buffer **owner, levada_error *err)
 {
-    int64_t room = ((size + 63) & ~INT64_C(63)) + LEVADA_SLACK;
+    int64_t padded = ((size + 63) & ~INT64_C(63)) + LEVADA_SLACK;
 
     if (size < 0 || size > LEVADA_BLOCK_LIMIT) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
@@ -72,14 +72,15 @@ static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **ou
     }
     levada_buffer_unref(owner);
     b->block->bytes += size;
-    if (room > LEVADA_BUILDER_SLAB / 4) {
+    if (padded > LEVADA_BUILDER_SLAB / 4) {
         LEVADA_TRY(levada_buffer_create(b->pool, size, owner, err));
         *out = (*owner)->data;
         return LEVADA_OK;
     }
-    if (!b->slab || b->slab_used + room > LEVADA_BUILDER_SLAB) LEVADA_TRY(builder_new_slab(b, err));
+    if (!b->slab || b->slab_used + padded > LEVADA_BUILDER_SLAB)
+        LEVADA_TRY(builder_new_slab(b, err));
     *out = b->slab->data + b->slab_used;
-    b->slab_used += room;
+    b->slab_used += padded;
     *owner = levada_buffer_ref(b->slab);
     return LEVADA_OK;
 }

@@ -8,12 +8,12 @@ static void pieces_numbers(const levada_piece *pieces, int64_t n, int64_t each, 
 {
     for (int64_t i = 0; i < n; i++) {
         const levada_piece *p = &pieces[i];
-        int64_t             room = each < 0 ? p->count : each;
+        int64_t             places = each < 0 ? p->count : each;
         size_t              bytes = (size_t)(p->count * size);
 
         if (bytes > 0) memcpy(to, p->tensor->data + p->first * size, bytes);
-        if (room > p->count) memset(to + bytes, 0, (size_t)((room - p->count) * size));
-        to += room * size;
+        if (places > p->count) memset(to + bytes, 0, (size_t)((places - p->count) * size));
+        to += places * size;
     }
 }
 

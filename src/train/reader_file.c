@@ -187,17 +187,18 @@ static levada_status reader_reserve(const levada_reader_file *f, int64_t size, i
 static levada_status reader_slurp(const levada_reader_file *f, levada_bytes *bytes,
                                   levada_buffer **buffer, int64_t *size, levada_error *err)
 {
-    int64_t left = levada_bytes_left(bytes), room = left > 0 ? left + 1 : READER_GUESS, made = 1;
+    int64_t left = levada_bytes_left(bytes), capacity = left > 0 ? left + 1 : READER_GUESS,
+            made = 1;
 
     if (left > READER_MOST) return reader_too_large(err);
-    LEVADA_TRY(reader_reserve(f, room, 0, buffer, err));
+    LEVADA_TRY(reader_reserve(f, capacity, 0, buffer, err));
     for (*size = 0; made > 0;) {
         if (*size > READER_MOST) return reader_too_large(err);
-        if (*size == room) {
-            room *= 2;
-            LEVADA_TRY(reader_reserve(f, room, *size, buffer, err));
+        if (*size == capacity) {
+            capacity *= 2;
+            LEVADA_TRY(reader_reserve(f, capacity, *size, buffer, err));
         }
-        LEVADA_TRY(levada_bytes_read(bytes, (*buffer)->data + *size, room - *size, &made, err));
+        LEVADA_TRY(levada_bytes_read(bytes, (*buffer)->data + *size, capacity - *size, &made, err));
         *size += made;
     }
     return LEVADA_OK;

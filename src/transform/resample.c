@@ -114,13 +114,13 @@ static int64_t resample_rate(const resample_work *w, int64_t row)
 }
 
 /* Most frames that the record becomes; an error where that is too much. */
-static levada_status resample_room(const resample_work *w, int64_t row, int64_t *room,
+static levada_status resample_capacity(const resample_work *w, int64_t row, int64_t *capacity,
                                    levada_error *why)
 {
     int64_t           rate = resample_rate(w, row), to = w->a->rate, frames;
     levada_resampling r = { .from = rate, .to = to };
 
-    *room = 0;
+    *capacity = 0;
     (void)levada_samples_row(w->from, row, &frames);
     if (rate < 1 || rate > RESAMPLE_MOST_RATE || rate > to * RESAMPLE_RATIO ||
         to > rate * RESAMPLE_RATIO) {
@@ -128,15 +128,15 @@ static levada_status resample_room(const resample_work *w, int64_t row, int64_t 
                            "%lld frames per second cannot become %lld: the ratio is up to %d",
                            (long long)rate, (long long)to, RESAMPLE_RATIO);
     }
-    *room = rate == to || frames == 0 ? frames : levada_resampler_room(&r, frames);
-    if (*room * w->channels <= w->a->max_samples) return LEVADA_OK;
-    *room = 0;
+    *capacity = rate == to || frames == 0 ? frames : levada_resampler_capacity(&r, frames);
+    if (*capacity * w->channels <= w->a->max_samples) return LEVADA_OK;
+    *capacity = 0;
     return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
                        "more samples than max_samples=%lld", (long long)w->a->max_samples);
 }
 
-static levada_status resample_one(const resample_work *w, int64_t row, uint8_t *to, int64_t room,
-                                  int64_t *made, levada_error *err)
+static levada_status resample_one(const resample_work *w, int64_t row, uint8_t *to,
+                                  int64_t capacity, int64_t *made, levada_error *err)
 {
     const levada_resampling r = {
         .from = resample_rate(w, row),
@@ -148,9 +148,9 @@ static levada_status resample_one(const resample_work *w, int64_t row, uint8_t *
     int64_t        frames;
     const uint8_t *at = levada_samples_row(w->from, row, &frames);
 
-    *made = room;
-    if (room == 0) return LEVADA_OK;
-    if (r.from != r.to) return levada_resampler_run(&r, at, frames, to, room, made, err);
+    *made = capacity;
+    if (capacity == 0) return LEVADA_OK;
+    if (r.from != r.to) return levada_resampler_run(&r, at, frames, to, capacity, made, err);
     memcpy(to, at, (size_t)(frames * w->size));
     return LEVADA_OK;
 }
@@ -158,38 +158,38 @@ static levada_status resample_one(const resample_work *w, int64_t row, uint8_t *
 /* -- a block */
 
 /* Reserves memory for all; records that do not fit are rejected, and empty. */
-static levada_status resample_look(const resample_work *w, int64_t *rooms, int64_t *total,
+static levada_status resample_look(const resample_work *w, int64_t *capacities, int64_t *total,
                                    levada_error *err)
 {
     *total = 0;
     for (int64_t i = 0; i < w->from->n; i++) {
         levada_error why = LEVADA_ERROR_INIT;
 
-        if (resample_room(w, i, &rooms[i], &why) != LEVADA_OK)
+        if (resample_capacity(w, i, &capacities[i], &why) != LEVADA_OK)
             LEVADA_TRY(levada_builder_reject(w->b, i, &why, err));
-        *total += rooms[i] * w->channels;
+        *total += capacities[i] * w->channels;
         if (*total <= RESAMPLE_BLOCK) continue;
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2^28 samples in one block");
     }
     return LEVADA_OK;
 }
 
-static levada_status resample_column(const resample_work *w, int32_t index, int64_t *rooms,
+static levada_status resample_column(const resample_work *w, int32_t index, int64_t *capacities,
                                      levada_error *err)
 {
     int32_t *offsets = NULL;
     void    *values = NULL;
     int64_t  total;
 
-    LEVADA_TRY(resample_look(w, rooms, &total, err));
+    LEVADA_TRY(resample_look(w, capacities, &total, err));
     LEVADA_TRY(levada_builder_offsets(w->b, index, 0, w->from->n, &offsets, err));
     LEVADA_TRY(levada_builder_values(w->b, index, total, &values, err));
     offsets[0] = 0;
     for (int64_t i = 0; i < w->from->n; i++) {
         int64_t made = 0;
 
-        LEVADA_TRY(resample_one(w, i, (uint8_t *)values + offsets[i] * w->size, rooms[i], &made,
-                                err));
+        LEVADA_TRY(resample_one(w, i, (uint8_t *)values + offsets[i] * w->size, capacities[i],
+                                &made, err));
         offsets[i + 1] = offsets[i] + (int32_t)made;
     }
     return LEVADA_OK;
@@ -213,19 +213,19 @@ static levada_status resample_columns(resample_work *w, const levada_block *in,
 {
     int32_t       index = levada_spec_find(spec, w->a->field);
     int32_t       rate = levada_spec_find(spec, w->a->rate_field);
-    int64_t      *rooms;
+    int64_t      *capacities;
     levada_status st;
 
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         if (i != index && i != rate) levada_builder_share(w->b, i, levada_block_at(in, i));
     }
     if (w->a->input_rate == LEVADA_NULL_INT) w->rates = levada_block_at(in, rate);
-    rooms = levada_alloc((size_t)in->n * sizeof *rooms + 1);
-    if (!rooms) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to resample");
-    st = resample_column(w, index, rooms, err);
+    capacities = levada_alloc((size_t)in->n * sizeof *capacities + 1);
+    if (!capacities) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to resample");
+    st = resample_column(w, index, capacities, err);
     if (st == LEVADA_OK && rate >= 0)
         st = resample_rates(w, rate, levada_spec_field(spec, rate)->dtype, err);
-    levada_free(rooms);
+    levada_free(capacities);
     return st;
 }
 

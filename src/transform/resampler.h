@@ -22,10 +22,11 @@ typedef struct levada_resampling {
 } levada_resampling;
 
 /* Frames that `frames` frames become, or one or two more. */
-int64_t levada_resampler_room(const levada_resampling *r, int64_t frames);
-/* Writes at most `room` frames; *made = how many. Any thread. UNIMPLEMENTED: built without it. */
+int64_t levada_resampler_capacity(const levada_resampling *r, int64_t frames);
+/* Writes at most `capacity` frames; *made = how many. Any thread. UNIMPLEMENTED: built without it.
+ */
 LEVADA_MUST_USE levada_status levada_resampler_run(const levada_resampling *r, const void *in,
-                                                   int64_t frames, void *out, int64_t room,
+                                                   int64_t frames, void *out, int64_t capacity,
                                                    int64_t *made, levada_error *err);
 
 #endif

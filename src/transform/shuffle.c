@@ -26,7 +26,7 @@ typedef struct shuffle_state {
     int64_t               n, capacity;
     int64_t               ordinal; /* records given */
     uint32_t             *given, *came;
-    int64_t               room; /* of given and came */
+    int64_t               reserved; /* of given and came */
 } shuffle_state;
 
 static const levada_arg shuffle_options[] = {
@@ -90,14 +90,14 @@ static levada_status shuffle_reserve(shuffle_state *s, int64_t want, levada_erro
 
 static levada_status shuffle_scratch(shuffle_state *s, int64_t rows, levada_error *err)
 {
-    if (rows <= s->room) return LEVADA_OK;
+    if (rows <= s->reserved) return LEVADA_OK;
     levada_free(s->given);
     levada_free(s->came);
-    s->room = 0;
+    s->reserved = 0;
     s->given = levada_alloc((size_t)rows * sizeof *s->given);
     s->came = levada_alloc((size_t)rows * sizeof *s->came);
     if (!s->given || !s->came) return shuffle_memory(err);
-    s->room = rows;
+    s->reserved = rows;
     return LEVADA_OK;
 }
 

@@ -6,7 +6,7 @@
 
 enum { SOXR_FRAMES = 1 << 15 }; /* of one call: what it copies stays in the cache */
 
-int64_t levada_resampler_room(const levada_resampling *r, int64_t frames)
+int64_t levada_resampler_capacity(const levada_resampling *r, int64_t frames)
 {
     return (int64_t)((double)frames * (double)r->to / (double)r->from) + 2;
 }
@@ -31,10 +31,10 @@ static soxr_t soxr_open(const levada_resampling *r, soxr_error_t *wrong)
 }
 
 levada_status levada_resampler_run(const levada_resampling *r, const void *in, int64_t frames,
-                                   void *out, int64_t room, int64_t *made, levada_error *err)
+                                   void *out, int64_t capacity, int64_t *made, levada_error *err)
 {
     size_t       size = (size_t)(r->channels * levada_dtype_size(r->dtype)), used = 0, n = 0;
-    size_t       all = (size_t)frames, limit = (size_t)room;
+    size_t       all = (size_t)frames, limit = (size_t)capacity;
     soxr_error_t wrong = NULL;
     soxr_t       s = soxr_open(r, &wrong);
 

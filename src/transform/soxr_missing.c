@@ -3,16 +3,16 @@
 #include "transform/resampler.h"
 
 /* Not 0: a sound without frames is not resampled, and so would not be refused. */
-int64_t levada_resampler_room(const levada_resampling *r, int64_t frames)
+int64_t levada_resampler_capacity(const levada_resampling *r, int64_t frames)
 {
     (void)r;
     return frames;
 }
 
 levada_status levada_resampler_run(const levada_resampling *r, const void *in, int64_t frames,
-                                   void *out, int64_t room, int64_t *made, levada_error *err)
+                                   void *out, int64_t capacity, int64_t *made, levada_error *err)
 {
-    (void)r, (void)in, (void)frames, (void)out, (void)room;
+    (void)r, (void)in, (void)frames, (void)out, (void)capacity;
     *made = 0;
     return levada_fail(err, LEVADA_EUNIMPLEMENTED,
                        "resample: levada was built without libsoxr (on Debian: apt install "

@@ -341,7 +341,7 @@ static long peak_memory_in_kib(void)
     return usage.ru_maxrss;
 }
 
-/* An entry of 20,000 values: they are merged, and take the room of the record, not its square. */
+/* An entry of 20,000 values: they are merged, and take the space of the record, not its square. */
 static void many_values_in_one_entry_are_merged_in_its_size(void **state)
 {
     enum { VALUES = 20000, SIZE = 7 };

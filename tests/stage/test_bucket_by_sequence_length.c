@@ -182,7 +182,7 @@ static void d6_pads_to_the_boundary(void **state)
     expect("t_rows:3,lengths=[8,35,13],bare=true" BUCKET
            "x,boundaries=[10,20],batch_sizes=5,pad_to_bucket_boundary=true,drop_remainder=true",
            LEVADA_EINVALID_ARGUMENT, late);
-    /* w has up to three elements, the bucket's boundary leaves room for one */
+    /* w has up to three elements, the bucket's boundary leaves space for one */
     expect("t_rows:4,lengths=[1]" BUCKET
            "x,boundaries=[2],batch_sizes=4,pad_to_bucket_boundary=true",
            LEVADA_EDATA_LOSS,
@@ -291,7 +291,7 @@ static void max_tokens_is_never_exceeded(void **state)
            "[0]*8 a record of length 11 (padded 16) is larger than max_tokens=12 by itself");
 }
 
-/* Records without elements take no room: they must not gather without end. */
+/* Records without elements take no space: they must not gather without end. */
 static void records_of_length_zero_are_bounded(void **state)
 {
     (void)state;

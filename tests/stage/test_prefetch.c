@@ -72,7 +72,7 @@ static void works_ahead_but_not_far(void **state)
     pass_time(5);
     assert_int_equal(levada_iter_report(it, &report, NULL), LEVADA_OK);
     assert_non_null(strstr(report, "\"ready\":3,\"window\":3"));
-    assert_non_null(strstr(report, "waits for room"));
+    assert_non_null(strstr(report, "waits for space"));
     levada_string_free(&report);
     levada_iter_close(&it);
 }

@@ -15,7 +15,7 @@ levada_status t_decode(const char *name, t_bytes in, size_t in_step, size_t out_
 {
     const levada_filter_def *filter = levada_registry_filter(NULL, name);
     void                    *state = calloc(1, filter->state_size);
-    static uint8_t           room[65536];
+    static uint8_t           buffer[65536];
     size_t                   at = 0, end = 0;
     levada_status            st = filter->open(state, NULL);
     bool                     done = false;
@@ -23,7 +23,7 @@ levada_status t_decode(const char *name, t_bytes in, size_t in_step, size_t out_
     t_add(out, NULL, 0);
     if (in_step == 0) in_step = in.size;
     while (st == LEVADA_OK && !done) {
-        levada_filter_step step = {.out = room, .out_size = out_step ? out_step : sizeof room};
+        levada_filter_step step = {.out = buffer, .out_size = out_step ? out_step : sizeof buffer};
 
         if (at == end) end = end + in_step < in.size ? end + in_step : in.size;
         step.in = in.at + at;
@@ -32,7 +32,7 @@ levada_status t_decode(const char *name, t_bytes in, size_t in_step, size_t out_
         st = filter->decode(state, &step, NULL);
         if (st != LEVADA_OK) break;
         at += step.used;
-        t_add(out, room, step.made);
+        t_add(out, buffer, step.made);
         done = step.finished;
     }
     filter->close(state);

@@ -20,19 +20,19 @@ static char files_folder[64];
  * under a sanitizer, must be rare. */
 static size_t files_reserve(size_t size)
 {
-    size_t room = 1 << 14;
+    size_t capacity = 1 << 14;
 
-    if (size < room) return size + 1;
-    while (room <= size) room *= 2;
-    return room;
+    if (size < capacity) return size + 1;
+    while (capacity <= size) capacity *= 2;
+    return capacity;
 }
 
 void t_add(t_bytes *bytes, const void *data, size_t size)
 {
-    size_t room = files_reserve(bytes->size + size);
+    size_t capacity = files_reserve(bytes->size + size);
 
-    if (!bytes->at || room != files_reserve(bytes->size)) {
-        bytes->at = realloc(bytes->at, room);
+    if (!bytes->at || capacity != files_reserve(bytes->size)) {
+        bytes->at = realloc(bytes->at, capacity);
         assert_non_null(bytes->at);
     }
     if (size > 0) memcpy(bytes->at + bytes->size, data, size);
@@ -91,16 +91,16 @@ t_bytes t_read_file(const char *path)
 static void files_encode_part(const levada_filter_def *filter, void *state, t_bytes *out,
                               levada_filter_step step)
 {
-    static uint8_t room[1024];
+    static uint8_t buffer[1024];
 
     for (;;) {
-        step.out = room;
-        step.out_size = sizeof room;
+        step.out = buffer;
+        step.out_size = sizeof buffer;
         assert_int_equal(filter->encode(state, &step, NULL), LEVADA_OK);
-        t_add(out, room, step.made);
+        t_add(out, buffer, step.made);
         step.in += step.used;
         step.in_size -= step.used;
-        if (step.in_ended ? step.finished : step.in_size == 0 && step.made < sizeof room) return;
+        if (step.in_ended ? step.finished : step.in_size == 0 && step.made < sizeof buffer) return;
     }
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 /* Names of files of tests are long and change: keys are shown without their folder. */
-static void readers_show(char *text, size_t room, const void *key, int64_t key_size,
+static void readers_show(char *text, size_t capacity, const void *key, int64_t key_size,
                          const void *value, int64_t size)
 {
     char        name[256];
@@ -22,7 +22,7 @@ static void readers_show(char *text, size_t room, const void *key, int64_t key_s
 
     snprintf(name, sizeof(name), "%.*s", (int)key_size, (const char *)key);
     slash = strrchr(name, '/');
-    snprintf(text + used, room - used, "%s=%.*s ", slash != NULL ? slash + 1 : name, (int)size,
+    snprintf(text + used, capacity - used, "%s=%.*s ", slash != NULL ? slash + 1 : name, (int)size,
              (const char *)value);
 }
 
@@ -80,14 +80,14 @@ levada_reader *test_reader_of(levada_reader_kind kind)
 }
 
 static levada_status readers_read(levada_reader *reader, levada_queue *queue, char *text,
-                                  size_t room, levada_error *err)
+                                  size_t capacity, levada_error *err)
 {
     levada_tensor *key = NULL, *value = NULL;
 
     LEVADA_TRY(levada_reader_read(reader, queue, 10 * TEST_SECOND, &key, &value, err));
     assert_int_equal(levada_tensor_dtype(key), LEVADA_BYTES);
     assert_int_equal(levada_tensor_shape(key)->rank, 0);
-    readers_show(text, room, levada_tensor_data(key), levada_tensor_bytes(key),
+    readers_show(text, capacity, levada_tensor_data(key), levada_tensor_bytes(key),
                  levada_tensor_data(value), levada_tensor_bytes(value));
     levada_tensor_unref(&key);
     levada_tensor_unref(&value);

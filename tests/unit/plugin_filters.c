@@ -55,7 +55,7 @@ static levada_status filters_damaged(filters_defect defect, levada_error *err)
                        "not such a stream");
 }
 
-/* One byte; false: there is no room for what it means. */
+/* One byte; false: no space for its meaning. */
 static bool filters_take(filters_state *s, uint8_t byte, levada_filter_step *step, bool *good)
 {
     switch (s->phase) {

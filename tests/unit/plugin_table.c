@@ -32,7 +32,7 @@ typedef struct table_lines_state {
     const levada_context *context;
     levada_bytes         *bytes;
     char                 *line; /* grows */
-    size_t                room;
+    size_t                capacity;
 } table_lines_state;
 
 static const levada_arg table_lines_options[] = {
@@ -62,7 +62,7 @@ static levada_status table_lines_open(void *state, const void *args, const levad
 
     s->context = context;
     s->line = levada_alloc_zero(TABLE_WINDOW);
-    s->room = TABLE_WINDOW;
+    s->capacity = TABLE_WINDOW;
     if (!s->line) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
     levada_context_log(context, LEVADA_LOG_DEBUG, "reads %s", a->path);
     return levada_bytes_open(context->env, a->path, a->compression, &s->bytes, err);
@@ -76,15 +76,15 @@ static void table_lines_close(void *state)
     levada_free(s->line);
 }
 
-/* Room for twice as much. */
+/* Doubles the capacity. */
 static levada_status table_lines_grow(table_lines_state *s, levada_error *err)
 {
     size_t size = 0;
-    char  *more = levada_size_of(s->room, 2, 0, &size) ? levada_realloc(s->line, size) : NULL;
+    char  *more = levada_size_of(s->capacity, 2, 0, &size) ? levada_realloc(s->line, size) : NULL;
 
     if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
     s->line = more;
-    s->room = size;
+    s->capacity = size;
     return LEVADA_OK;
 }
 
@@ -98,8 +98,8 @@ static levada_status table_lines_read(table_lines_state *s, int64_t *size, levad
         if (levada_context_cancelled(s->context)) {
             return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
         }
-        if (have == (int64_t)s->room) LEVADA_TRY(table_lines_grow(s, err));
-        LEVADA_TRY(levada_bytes_read(s->bytes, s->line + have, (int64_t)s->room - have, &made,
+        if (have == (int64_t)s->capacity) LEVADA_TRY(table_lines_grow(s, err));
+        LEVADA_TRY(levada_bytes_read(s->bytes, s->line + have, (int64_t)s->capacity - have, &made,
                                      err));
         newline = made > 0 ? memchr(s->line + have, '\n', (size_t)made) : NULL;
         have += made;
@@ -429,16 +429,16 @@ static const levada_stage_def table_piped = {
 /* -- the entry */
 
 static const levada_host *table_host(const levada_host *host, levada_plugin *plugin,
-                                     const char *how, levada_host *room)
+                                     const char *how, levada_host *copy)
 {
-    *room = *host;
+    *copy = *host;
     if (strcmp(how, "newer") == 0) table_needs = sizeof(levada_host) + sizeof(void *);
     if (strcmp(how, "fits") == 0) table_needs = offsetof(levada_host, alloc);
     if (strcmp(how, "abi") == 0) plugin->abi++;
     if (strcmp(how, "older") == 0 || strcmp(how, "fits") == 0) {
-        room->struct_size = offsetof(levada_host, alloc);
-        room->alloc = NULL; /* and all after it: a caller dies */
-        return room;
+        copy->struct_size = offsetof(levada_host, alloc);
+        copy->alloc = NULL; /* and all after it: a caller dies */
+        return copy;
     }
     return host;
 }
@@ -446,11 +446,11 @@ static const levada_host *table_host(const levada_host *host, levada_plugin *plu
 LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin,
                                             levada_error *err)
 {
-    static levada_host room;
+    static levada_host copy;
     const char        *how = getenv("LEVADA_TEST_PLUGIN");
 
     table_needs = sizeof(levada_host);
-    if (how) host = table_host(host, plugin, how, &room);
+    if (how) host = table_host(host, plugin, how, &copy);
     LEVADA_PLUGIN_BEGIN(host, plugin, "table", 1);
     if (how && strcmp(how, "fits") == 0) return host->add_stage(plugin, &table_views, err);
     levada_free(levada_alloc(1)); /* not there in an older table */

@@ -86,7 +86,7 @@ static void remainders_are_counted_as_dropped(void **state)
     }
 }
 
-/* Waits until the top queue and a bucket queue are full, and so everybody waits for room. */
+/* Waits until the top queue and a bucket queue are full, and so everybody waits for space. */
 static void until_blocked(const levada_bucket *bucket, int64_t capacity)
 {
     const struct timespec pause = { 0, 100000 };

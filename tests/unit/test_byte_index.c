@@ -9,22 +9,22 @@
 
 #include "base/kernels.h"
 
-enum { ROOM = 4096 };
+enum { CAPACITY = 4096 };
 
 static const uint8_t set[4] = {'\n', '"', ',', '"'};
-static uint8_t       text[ROOM + LEVADA_KERNEL_SLACK]; /* the kernels read into the slack */
-static int32_t want[ROOM + LEVADA_KERNEL_SLACK], got[ROOM + LEVADA_KERNEL_SLACK];
+static uint8_t       text[CAPACITY + LEVADA_KERNEL_SLACK]; /* the kernels read into the slack */
+static int32_t want[CAPACITY + LEVADA_KERNEL_SLACK], got[CAPACITY + LEVADA_KERNEL_SLACK];
 
 static bool is_in_set(uint8_t c) { return c == set[0] || c == set[1] || c == set[2]; }
 
 /* About one byte of the set in `every` bytes; the slack is full of them. */
 static void fill(uint64_t seed, uint64_t every)
 {
-    for (size_t i = 0; i < ROOM; i++) {
+    for (size_t i = 0; i < CAPACITY; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         text[i] = (seed >> 33) % every == 0 ? set[(seed >> 40) % 4] : (uint8_t)(seed >> 56);
     }
-    memset(text + ROOM, set[0], LEVADA_KERNEL_SLACK);
+    memset(text + CAPACITY, set[0], LEVADA_KERNEL_SLACK);
 }
 
 static const levada_kernels *next_level(int *level)
@@ -39,7 +39,7 @@ static const levada_kernels *next_level(int *level)
 /* All levels against the plain loop, at all ends. */
 static void compare(size_t n, int64_t max)
 {
-    const uint8_t *p = text + ROOM - n;
+    const uint8_t *p = text + CAPACITY - n;
     int64_t        count = 0;
     size_t         end = 0;
     int            level = LEVADA_CPU_AUTO;
@@ -49,12 +49,12 @@ static void compare(size_t n, int64_t max)
     for (const levada_kernels *k; (k = next_level(&level)) != NULL;) {
         size_t scanned = 12345;
 
-        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < ROOM + LEVADA_KERNEL_SLACK; i++)
+        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < CAPACITY + LEVADA_KERNEL_SLACK; i++)
             got[i] = -7;
         assert_int_equal(k->byte_index(p, n, set, got, max, &scanned), count);
         assert_int_equal(scanned, end);
         assert_memory_equal(got, want, (size_t)count * sizeof(*got));
-        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < ROOM + LEVADA_KERNEL_SLACK; i++)
+        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < CAPACITY + LEVADA_KERNEL_SLACK; i++)
             assert_int_equal(got[i], -7);
     }
 }
@@ -66,7 +66,7 @@ static void finds_all_of_the_set_at_all_lengths(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
         fill(i + 1, every[i]);
-        for (size_t n = 0; n <= 700; n++) compare(n, ROOM);
+        for (size_t n = 0; n <= 700; n++) compare(n, CAPACITY);
     }
 }
 

@@ -10,13 +10,13 @@
 #include "base/crc32c_fold.h"
 #include "base/kernels.h"
 
-enum { ROOM = 70000 };
+enum { CAPACITY = 70000 };
 
-static uint8_t bytes[ROOM];
+static uint8_t bytes[CAPACITY];
 
 static void fill(uint64_t seed)
 {
-    for (size_t i = 0; i < ROOM; i++) {
+    for (size_t i = 0; i < CAPACITY; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         bytes[i] = (uint8_t)(seed >> 56);
     }
@@ -75,7 +75,7 @@ static void agrees_with_the_definition_at_all_lengths(void **state)
     fill(1);
     for (size_t n = 0; n <= 700; n++) {
         /* The end of the array, so that a sanitizer sees reads after it. */
-        const uint8_t *data = bytes + ROOM - n;
+        const uint8_t *data = bytes + CAPACITY - n;
         uint32_t       start = (uint32_t)(n * 2654435761u);
         uint32_t       want = reference(start, data, n), plain = reference(0, data, n);
         int            level = LEVADA_CPU_AUTO;
@@ -107,13 +107,13 @@ static void goes_on_where_another_call_ended(void **state)
 
     (void)state;
     fill(3);
-    want = reference(0, bytes, ROOM);
+    want = reference(0, bytes, CAPACITY);
     for (const levada_kernels *k; (k = next_level(&level)) != NULL;) {
-        assert_int_equal(k->crc32c(0, bytes, ROOM), want);
-        for (size_t cut = 0; cut < ROOM; cut += 977) {
+        assert_int_equal(k->crc32c(0, bytes, CAPACITY), want);
+        for (size_t cut = 0; cut < CAPACITY; cut += 977) {
             uint32_t first = k->crc32c(0, bytes, cut);
 
-            assert_int_equal(k->crc32c(first, bytes + cut, ROOM - cut), want);
+            assert_int_equal(k->crc32c(first, bytes + cut, CAPACITY - cut), want);
         }
     }
 }

@@ -316,7 +316,7 @@ static void verify_continues_after_a_record_beyond_every_limit(void **state)
     (void)unlink(t_path("f"));
     t_clear(&head);
     t_clear(&tail);
-    if (!written) skip(); /* no room for files with holes */
+    if (!written) skip(); /* no space for files with holes */
 }
 
 /* -- work */

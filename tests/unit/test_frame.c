@@ -9,9 +9,9 @@
 
 #include "base/kernels.h"
 
-enum { SLACK = LEVADA_KERNEL_SLACK, ROOM = 1 << 18, RECORDS = 1024 };
+enum { SLACK = LEVADA_KERNEL_SLACK, CAPACITY = 1 << 18, RECORDS = 1024 };
 
-static uint8_t        store[SLACK + ROOM + SLACK];
+static uint8_t        store[SLACK + CAPACITY + SLACK];
 static uint8_t *const data = store + SLACK;
 static int32_t        begin[RECORDS], end[RECORDS];
 static size_t         starts[RECORDS + 1]; /* of the records made by add(), and the end */
@@ -47,7 +47,7 @@ static void add(size_t n)
 {
     uint8_t *to = data + starts[made];
 
-    assert_true(starts[made] + n + 16 <= ROOM && made < RECORDS);
+    assert_true(starts[made] + n + 16 <= CAPACITY && made < RECORDS);
     put(to, n, 8);
     put(to + 8, masked(to, 8), 4);
     put(to + 12 + n, masked(to + 12, n), 4);

@@ -9,15 +9,15 @@
 
 #include "base/kernels.h"
 
-enum { ROOM = 4096 };
+enum { CAPACITY = 4096 };
 
-static uint8_t text[ROOM];
-static int32_t want[ROOM + LEVADA_KERNEL_SLACK], got[ROOM + LEVADA_KERNEL_SLACK];
+static uint8_t text[CAPACITY];
+static int32_t want[CAPACITY + LEVADA_KERNEL_SLACK], got[CAPACITY + LEVADA_KERNEL_SLACK];
 
 /* About one newline in `every` bytes. */
 static void fill(uint64_t seed, uint64_t every)
 {
-    for (size_t i = 0; i < ROOM; i++) {
+    for (size_t i = 0; i < CAPACITY; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         text[i] = (seed >> 33) % every == 0 ? '\n' : (uint8_t)(seed >> 56);
     }
@@ -35,7 +35,7 @@ static const levada_kernels *next_level(int *level)
 /* All levels against the plain loop, for text that ends where a sanitizer watches. */
 static void compare(size_t n, int64_t max)
 {
-    const uint8_t *p = text + ROOM - n;
+    const uint8_t *p = text + CAPACITY - n;
     int64_t        count = 0;
     size_t         end = 0;
     int            level = LEVADA_CPU_AUTO;
@@ -45,12 +45,12 @@ static void compare(size_t n, int64_t max)
     for (const levada_kernels *k; (k = next_level(&level)) != NULL;) {
         size_t scanned = 12345;
 
-        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < ROOM + LEVADA_KERNEL_SLACK; i++)
+        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < CAPACITY + LEVADA_KERNEL_SLACK; i++)
             got[i] = -7;
         assert_int_equal(k->newline_index(p, n, got, max, &scanned), count);
         assert_int_equal(scanned, end);
         assert_memory_equal(got, want, (size_t)count * sizeof(*got));
-        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < ROOM + LEVADA_KERNEL_SLACK; i++)
+        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < CAPACITY + LEVADA_KERNEL_SLACK; i++)
             assert_int_equal(got[i], -7);
     }
 }
@@ -62,7 +62,7 @@ static void finds_all_newlines_at_all_lengths(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
         fill(i + 1, every[i]);
-        for (size_t n = 0; n <= 700; n++) compare(n, ROOM);
+        for (size_t n = 0; n <= 700; n++) compare(n, CAPACITY);
     }
 }
 

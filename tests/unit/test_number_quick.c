@@ -20,13 +20,13 @@ static uint64_t drawn(uint64_t most)
 /* The slack in front must not matter: it holds digits. */
 static void same(const char *text)
 {
-    char           room[64] = "9999999999999999";
+    char           padded[64] = "9999999999999999";
     size_t         n = strlen(text);
-    const uint8_t *at = (const uint8_t *)room + 16;
+    const uint8_t *at = (const uint8_t *)padded + 16;
     int64_t        i = 0, quick_i = 0;
     double         f = 0, quick_f = 0;
 
-    memcpy(room + 16, text, n);
+    memcpy(padded + 16, text, n);
     if (levada_quick_int(at, n, &quick_i)) {
         assert_int_equal(levada_number_scan_int(text, n, &i), LEVADA_NUMBER_INT);
         assert_int_equal(i, quick_i);
@@ -42,19 +42,19 @@ static void common_numbers_are_read(void **state)
     static const char *const texts[] = { "0", "-1", "12345678", "1234567890123456", "-7" };
     static const char *const floats[] = { "0.5", "-812.28", "5.", ".5", "-533.83110", "1234567.25",
                                           "0.00000000000001", "123456789.12345", "-0" };
-    char    room[64] = "";
+    char    padded[64] = "";
     int64_t i;
     double  f;
 
     (void)state;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-        memcpy(room + 16, texts[k], strlen(texts[k]) + 1);
-        assert_true(levada_quick_int((uint8_t *)room + 16, strlen(texts[k]), &i));
+        memcpy(padded + 16, texts[k], strlen(texts[k]) + 1);
+        assert_true(levada_quick_int((uint8_t *)padded + 16, strlen(texts[k]), &i));
         same(texts[k]);
     }
     for (size_t k = 0; k < sizeof floats / sizeof *floats; k++) {
-        memcpy(room + 16, floats[k], strlen(floats[k]) + 1);
-        assert_true(levada_quick_double((uint8_t *)room + 16, strlen(floats[k]), &f));
+        memcpy(padded + 16, floats[k], strlen(floats[k]) + 1);
+        assert_true(levada_quick_double((uint8_t *)padded + 16, strlen(floats[k]), &f));
         same(floats[k]);
     }
 }

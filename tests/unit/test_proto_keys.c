@@ -81,14 +81,15 @@ static levada_status decode(const char *spec, const message *records, int64_t n,
 }
 
 /* What the last of the records returned, as text: its columns or the refusal. */
-static void outcome(const char *spec, const message *records, int64_t n, char *text, size_t room)
+static void outcome(const char *spec, const message *records, int64_t n, char *text,
+                    size_t capacity)
 {
     levada_block *block = NULL;
     levada_error  err = LEVADA_ERROR_INIT;
     size_t        used;
 
     if (decode(spec, records, n, &block, &err) != LEVADA_OK) {
-        snprintf(text, room, "%s", err.message);
+        snprintf(text, capacity, "%s", err.message);
     } else {
         const levada_column *list = levada_block_column(block, "i");
         int64_t              length = levada_column_length(list, n - 1);
@@ -96,9 +97,9 @@ static void outcome(const char *spec, const message *records, int64_t n, char *t
         float                f;
 
         memcpy(&f, levada_column_f32(levada_block_column(block, "f")) + n - 1, sizeof f);
-        used = (size_t)snprintf(text, room, "%a %lld:", (double)f, (long long)length);
-        for (int64_t i = 0; i < length && used < room; i++)
-            used += (size_t)snprintf(text + used, room - used, " %lld", (long long)at[i]);
+        used = (size_t)snprintf(text, capacity, "%a %lld:", (double)f, (long long)length);
+        for (int64_t i = 0; i < length && used < capacity; i++)
+            used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)at[i]);
     }
     levada_block_unref(&block);
 }

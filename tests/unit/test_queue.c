@@ -423,8 +423,8 @@ static void one_call_may_be_larger_than_the_capacity(void **state)
 }
 
 /* Elements for a dequeue that stays incomplete are its own as soon as they are in: they take no
- * room, and come back in front if it gives up. */
-static void what_a_waiting_dequeue_has_takes_no_room(void **state)
+ * space, and come back in front if it gives up. */
+static void what_a_waiting_dequeue_has_takes_no_space(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
     test_call     out = test_call_of(queue, TEST_DEQUEUE, 6, 0), in;
@@ -534,7 +534,7 @@ int main(void)
         cmocka_unit_test(blocked_calls_are_served_in_order),
         cmocka_unit_test(enqueues_of_many_do_not_interleave),
         cmocka_unit_test(one_call_may_be_larger_than_the_capacity),
-        cmocka_unit_test(what_a_waiting_dequeue_has_takes_no_room),
+        cmocka_unit_test(what_a_waiting_dequeue_has_takes_no_space),
         cmocka_unit_test(no_number_of_rows_is_too_large_to_count),
         cmocka_unit_test(a_mixture_of_enqueues_keeps_the_order),
     };

@@ -80,7 +80,7 @@ static void a_queue_that_was_drained_is_small_again(void **state)
         for (int64_t i = 0; i < MANY; i += PART) {
             assert_int_equal(test_put(queue, i, PART), LEVADA_OK);
         }
-        assert_true(queue->room >= MANY);
+        assert_true(queue->allocated >= MANY);
         for (int64_t i = 0; i < MANY; i++) {
             assert_true((value = test_take(queue)) >= 0);
             assert_true(!ordered || value == i);
@@ -89,7 +89,7 @@ static void a_queue_that_was_drained_is_small_again(void **state)
         }
         assert_int_equal(sum, (int64_t)MANY * (MANY - 1) / 2);
         for (int i = 0; i < 8; i++) assert_int_equal(levada_queue_size(queue), 0);
-        assert_true(queue->room <= 1 << 16);
+        assert_true(queue->allocated <= 1 << 16);
         for (int64_t i = 0; i < 256 * PART; i += PART) {
             assert_int_equal(test_put(queue, i, PART), LEVADA_OK);
         }

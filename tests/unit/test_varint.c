@@ -9,9 +9,9 @@
 
 #include "base/kernels.h"
 
-enum { SLACK = LEVADA_KERNEL_SLACK, ROOM = 8192, VALUES = 4096 };
+enum { SLACK = LEVADA_KERNEL_SLACK, CAPACITY = 8192, VALUES = 4096 };
 
-static uint8_t  store[SLACK + ROOM + SLACK];
+static uint8_t  store[SLACK + CAPACITY + SLACK];
 static uint8_t *const coded = store + SLACK;
 static int64_t  values[VALUES], wide[VALUES + SLACK];
 static int32_t  narrow[VALUES + SLACK];

@@ -193,14 +193,14 @@ class Gauge:
     """How full a queue is: ``max(0, size - least) / (capacity - least)``, from 0 to 1."""
 
     def __init__(self, scope: str, capacity: int, least: int | None = None) -> None:
-        room = capacity - (least or 0)
-        middle = f"of_{capacity}" if least is None else f"over_{least}_of_{room}"
+        span = capacity - (least or 0)
+        middle = f"of_{capacity}" if least is None else f"over_{least}_of_{span}"
         self.name = f"{scope}/fraction_{middle}_full"
-        self._least, self._room = least or 0, room
+        self._least, self._span = least or 0, span
 
     def value(self, size: float) -> float:
         """Of a queue of that size; an unbounded one is never full."""
-        full = (size - self._least) / self._room if self._room > 0 else 0.0
+        full = (size - self._least) / self._span if self._span > 0 else 0.0
         return min(max(full, 0.0), 1.0)
 
 
