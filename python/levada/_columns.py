@@ -350,6 +350,8 @@ def pack(kind, values):
     """(dtype, depth, dims, values, offsets) of one value a row; kind is filled in."""
     import numpy as np
 
+    if not values:
+        return _nothing(kind, values)
     first = values[0]
     if isinstance(first, Ragged) or (kind.depth or 0) > 1:
         return _pack_ragged(kind, values)
@@ -436,7 +438,7 @@ def _pack_ragged(kind, values):
     if not rows and kind.dtype is None:
         below.dtype = name_of(first.dtype) if first.dtype is not None else "string"
         below.dims = () if first.dtype is None else first.values.shape[1:]
-    dtype, _, dims, data, offsets = pack(below, rows) if rows else _nothing(below, rows)
+    dtype, _, dims, data, offsets = pack(below, rows)
     kind.dtype, kind.depth, kind.guessed = dtype, depth, below.guessed
     kind.dims = dims if below.dims is None else below.dims
     return dtype, depth, dims, data, [_offsets([len(value) for value in values]), *offsets]

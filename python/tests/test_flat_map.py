@@ -5,6 +5,7 @@ import threading
 import time
 
 import levada as lv
+import numpy as np
 import pytest
 from levada import errors
 
@@ -46,6 +47,27 @@ class TestFlatMap:
             head = [int(next(it)["x"]) for _ in range(cut)]
             other.restore(it.save())
             assert head + [int(r["x"]) for r in other] == expected
+
+    @pytest.mark.parametrize("block_rows", [1, 7, 256])
+    @pytest.mark.parametrize("typed", [False, True])
+    def test_blocks_without_a_record(self, block_rows, typed):
+        def some(record):
+            x = int(record["value"])
+            rows = lv.Ragged(np.array([x]), [np.array([0, 1, 1], np.int32)])
+            row = {"x": x, "s": b"a", "list": [0.5], "words": ["b"], "rows": rows}
+            return [row] if x % 600 in (1, 2, 599) else []
+
+        spec = {"x": lv.int64, "s": lv.string, "list": lv.VarLenFeature(lv.float32)}
+        spec |= {"words": lv.VarLenFeature(lv.string)}
+        made = some
+        if typed:  # features have at most one level
+            made = lambda record: [{k: row[k] for k in spec} for row in some(record)]  # noqa: E731
+        ds = lv.range(2000).flat_map(made, spec=spec if typed else None)
+        for threads in (1, 3):
+            got = list(ds.with_options(threads=threads, block_rows=block_rows))
+            want = [1, 2, 599, 601, 602, 1199, 1201, 1202, 1799, 1801, 1802]
+            assert [int(row["x"]) for row in got] == want
+            assert {tuple(row["words"]) for row in got} == {(b"b",)}
 
     def test_bad_records(self):
         def fails(record):
