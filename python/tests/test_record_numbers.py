@@ -2,6 +2,7 @@
 """ds[i] from call to call: what reads the records is kept, and notices what changes."""
 
 import os
+import random
 import threading
 
 import levada as lv
@@ -123,3 +124,61 @@ def test_a_function_sees_each_record(path):
     ds = records(path).map(lambda r: (seen.append(1), r)[1])
     assert [line(ds, i) for i in (4, 9, 4)] == [text(4), text(9), text(4)]
     assert len(seen) == 3
+
+
+def jsonl(path, draw):
+    spaces = ["", "", "\n", " \n\t\n", "\n" * 700, "\n" * 70_000]
+    rows = [f'{{"a":{i}}}\n{draw.choice(spaces)}' for i in range(200)]
+    path.write_text("\n \n" + "".join(rows))
+    return "jsonl", {"fields": {"a": lv.int64}}
+
+
+def fixed_length(path, draw):
+    sizes = {
+        "record_bytes": draw.choice([1, 8, 500]),
+        "hop_bytes": draw.choice([0, 501, 70_000]),
+        "header_bytes": draw.choice([0, 3]),
+        "footer_bytes": draw.choice([1, 700]),
+    }
+    hop = sizes["hop_bytes"] or sizes["record_bytes"]
+    body = draw.randbytes(199 * hop + sizes["record_bytes"])
+    path.write_bytes(b"h" * sizes["header_bytes"] + body + b"f" * sizes["footer_bytes"])
+    return "fixed_length", sizes
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("write", [jsonl, fixed_length])
+def test_bytes_between_records_belong_to_none(tmp_path, write, seed):
+    path, draw = tmp_path / "a", random.Random(seed)
+    name, options = write(path, draw)
+    read = getattr(lv, name)
+    ds = read(path, **options)
+    lv.index(path, source=str(ds).replace(f"{path},", ""))
+    want = list(ds)
+    indexed = read(path, index=True, **options)
+    assert len(indexed) == len(want) == 200
+    numbers = draw.sample(range(200), 200)
+    assert [indexed[i] for i in numbers] == [want[i] for i in numbers]
+    for threads in (1, 3):
+        mixed = read(path, index=True, shuffle_records=True, **options)
+        got = list(mixed.with_options(threads=threads, seed=seed))
+        assert len(got) == 200 and all(row in got for row in want)
+
+
+def test_a_record_between_others_is_a_change(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a":1}\n' + " " * 7 + '\n{"a":3}\n')
+    lv.index(path)
+    ds = lv.jsonl(path, fields={"a": lv.int64}, index=True)
+    assert [ds[i]["a"] for i in (1, 0)] == [3, 1]
+    path.write_text('{"a":1}\n {"a":2}\n{"a":3}\n')
+    with pytest.raises(FailedPreconditionError, match="has changed"):
+        ds[0]
+    rows = "".join(f'{{"a":{i}}}\n' for i in range(1000))  # the change is after the first 4 KiB
+    path.write_text(rows + " " * 7 + '\n{"a":-1}\n')
+    lv.index(path)
+    assert ds[999]["a"] == 999 and ds[1000]["a"] == -1
+    path.write_text(rows + '{"a":7}\n{"a":-1}\n')
+    with pytest.raises(DataLossError, match="the file has changed"):
+        ds[999]
+    assert ds[1000]["a"] == -1

@@ -98,12 +98,49 @@ typedef struct file_reread_spans {
     int32_t frame[FILE_REREAD_STRIDE];
 } file_reread_spans;
 
-/* Whether the record takes as many bytes as the index says. */
+static levada_spans file_reread_spans_of(const file_reread *x, file_reread_spans *found)
+{
+    return (levada_spans){ .begin = found->begin[0], .end = found->end[0],
+                           .frame = x->reader->format->frames ? found->frame : NULL,
+                           .stride = FILE_REREAD_STRIDE, .capacity = 1 };
+}
+
+/* Adds to `used`, the bytes of a record, those after it that hold none: blank lines, a footer. */
+static levada_status file_reread_pass(const file_reread *x, int64_t *used, levada_error *err)
+{
+    const levada_file_reader *r = x->reader;
+    levada_window            *w = x->window;
+
+    while (*used < x->lengths[x->at]) {
+        file_reread_spans found;
+        levada_spans      spans = file_reread_spans_of(x, &found);
+        int64_t           size = levada_window_size(w) - *used;
+
+        if (size > 0) {
+            levada_status st = r->format->next(x->state, r->args, levada_window_data(w) + *used,
+                                               size, w->ended, &spans, err);
+
+            if (st != LEVADA_OK) return st;
+            if (spans.n > 0) {
+                *used += spans.frame ? spans.frame[0] : 0;
+                return LEVADA_OK;
+            }
+            *used += spans.used;
+        }
+        if (spans.used > 0) continue;
+        if (w->ended) return LEVADA_OK;
+        LEVADA_TRY(levada_window_refill(w, spans.need > 0 ? *used + spans.need : 0, err));
+    }
+    return LEVADA_OK;
+}
+
+/* Whether the next record begins where the index says. */
 static levada_status file_reread_check_length(const file_reread *x, int64_t used,
                                               levada_error *err)
 {
     int64_t length = x->lengths ? x->lengths[x->at] : used;
 
+    if (used < length) LEVADA_TRY(file_reread_pass(x, &used, err));
     if (used == length) return LEVADA_OK;
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "the record has %lld bytes, and %lld in the index: the file has changed",
@@ -118,9 +155,7 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
     int64_t                   need = 0;
 
     for (;;) {
-        levada_spans spans = { .begin = found->begin[0], .end = found->end[0],
-                               .frame = r->format->frames ? found->frame : NULL,
-                               .stride = FILE_REREAD_STRIDE, .capacity = 1 };
+        levada_spans spans = file_reread_spans_of(x, found);
 
         if (levada_window_size(w) == 0 && w->ended) return LEVADA_END;
         if (levada_window_size(w) > 0) {
