@@ -99,19 +99,27 @@ static levada_status proto_prepare(levada_proto *x, levada_error *err)
     return LEVADA_OK;
 }
 
+/* The level of the steps, which are counted in x->first[0]. */
+static levada_status proto_time(levada_proto *x, const levada_feature *f, levada_error *err)
+{
+    int32_t *time = NULL;
+
+    LEVADA_TRY(levada_builder_offsets(x->out, f->column, 0, x->rows, &time, err));
+    memcpy(time, x->first[0], (size_t)(x->rows + 1) * sizeof *time);
+    return LEVADA_OK;
+}
+
 /* FixedLen, and FixedLenSequence in a feature list: the same for each item. */
 static levada_status proto_fixed(levada_proto *x, const levada_feature *f, levada_error *err)
 {
     levada_items items;
     bool done = false;
 
+    if (f->steps && x->late) LEVADA_TRY(levada_late_runs(x, f, &done, err));
+    if (f->steps && !done) LEVADA_TRY(levada_steps_numbers(x, f, &done, err));
+    if (done) return proto_time(x, f, err);
     LEVADA_TRY(levada_proto_items(x, f, f->slot, 0, &items, err));
-    if (f->steps) {
-        int32_t *time = NULL;
-
-        LEVADA_TRY(levada_builder_offsets(x->out, f->column, 0, x->rows, &time, err));
-        memcpy(time, items.first, (size_t)(x->rows + 1) * sizeof *time);
-    }
+    if (f->steps) LEVADA_TRY(proto_time(x, f, err));
     if (f->list == LEVADA_LIST_BYTES) return levada_strings_fixed(x, f, &items, err);
     if (x->late) LEVADA_TRY(levada_late_fixed(x, f, &items, &done, err));
     return done ? LEVADA_OK : levada_numbers_fixed(x, f, &items, err);

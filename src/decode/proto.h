@@ -11,6 +11,7 @@
  *   proto_numbers, proto_strings, proto_ragged, proto_sparse
  *                  second pass, column by column: payload to the block
  *   proto_late     the same for numbers that are left encoded
+ *   proto_runs     the same for feature lists of float rows of one size
  *
  * Plain payload of an int64 list is its packed varints, of a float list its little endian floats,
  * of a bytes list the BytesList message with nothing but its values. Almost every list has this
@@ -317,6 +318,12 @@ LEVADA_MUST_USE levada_status levada_proto_items(levada_proto *x, const levada_f
                                                  int32_t slot, int32_t lane, levada_items *out,
                                                  levada_error *err);
 
+/* Decodes a feature list of one whole number a step; x->first[0] then has where the steps of each
+ * row begin. Not done: another feature, or a step that is missing, wrong or not in the usual form.
+ */
+LEVADA_MUST_USE levada_status levada_steps_numbers(levada_proto *x, const levada_feature *f,
+                                                   bool *done, levada_error *err);
+
 /* Decodes `count` numbers of a span to `to`, with LEVADA_KERNEL_SLACK after them. If the span is
  * broken or a number does not fit, the row is rejected and its values are 0. */
 LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levada_feature *f,
@@ -329,6 +336,14 @@ bool levada_late_wanted(const levada_proto *x, const levada_feature *f);
 /* Whether some of the items are as long as it takes. */
 bool levada_late_promises(const levada_proto *x, const levada_feature *f,
                           const levada_items *items);
+/* Floats per item from which leaving them encoded saves work, which is one copy. */
+#define LEVADA_LATE_FLOATS 128
+/* Whether that number of bytes of the records is worth keeping all records in memory for. */
+bool levada_late_in_place(const levada_proto *x, int64_t bytes);
+/* Leaves a feature list of `per` floats a step where it is; x->first[0] then has where the steps of
+ * each row begin. Not done: another feature, or a step that is not as all others. */
+LEVADA_MUST_USE levada_status levada_late_runs(levada_proto *x, const levada_feature *f,
+                                               bool *done, levada_error *err);
 /* Leaves the numbers of `items`, counted as below (NULL = `per` in each), where they are: *done.
  * Not done: an item is damaged or missing, a number may not fit, or it saves no work. */
 LEVADA_MUST_USE levada_status levada_late_encode(levada_proto *x, const levada_feature *f,

@@ -13,7 +13,6 @@
 
 #define LATE_VALUES 8   /* elements per item from which decoding later saves work          */
 #define LATE_SAMPLE 16  /* items that decide whether to look at the others                  */
-#define LATE_FLOATS 128 /* the same of floats, of which only a copy is saved: 512 bytes    */
 
 static levada_encoding late_encoding(const levada_feature *f)
 {
@@ -49,7 +48,7 @@ bool levada_late_wanted(const levada_proto *x, const levada_feature *f)
 /* Elements per item from which decoding later saves work. */
 static int64_t late_least(const levada_feature *f)
 {
-    return f->list == LEVADA_LIST_FLOAT ? LATE_FLOATS : LATE_VALUES;
+    return f->list == LEVADA_LIST_FLOAT ? LEVADA_LATE_FLOATS : LATE_VALUES;
 }
 
 bool levada_late_promises(const levada_proto *x, const levada_feature *f,
@@ -87,15 +86,14 @@ static late_sum late_add_up(const levada_feature *f, const levada_items *items,
     return sum;
 }
 
-/* Whether the bytes are worth keeping all records in memory for. */
-static bool late_in_place(const levada_proto *x, const late_sum *sum)
+bool levada_late_in_place(const levada_proto *x, int64_t bytes)
 {
     int64_t all = 0;
 
-    if (!x->in->owner || sum->loose) return false;
+    if (!x->in->owner) return false;
     if (x->out->late != LEVADA_LATE_DECODE_AUTO) return true;
     for (int64_t i = 0; i < x->in->n; i++) all += x->in->size[i];
-    return 2 * sum->bytes >= all;
+    return 2 * bytes >= all;
 }
 
 static bool late_checked(const levada_proto *x, const levada_feature *f)
@@ -110,6 +108,9 @@ levada_status levada_late_encode(levada_proto *x, const levada_feature *f,
                                  const levada_items *items, const int32_t *offsets, bool *done,
                                  levada_error *err)
 {
+    const levada_encoded how = { .encoding = late_encoding(f),
+                                 .level = f->steps,
+                                 .kernels = x->kernels };
     late_sum sum;
     levada_item *to = NULL;
     uint8_t *copy = NULL;
@@ -118,13 +119,13 @@ levada_status levada_late_encode(levada_proto *x, const levada_feature *f,
     *done = false;
     if (!late_checked(x, f)) return LEVADA_OK;
     sum = late_add_up(f, items, offsets);
-    place = late_in_place(x, &sum);
+    place = !sum.loose && levada_late_in_place(x, sum.bytes);
     if (sum.values < late_least(f) * sum.items && x->out->late == LEVADA_LATE_DECODE_AUTO) {
         return LEVADA_OK;
     }
     if (!place && f->list == LEVADA_LIST_FLOAT) return LEVADA_OK; /* the same copy */
-    LEVADA_TRY(levada_builder_encoded(x->out, f->column, late_encoding(f), x->kernels, f->steps,
-                                      items->n, place ? x->in->owner : NULL, &to, err));
+    LEVADA_TRY(levada_builder_encoded(x->out, f->column, &how, items->n,
+                                      place ? x->in->owner : NULL, &to, err));
     if (place) {
         x->out->block->bytes += sum.bytes;
     } else {

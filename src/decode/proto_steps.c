@@ -4,8 +4,11 @@
  *
  * A step whose sizes have one byte begins with 4 or 6 bytes that follow from its last size (the
  * tags and sizes of the step, its list and its packed run): one word says whether it is as usual.
+ * If all steps of a block are one whole number each, they are decoded in one pass, without spans.
  */
 #include "decode/proto.h"
+
+#include "tensor/builder_priv.h"
 
 /* Steps of one feature list on their way to a lane. */
 typedef struct steps_reader {
@@ -160,5 +163,69 @@ levada_status levada_proto_items(levada_proto *x, const levada_feature *f, int32
     }
     x->first[lane][x->rows] = (int32_t)r.n;
     *out = (levada_items){ .at = x->step[lane], .n = r.n, .first = x->first[lane] };
+    return LEVADA_OK;
+}
+
+#define STEPS_SMALLEST 7      /* bytes of a step of one number */
+#define STEPS_MOST (64 << 20) /* bytes of lists that are decoded in one pass */
+
+/* Where steps of one number go to. */
+typedef struct steps_numbers {
+    steps_reader r;
+    bool wide; /* int64, else int32 */
+    void *to;
+} steps_numbers;
+
+/* The usual steps of one list; false if it has any other step, or one whose number does not fit. */
+static bool steps_numbers_of(steps_numbers *s, const levada_span *list)
+{
+    const uint8_t *p = list->at, *end = p + list->size;
+    const uint64_t head = s->r.head, sizes = s->r.sizes;
+    int64_t n = s->r.n;
+
+    while (p < end) {
+        uint64_t word = levada_wire_load(p) & ((UINT64_C(1) << 48) - 1), size = p[5];
+        const uint8_t *at = p + 6;
+        int64_t v;
+
+        p = at + size;
+        if (word != head + size * sizes || size > 10 || p > end) return false;
+        if (!levada_payload_one(at, (int64_t)size, &v)) return false;
+        if (s->wide) ((int64_t *)s->to)[n++] = v;
+        else ((int32_t *)s->to)[n++] = (int32_t)v;
+        if (!s->wide && v != (int32_t)v) return false;
+    }
+    s->r.n = n;
+    return true;
+}
+
+static bool steps_numbers_wanted(const levada_proto *x, const levada_feature *f)
+{
+    if (f->per != 1 || f->list != LEVADA_LIST_INT64) return false;
+    if (f->dtype != LEVADA_INT64 && f->dtype != LEVADA_INT32) return false;
+    return !x->late || x->out->late == LEVADA_LATE_DECODE_AUTO;
+}
+
+levada_status levada_steps_numbers(levada_proto *x, const levada_feature *f, bool *done,
+                                   levada_error *err)
+{
+    const levada_span *lists = x->rows > 0 ? x->spans + f->slot * x->rows : NULL;
+    steps_numbers s = { .r = { .x = x, .slot = &x->plan->slots[f->slot] },
+                        .wide = f->dtype == LEVADA_INT64 };
+    int64_t bytes = 0;
+
+    *done = false;
+    for (int64_t row = 0; row < x->rows; row++) bytes += lists[row].at ? lists[row].size : 0;
+    if (!steps_numbers_wanted(x, f) || bytes > STEPS_MOST) return LEVADA_OK;
+    LEVADA_TRY(levada_proto_reserve((void **)&x->first[0], &x->first_capacity[0], x->rows + 1,
+                                 sizeof *x->first[0], err));
+    LEVADA_TRY(levada_builder_values(x->out, f->column, bytes / STEPS_SMALLEST, &s.to, err));
+    steps_expect(&s.r);
+    for (int64_t row = 0; row < x->rows; row++) {
+        x->first[0][row] = (int32_t)s.r.n;
+        if (lists[row].at && !steps_numbers_of(&s, &lists[row])) return LEVADA_OK;
+    }
+    x->first[0][x->rows] = (int32_t)s.r.n;
+    *done = true;
     return LEVADA_OK;
 }

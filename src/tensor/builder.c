@@ -143,9 +143,8 @@ levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t co
     return LEVADA_OK;
 }
 
-levada_status levada_builder_encoded(levada_builder *b, int32_t field, levada_encoding encoding,
-                                     const levada_kernels *kernels, int32_t level, int64_t n,
-                                     const levada_buffer *owner, levada_item **out,
+levada_status levada_builder_encoded(levada_builder *b, int32_t field, const levada_encoded *how,
+                                     int64_t n, const levada_buffer *owner, levada_item **out,
                                      levada_error *err)
 {
     levada_column  *c = &b->block->columns[field];
@@ -155,9 +154,10 @@ levada_status levada_builder_encoded(levada_builder *b, int32_t field, levada_en
 
     if (!e) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a column");
     atomic_init(&e->refs, 1);
-    e->encoding = encoding;
-    e->kernels = kernels;
-    e->level = level;
+    e->encoding = how->encoding;
+    e->kernels = how->kernels;
+    e->level = how->level;
+    e->gap = how->gap;
     e->bytes_owner = owner ? levada_buffer_ref(owner) : NULL;
     st = builder_piece(b, n * (int64_t)sizeof **out, &at, &e->items_owner, err);
     if (st != LEVADA_OK) {

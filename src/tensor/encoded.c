@@ -40,12 +40,32 @@ static uint8_t *encoded_copy(const levada_item *items, int64_t n, uint8_t *to)
     return to;
 }
 
+/* The runs of n items. A copy overwrites what comes after it, as above. */
+static uint8_t *encoded_runs(const levada_item *items, int64_t n, int64_t run, int64_t gap,
+                             uint8_t *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t *at = items[i].at;
+
+        for (int64_t left = items[i].size; left > 0; left -= run + gap, at += run + gap) {
+            for (int64_t k = 0; k < run; k += 64) memcpy(to + k, at + k, 64);
+            to += run;
+        }
+    }
+    return to;
+}
+
 uint8_t *levada_items_decode(const levada_column *c, const levada_item *items, int64_t n,
                              uint8_t *to)
 {
     const levada_kernels *k = c->encoded->kernels;
     bool                  narrow = c->field->dtype == LEVADA_INT32;
 
+    if (c->encoded->gap) {
+        int64_t run = levada_column_inner(c) * levada_dtype_size(c->field->dtype);
+
+        return encoded_runs(items, n, run, c->encoded->gap, to);
+    }
     if (c->encoded->encoding == LEVADA_ENCODING_ELEMENTS) return encoded_copy(items, n, to);
     for (int64_t i = 0; i < n; i++) {
         size_t  size = (size_t)items[i].size;

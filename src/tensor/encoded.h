@@ -6,8 +6,9 @@
  * column then has its levels, its dims and its dtype as if it were decoded, but `values` is NULL
  * and `encoded` lists items. An item is the encoded form of one row of the level `encoded->level`:
  * either of the last ragged level (a list of any length) or of the values themselves
- * (levada_column_inner() numbers). The stage that makes a batch decodes each item once, straight to
- * its place.
+ * (levada_column_inner() numbers). Elements of a list may be runs of levada_column_inner() numbers
+ * with a gap of constant size between two of them. The stage that makes a batch decodes each item
+ * once, straight to its place.
  *
  * Only DATA blocks that a decoder made have such columns, and slices and blocks that share them.
  * levada_block_gather and levada_pad_block decode them. The core decodes all of them
@@ -48,6 +49,7 @@ typedef struct levada_encoded {
     atomic_int            refs;
     levada_encoding       encoding;
     int32_t               level;
+    int32_t               gap; /* of elements: bytes between two runs; 0 = an item is one run */
     const levada_kernels *kernels;
     const levada_item    *items;
     levada_buffer        *items_owner, *bytes_owner; /* a reference each */
@@ -56,14 +58,13 @@ typedef struct levada_encoded {
 levada_encoded *levada_encoded_ref(levada_encoded *encoded); /* NULL returns NULL */
 void            levada_encoded_unref(levada_encoded **encoded);
 
-/* Adds n items to the field of a builder, to be filled in. Its levels and dims may be set before or
- * after. Their bytes belong to `owner` (may be NULL; a reference is added), or to memory of the
- * block (levada_builder_encoded_bytes). */
+/* Adds n items to the field of a builder, to be filled in, with the encoding, level, gap and
+ * kernels of `how`. Its levels and dims may be set before or after. Their bytes belong to `owner`
+ * (may be NULL; a reference is added), or to memory of the block (levada_builder_encoded_bytes). */
 LEVADA_MUST_USE levada_status levada_builder_encoded(levada_builder *b, int32_t field,
-                                                     levada_encoding       encoding,
-                                                     const levada_kernels *kernels, int32_t level,
-                                                     int64_t n, const levada_buffer *owner,
-                                                     levada_item **out, levada_error *err);
+                                                     const levada_encoded *how, int64_t n,
+                                                     const levada_buffer *owner, levada_item **out,
+                                                     levada_error *err);
 /* `size` bytes for the items of such a field, with slack. */
 LEVADA_MUST_USE levada_status levada_builder_encoded_bytes(levada_builder *b, int32_t field,
                                                            int64_t size, uint8_t **out,

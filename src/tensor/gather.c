@@ -228,7 +228,8 @@ static const levada_encoded *gather_same_encoding(const levada_block *from, int3
     for (int32_t i = 1; first && i < from->nfrom; i++) {
         const levada_encoded *e = from->from[i]->columns[field].encoded;
 
-        if (!e || e->encoding != first->encoding || e->level != first->level) return NULL;
+        if (!e || e->encoding != first->encoding) return NULL;
+        if (e->level != first->level || e->gap != first->gap) return NULL;
     }
     return first;
 }
@@ -262,8 +263,7 @@ static levada_status gather_compact(gather_work *w, int32_t field, const levada_
     uint8_t            *at = NULL;
 
     for (int64_t i = 0; i < nranges; i++) n += gather_items(&ranges[i], NULL, &bytes);
-    LEVADA_TRY(levada_builder_encoded(w->b, field, like->encoding, like->kernels, like->level, n,
-                                      NULL, &items, err));
+    LEVADA_TRY(levada_builder_encoded(w->b, field, like, n, NULL, &items, err));
     LEVADA_TRY(levada_builder_encoded_bytes(w->b, field, bytes, &at, err));
     for (int64_t i = 0, k = 0; i < nranges; i++) k += gather_items(&ranges[i], items + k, &again);
     for (int64_t i = 0; i < n; i++) {

@@ -8,9 +8,9 @@
 #include "run/plan.h"
 #include "support/functions.h"
 #include "support/iters.h"
+#include "support/late_files.h"
 #include "tensor/encoded.h"
 #include <levada/binding.h>
-#include <levada/example.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,6 @@
 
 #include <cmocka.h>
 
-#define RECORDS 40
 #define TEXT 1600
 
 #define SPEC                                                                                     \
@@ -34,7 +33,11 @@
     "length:1}]},name:{kind:FixedLen,shape:[],dtype:bytes}}"
 #define LISTS                                                                                    \
     "{frames:{kind:FixedLenSequence,shape:[16],dtype:float32},"                                  \
-    "pairs:{kind:FixedLenSequence,shape:[2],dtype:int64},words:{kind:VarLen,dtype:int64}}"
+    "pairs:{kind:FixedLenSequence,shape:[2],dtype:int64},words:{kind:VarLen,dtype:int64},"       \
+    "times:{kind:FixedLenSequence,shape:[],dtype:int64}}"
+#define STEPS                                                                                    \
+    "tfrecord:steps.tfrecord | parse_sequence_example:{wide:{kind:FixedLenSequence,shape:[40],"  \
+    "dtype:float32}},context={value:{kind:FixedLen,shape:[],dtype:int64}}"
 #define EXAMPLES  "tfrecord:good.tfrecord | parse_example:" SPEC
 #define SEQUENCES "tfrecord:good.tfrecord | parse_sequence_example:" LISTS ",context=" SPEC
 
@@ -45,118 +48,6 @@ static const levada_late_decode late_modes[] = { LEVADA_LATE_DECODE_ALWAYS,
 static void late(levada_late_decode how) { levada_env_set_late_decode(t_iter_env(), how); }
 
 /* -- files */
-
-/* A number of any size: of one byte, of several, of ten. */
-static int64_t late_number(int64_t i)
-{
-    static const int64_t some[] = { 0, 127, 128, 16384, 2097152, INT64_MAX, -1, INT64_MIN };
-    uint64_t bits = (uint64_t)i * UINT64_C(0x9E3779B97F4A7C15);
-
-    return i % 5 == 0 ? some[i / 5 % 8] : (int64_t)(bits >> (i % 64));
-}
-
-static void late_add_i64(levada_example *e, const char *key, int64_t n, int64_t seed, int64_t most)
-{
-    int64_t values[64];
-
-    for (int64_t k = 0; k < n; k++) {
-        values[k] = late_number(seed + k);
-        if (most) values[k] %= most;
-    }
-    assert_int_equal(levada_example_add_i64(e, key, values, n, NULL), LEVADA_OK);
-}
-
-static void late_add_f32(levada_example *e, const char *key, int64_t n, int64_t seed)
-{
-    float values[64];
-
-    for (int64_t k = 0; k < n; k++) values[k] = (float)(seed * 100 + k) / 4;
-    assert_int_equal(levada_example_add_f32(e, key, values, n, NULL), LEVADA_OK);
-}
-
-static void late_add_lists(levada_example *e, int64_t i)
-{
-    assert_int_equal(levada_example_begin_list(e, "frames", NULL), LEVADA_OK);
-    for (int64_t k = 0; k < i % 4; k++) late_add_f32(e, NULL, 16, i + k);
-    assert_int_equal(levada_example_end_list(e, NULL), LEVADA_OK);
-    assert_int_equal(levada_example_begin_list(e, "pairs", NULL), LEVADA_OK);
-    for (int64_t k = 0; k < i % 7; k++) late_add_i64(e, NULL, 2, i + k, 0);
-    assert_int_equal(levada_example_end_list(e, NULL), LEVADA_OK);
-    assert_int_equal(levada_example_begin_list(e, "words", NULL), LEVADA_OK);
-    for (int64_t k = 0; k < i % 5; k++) late_add_i64(e, NULL, i * k % 17, i + k, 0);
-    assert_int_equal(levada_example_end_list(e, NULL), LEVADA_OK);
-}
-
-/* Readable as Example and as SequenceExample. */
-static void late_add_record(t_bytes *to, levada_example *e, int64_t i)
-{
-    const void    *name = "a name of some bytes";
-    size_t         name_size = (size_t)(i % 20), size = 0;
-    const uint8_t *data = NULL;
-    t_bytes        all = { 0 };
-    /* features { feature { key: "loose" value { int64_list { 1, 2, 300 and 7, not packed } } } } */
-    static const char loose[] = "\x0a\x16\x0a\x14\x0a\x05loose\x12\x0b\x1a\x09\x08\x01\x08\x02\x08"
-                                "\xac\x02\x08\x07";
-
-    levada_example_reset(e);
-    late_add_i64(e, "value", 1, 0, 1);
-    assert_int_equal(levada_example_add_i64(e, "value", &i, 1, NULL), LEVADA_OK);
-    late_add_i64(e, "tokens", i * 7 % 41, i, i % 3 ? 70000 : 0);
-    late_add_i64(e, "ids", i * 5 % 33, i, i % 4 ? 1000 : INT32_MAX);
-    late_add_i64(e, "small", i % 13, i, 300);
-    late_add_i64(e, "loose", 12, i, 200);
-    late_add_f32(e, "real", i * 3 % 29, i);
-    late_add_f32(e, "feat", 12, i);
-    if (i % 5) late_add_i64(e, "vec", 9, i, 0);
-    if (i % 6) late_add_i64(e, "rows", i % 6 * 2, i, 90);
-    assert_int_equal(levada_example_add_bytes(e, "name", &name, &name_size, 1, NULL), LEVADA_OK);
-    late_add_lists(e, i);
-    assert_int_equal(levada_example_finish(e, &data, &size, NULL), LEVADA_OK);
-    t_add(&all, data, size);
-    if (i % 9 == 4) t_add(&all, loose, sizeof loose - 1);
-    t_add_record(to, all.at, all.size);
-    t_clear(&all);
-}
-
-/* A bad one: a varint of 11 bytes, or a number that is none of int32, or too few in a shape. */
-static void late_add_bad(t_bytes *to, levada_example *e, int64_t i)
-{
-    static const char overlong[] = "\x0a\x1f\x0a\x1d\x0a\x06tokens\x12\x13\x1a\x11\x0a\x0f\x01\x02"
-                                   "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x03\x04";
-    const int64_t  large[] = { 1, 2, 3, 4, 5, 6, 7, 8, (int64_t)1 << 31, 10 };
-    const uint8_t *data = NULL;
-    t_bytes        all = { 0 };
-    size_t         size = 0;
-
-    levada_example_reset(e);
-    assert_int_equal(levada_example_add_i64(e, "value", &i, 1, NULL), LEVADA_OK);
-    assert_int_equal(levada_example_add_i64(e, "tokens", large, i % 10, NULL), LEVADA_OK);
-    assert_int_equal(levada_example_add_i64(e, "ids", large, i % 3 == 1 ? 10 : 8, NULL),
-                     LEVADA_OK);
-    assert_int_equal(levada_example_add_i64(e, "vec", large, i % 7 == 3 ? 8 : 9, NULL), LEVADA_OK);
-    assert_int_equal(levada_example_finish(e, &data, &size, NULL), LEVADA_OK);
-    t_add(&all, data, size);
-    if (i % 5 == 2) t_add(&all, overlong, sizeof overlong - 1);
-    t_add_record(to, all.at, all.size);
-    t_clear(&all);
-}
-
-static int late_set_up(void **state)
-{
-    levada_example *e = NULL;
-    t_bytes         good = { 0 }, bad = { 0 };
-
-    if (t_functions_set_up(state) != 0) return -1;
-    assert_int_equal(levada_example_create(&e, NULL), LEVADA_OK);
-    for (int64_t i = 0; i < RECORDS; i++) late_add_record(&good, e, i);
-    for (int64_t i = 0; i < RECORDS; i++) late_add_bad(&bad, e, i);
-    t_write_file(t_path("good.tfrecord"), good.at, good.size);
-    t_write_file(t_path("bad.tfrecord"), bad.at, bad.size);
-    t_clear(&good);
-    t_clear(&bad);
-    levada_example_destroy(&e);
-    return 0;
-}
 
 /* `text` with the folder before the names of files. */
 static const char *late_text(const char *text)
@@ -225,7 +116,7 @@ static void late_encoded(levada_late_decode how, const char *text, const char *n
 }
 
 #define NAMES       "tokens loose real feat rows parts "
-#define LIST_NAMES  "frames pairs words "
+#define LIST_NAMES  "frames pairs words times "
 
 static void stay_encoded_as_asked_for(void **state)
 {
@@ -240,6 +131,20 @@ static void stay_encoded_as_asked_for(void **state)
     late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES " | map:{c:twice} | batch:4", "");
     late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES " | take:30", "");
     late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES, "");
+}
+
+static void steps_of_one_size_are_one_item(void **state)
+{
+    levada_block        *block = late_block(STEPS " | batch:4");
+    const levada_column *c = levada_block_column(block, "wide");
+
+    (void)state;
+    assert_string_equal(late_names(block), "wide ");
+    assert_int_equal(c->encoded->level, 0);
+    assert_int_equal(c->encoded->gap, 9); /* three tags, three sizes of two bytes */
+    assert_int_equal(levada_column_items(c, 0)->size, 0);
+    assert_int_equal(levada_column_items(c, 5)->count, 200);
+    levada_block_unref(&block);
 }
 
 /* Rows of a block, some of them twice, compacted, and a part of what that returns: as bytes. */
@@ -370,6 +275,10 @@ static void batches_are_the_same(void **state)
         SEQUENCES " | shuffle:9 | padded_batch:4,padded_shapes={frames:[4,20],words:[4,20]}",
         SEQUENCES " | bucket_by_sequence_length:frames,boundaries=[2,3],batch_sizes=4",
         SEQUENCES " | batch:5 | cast:feat,dtype=float16",
+        STEPS " | padded_batch:5",
+        STEPS " | shuffle:9 | padded_batch:5,padded_shapes={wide:[9,50]}",
+        STEPS " | batch:5 | unbatch | padded_batch:3,padding_side=left",
+        STEPS " | skip:3 | bucket_by_sequence_length:wide,boundaries=[3,6],batch_sizes=4",
         EXAMPLES " | cast:ids,dtype=int64 | shuffle:9,seed=2 | padded_batch:5",
         EXAMPLES " | cast:rows,dtype=int32 | padded_batch:5,padded_shapes={rows:[9,3]}",
         EXAMPLES " | cast:ids,dtype=int64 | cast:tokens,dtype=float64 | padded_batch:5",
@@ -447,6 +356,7 @@ static void states_cross_modes(void **state)
         EXAMPLES " | shuffle:12 | batch:4",
         EXAMPLES " | bucket_by_sequence_length:tokens,boundaries=[8,16,30],batch_sizes=3",
         SEQUENCES " | shuffle:6 | padded_batch:5",
+        STEPS " | shuffle:6 | padded_batch:5",
         "mix(" EXAMPLES " | take:9; " EXAMPLES "):seed=3 | shuffle:4 | padded_batch:4",
         EXAMPLES " | shard:1,count=3,equal=drop | padded_batch:2",
         EXAMPLES " | shard:2,count=3,equal=pad | padded_batch:2",
@@ -501,6 +411,9 @@ static void bad_records_are_the_same(void **state)
         "tfrecord:bad.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64},"
         "vec:{kind:FixedLen,shape:[9],dtype:int64}} | cast:tokens,dtype=int32"
         " | cast:vec,dtype=uint64 | shuffle:5 | padded_batch:4",
+        "tfrecord:bad.tfrecord | parse_sequence_example:{frames:{kind:FixedLenSequence,shape:[16],"
+        "dtype:float32},times:{kind:FixedLenSequence,shape:[],dtype:int32}},"
+        "context={value:{kind:FixedLen,shape:[],dtype:int64}} | padded_batch:4",
     };
 
     (void)state;
@@ -539,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stay_encoded_as_asked_for),
+        cmocka_unit_test(steps_of_one_size_are_one_item),
         cmocka_unit_test(compacting_keeps_columns_encoded),
         cmocka_unit_test(every_stage_gives_the_same_records),
         cmocka_unit_test(combiners_give_the_same_records),
@@ -547,5 +461,5 @@ int main(void)
         cmocka_unit_test(bad_records_are_the_same),
     };
 
-    return cmocka_run_group_tests(tests, late_set_up, t_folder_tear_down);
+    return cmocka_run_group_tests(tests, t_late_set_up, t_folder_tear_down);
 }
