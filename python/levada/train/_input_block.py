@@ -44,7 +44,7 @@ def dtype_of_value(value: Any) -> str:
     if is_column(value):
         return name_of(dtype_of_rows(value))
     dtype = getattr(value, "dtype", None)
-    return name_of(np.asarray(value).dtype if dtype is None else dtype)
+    return name_of(dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype)
 
 
 def shape_of_rows(value: Any) -> tuple[int | None, ...] | None:

@@ -8,6 +8,7 @@ fixes which field is what.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 
@@ -95,16 +96,25 @@ def as_length(value: Any) -> int:
     """A number of steps: an integer scalar."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    try:
+        length = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        length = None
+    if length is None:
         raise TypeError(f"Rank check failed for input_length: it must be an int, not {value!r:.60}")
-    return value.__index__()
+    if not 0 <= length < 2**31:
+        raise InvalidArgumentError(
+            f"Input length should be <= than length from sequences: {length} is not between 0 and "
+            "2147483647"
+        )
+    return length
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, (Ragged, RaggedValue)):
         return "ragged"
-    if isinstance(value, tuple) and len(value) == 3 and hasattr(value[2], "__len__"):
-        return "sparse"
+    if isinstance(value, tuple) and getattr(value, "_fields", None) == SparseTensorValue._fields:
+        return "sparse"  # also TensorFlow's; a plain tuple is a list of steps
     return "dense"
 
 
@@ -161,7 +171,9 @@ class Layout:
         self.groups = (sequences, context, states)
         self.parts = [*sequences, *context, *states]
         self.first_state = len(sequences) + len(context)
-        self.signature = Signature("the state saver", [p.dtype for p in self.parts] + _MARKS, None)
+        dtypes = [part.dtype for part in self.parts] + _MARKS
+        names = (*(part.label for part in self.parts), "length", "offsets", "key")
+        self.signature = Signature("the state saver", dtypes, None, names)
 
     @classmethod
     def of(cls, sequences: Any, context: Any, states: Any) -> Layout:
@@ -188,11 +200,23 @@ class Layout:
         made = core.tensor(i, value, rows)
         if made is not None:
             return made
-        fit = self.signature.values if rows else self.signature.value
+        fit = self.rows if rows else self.signature.value
         made = core.tensor(i, fit(i, value), rows)
         if made is None:
             raise InvalidArgumentError(f"field {self.parts[i].label!r} cannot be used")
         return made
+
+    def rows(self, i: int, value: Any) -> Any:
+        """Rows of part i in its dtype."""
+        if hasattr(value, "detach"):  # a tensor on a device or with a gradient
+            value = value.detach().cpu()
+        one = isinstance(value, (str, bytes)) or not hasattr(value, "__len__")
+        if one or getattr(value, "shape", None) == ():
+            raise InvalidArgumentError(
+                f"Rank check failed for {self.parts[i].label!r}: should be at least 1, "
+                "shape received: []"
+            )
+        return self.signature.values(i, value)
 
     def sequences(self, core: Any, values: Mapping[str, Any]) -> tuple[tuple, tuple]:
         """Tensors of the sequences, and of their offsets."""
