@@ -131,6 +131,18 @@ def test_lengths_that_differ(running):
     coord.clear_stop()
 
 
+def test_a_step_is_told_why_the_source_failed(running):
+    source = [{"key": "a", "x": np.arange(4)}, {"key": "b", "x": np.arange(0)}]
+    batches = lt.batch_sequences_with_states(source, "key", ["x"], [], None, {"s": 0}, 2, 1)
+    coord = running()
+    batch = batches(timeout=20)
+    with pytest.raises(errors.InvalidArgumentError):
+        coord.join(stop_grace_period_secs=20)
+    coord.clear_stop()
+    with pytest.raises(errors.InvalidArgumentError, match="zero_length"):
+        batch.save_state("s", [1])
+
+
 @pytest.mark.parametrize(
     ("value", "filler"),
     [([1, 2], 0), ([1.5, 2.5], 0.0), (["a", "b"], b""), (np.ones((2, 2)), [0.0, 0.0])],

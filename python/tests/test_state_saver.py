@@ -95,6 +95,7 @@ def test_two_simple_steps():
         ({"zero_length": "drop"}, ValueError, "'drop' is none of"),
         ({"batch_size": -1}, ValueError, "batch_size=-1"),
         ({"state_timeout_secs": 0}, ValueError, "state_timeout_secs"),
+        ({"state_timeout_secs": float("nan")}, ValueError, "state_timeout_secs"),
     ],
 )
 def test_arguments_are_checked(more, kind, text):
@@ -110,6 +111,10 @@ def test_arguments_are_checked(more, kind, text):
         ({"length": 9}, {}, "Input length should be <= than length from sequences: 9"),
         ({"key": 5}, {}, "input_key must be str or bytes"),
         ({"length": 1.5}, {}, "Rank check failed for input_length"),
+        ({"length": np.array([3])}, {}, "Rank check failed for input_length"),
+        ({"length": -1}, {"pad": True}, "Input length should be <= than length from .*: -1"),
+        ({"length": 2**70}, {}, "Input length should be <= than length from sequences: 11805"),
+        ({"seq2": 5}, {}, "Rank check failed for 'seq2': .* shape received: "),
         ({}, {"input_key": "name"}, "no field 'name' in the example; it has 'key', 'length'"),
         ({"seq1": np.zeros((0, 2)), "seq2": np.zeros(0), "length": 0}, {}, "saw value: 0"),
     ],
@@ -131,6 +136,14 @@ def test_later_examples_must_fit_the_first():
     assert saver.stats()["live"] == 1
 
 
+def test_a_tuple_of_three_steps_is_not_sparse():
+    steps = ((1, 0), (0, 1), (1, 1))
+    saver = make([{"key": "a", "x": steps}], 1, 3, pad=True, input_length=None,
+                 input_sequences=["x"], input_context=[], initial_states={"s": 0})  # fmt: skip
+    saver.prefetch_op()
+    assert saver.next_batch(timeout=20).sequences["x"].tolist() == [[[1, 0], [0, 1], [1, 1]]]
+
+
 def test_inconsistent_states_are_refused():
     saver = make([example("a", 4)], batch_size=1, check_finite=True)
     saver.prefetch_op()
@@ -143,7 +156,9 @@ def test_inconsistent_states_are_refused():
         batch.save_state("state1", np.zeros(3, np.float32))
     with pytest.raises(ValueError, match=r"should be: \[1,3\], shape received: \[1,4\]"):
         batch.save_state("state1", np.zeros((1, 4), np.float32))
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ValueError, match="Rank check failed for 'state1'"):
+        batch.save_state("state1", np.float32(1))
+    with pytest.raises(TypeError, match="'state1' of the state saver is float32"):
         batch.save_state("state1", [["a", "b", "c"]])
     with pytest.raises(ValueError, match="is not finite: element 2 of row 0"):
         batch.save_state("state1", np.array([[0, 0, np.nan]], np.float32))
@@ -197,6 +212,27 @@ def test_examples_without_steps(policy, keys):
         assert batch.key[0].decode().endswith(":" + key)
         assert batch.sequences["seq1"].shape == (1, 2, 2)
     assert saver.stats()["skipped"] == 2 - len(keys)
+
+
+def test_the_first_example_has_its_capacity_before_others_reserve():
+    saver = make([example("a", 2), example("b", 2)], batch_size=1, capacity=1)
+    settle, others = saver._late.settle, []
+
+    def settle_and_yield(*args):
+        core = settle(*args)
+        others.append(threading.Thread(target=saver.prefetch_op))
+        others[0].start()
+        while not any(row["object"] == saver.name for row in lt.waiters()):
+            assert core.saver.stats()["reserved"] == 1  # ours, while the other one waits for it
+        return core
+
+    saver._late.settle = settle_and_yield
+    first = threading.Thread(target=saver.prefetch_op, daemon=True)
+    first.start()
+    assert list(saver.next_batch(timeout=20).key) == [b"00000_of_00001:a"]
+    assert list(saver.next_batch(timeout=20).key) == [b"00000_of_00001:b"]
+    for thread in (first, *others):
+        thread.join()
 
 
 def test_the_first_batch_waits_for_the_first_example():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from levada import _levada
 from levada._states import RequeuedOnError
 from levada.errors import (
+    CancelledError,
     DataLossError,
     DeadlineExceededError,
     FailedPreconditionError,
@@ -196,17 +197,27 @@ class NextQueuedSequenceBatch(RequeuedOnError):
 
         Values of rows whose segment is the last one are ignored. InvalidArgumentError: another
         shape or dtype, a value that is not finite (``check_finite``), saved already.
-        CancelledError: the saver was closed with ``cancel_pending_enqueues``.
+        CancelledError: the saver was closed with ``cancel_pending_enqueues``. If the source, or a
+        thread that reads it, failed, its error is raised instead.
         """
         i = self._state(state_name)
-        if self._batch.save(i, value):
-            return
         layout = self._core.layout
-        self._batch.save(i, layout.signature.values(layout.first_state + i, value))
+        try:
+            if not self._batch.save(i, value):
+                self._batch.save(i, layout.rows(layout.first_state + i, value))
+        except CancelledError as error:
+            raise (self._core.error or error) from None
 
     def requeue(self) -> None:
-        """Puts the segments back with their states; the next batches return them first."""
-        self._batch.requeue()
+        """Puts the segments back with their states; the next batches return them first.
+
+        FailedPreconditionError: all states are saved, or it was requeued or discarded.
+        CancelledError, or the error of the source, as in `save_state`.
+        """
+        try:
+            self._batch.requeue()
+        except CancelledError as error:
+            raise (self._core.error or error) from None
 
     def discard(self) -> None:
         """Drops the examples of the batch, and counts them in ``stats()["discarded"]``."""
@@ -244,7 +255,8 @@ class SequenceQueueingStateSaver:
         allow_small_batch: once closed, batches may have fewer rows.
         zero_length: what to do with an example without steps: "error", "skip" (counted), or
             "segment" (one segment of padding).
-        state_timeout_secs: after that time an unsaved state is logged, while a call waits.
+        state_timeout_secs: after that time an unsaved state is logged, while a call waits; infinity
+            for never.
         pad: sequences are padded at the end with 0 or ``b""`` to a multiple of ``num_unroll``;
             then ``input_length`` may be None.
         make_keys_unique: appends a number to every key.
@@ -294,10 +306,9 @@ class SequenceQueueingStateSaver:
         self._make = partial(
             _levada.StateSaver, self._name, size, self._num_unroll, limit, bool(allow_small_batch),
             bool(pad), bool(make_keys_unique), bool(check_finite), _ZERO_LENGTH.index(zero_length),
-            int(self._timeout * 1e9),
+            int(min(self._timeout * 1e9, 2**62)),
         )  # fmt: skip
-        self._late = _Late(lambda layout, _: _Core(self._make, layout), self._name)
-        self._saved: bytes | None = None  # restored, until the first example settles the fields
+        self._late = _Late(lambda layout, _: self._open(layout), self._name)
         self._warned = 0.0
 
     def _check(self, size: int, limit: int, zero_length: str) -> None:
@@ -311,8 +322,8 @@ class SequenceQueueingStateSaver:
             raise ValueError(f"capacity {limit} needs to be >= batch_size {size}")
         if zero_length not in _ZERO_LENGTH:
             raise ValueError(f"zero_length={zero_length!r} is none of {', '.join(_ZERO_LENGTH)}")
-        if not self._timeout > 0:
-            raise ValueError(f"state_timeout_secs={self._timeout} must be above 0")
+        if not self._timeout >= 1e-9:
+            raise ValueError(f"state_timeout_secs={self._timeout} must be at least 1e-9")
 
     @property
     def name(self) -> str:
@@ -365,26 +376,20 @@ class SequenceQueueingStateSaver:
             if self._late._queue is not None:
                 return
             with self._reader.next() as (ordinal, example):
-                values = self._fields(example)
-                layout = Layout.of(values[0], values[1], values[2])
-                core = self._late.settle(layout, None) if self._saved is None else None
-                if core is None:
-                    core = self._restored(layout)
-                core.saver.reserve(None)
+                layout = Layout.of(*self._fields(example))
+                core = self._late.settle(layout, None)
                 try:
                     self._insert(core, ordinal, example)
                 except BaseException:
                     core.saver.release()
                     raise
 
-    def _restored(self, layout: Layout) -> _Core:
-        """The saver with the restored state, before anybody can take from it."""
-        saved = self._saved
+    def _open(self, layout: Layout) -> _Core:
+        """The saver with a reservation for the first example. Once other threads see it, they
+        reserve too, and wait for the thread that reads alone."""
         core = _Core(self._make, layout)
-        core.saver.restore(saved)
-        self._late._make = lambda *_: core
-        self._saved = None
-        return self._late.settle(layout, None)
+        core.saver.reserve(None)
+        return core
 
     def _fields(self, example: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         return (
