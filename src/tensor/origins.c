@@ -7,14 +7,24 @@
 
 #include <string.h>
 
+/* Written where it belongs: a copy of a struct whose fields were just written would wait for them.
+ */
+static void origins_read(const levada_origins *o, int64_t row, levada_origin *to)
+{
+    if (o->each) {
+        *to = o->each[row];
+        return;
+    }
+    *to = o->first;
+    to->record += row;
+    if (o->begin) to->offset += (int64_t)o->begin[row] - o->begin[0];
+}
+
 static levada_origin origins_at(const levada_origins *o, int64_t row)
 {
     levada_origin origin;
 
-    if (o->each) return o->each[row];
-    origin = o->first;
-    origin.record += row;
-    if (o->begin) origin.offset += (int64_t)o->begin[row] - o->begin[0];
+    origins_read(o, row, &origin);
     return origin;
 }
 
@@ -130,7 +140,12 @@ levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
     }
     nparts = levada_block_origin_parts(from);
     LEVADA_TRY(origins_reserve(pool, &to->origins, from->n, &each, err));
-    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
+    for (int64_t i = 0; i < from->n; i++) {
+        int64_t             at;
+        const levada_block *data = levada_block_row(from, i, &at);
+
+        origins_read(&data->origins, at, &each[i]);
+    }
     for (int32_t i = 1; i < nparts; i++) LEVADA_TRY(origins_add_part(pool, to, from, err));
     return LEVADA_OK;
 }
