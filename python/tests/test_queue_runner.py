@@ -96,6 +96,30 @@ def test_nothing_runs_once_the_coordinator_stops(queue, coord):
     assert queue.is_closed()
 
 
+class Limited(Coordinator):
+    """Stops by itself after `turns` questions."""
+
+    turns = 3
+
+    def should_stop(self):
+        self.turns -= 1
+        return self.turns < 0 or super().should_stop()
+
+
+@pytest.mark.parametrize("kind", ["class", "instance"])
+def test_threads_ask_a_should_stop_of_the_user(queue, kind):
+    coord = Limited() if kind == "class" else Coordinator()
+    if kind == "instance":
+        answers = iter([False] * 3 + [True] * 10)
+        coord.should_stop = lambda: next(answers)
+    count = Counter(10)
+    threads = QueueRunner(queue, [count]).create_threads(coord, start=True)
+    until(queue.is_closed)
+    coord.request_stop()
+    coord.join(threads)
+    assert count.calls == 3
+
+
 def test_an_exception_stops_the_coordinator_and_is_the_one_that_join_raises(queue, coord):
     error = ValueError("bad")
     runner = QueueRunner(queue, [functools.partial(bad, error)])

@@ -14,7 +14,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -145,6 +145,16 @@ class Coordinator:
     def should_stop(self) -> bool:
         """Whether a stop was requested."""
         return self._stop.on
+
+    def _repeat(self, function: Callable[[], object]) -> None:
+        """Calls a function again and again until a stop is requested."""
+        signal = self._stop
+        if getattr(self.should_stop, "__func__", None) is Coordinator.should_stop:
+            while not signal.on:  # the same without a call
+                function()
+        else:
+            while not self.should_stop():
+                function()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Waits until a stop is requested or ``timeout`` seconds passed; whether it was."""

@@ -214,10 +214,12 @@ class QueueRunner:
 
     @staticmethod
     def _loop(op: _Op, coord: Coordinator | None) -> None:
-        should_stop = coord.should_stop if coord is not None else bool  # bool() is False
         try:
-            while not should_stop():
-                op()
+            if isinstance(coord, Coordinator):
+                coord._repeat(op)
+            else:
+                while coord is None or not coord.should_stop():
+                    op()
         except StopIteration as error:
             raise OutOfRangeError("an enqueue function raised StopIteration") from error
 

@@ -31,17 +31,18 @@ class Structure:
     """How the fields of an example lie in it: fixed by the first example.
 
     ``kind`` is list, tuple, dict or None (bare); ``keys`` names the fields: numbers, or the keys of
-    a dict sorted by text. One thread at a time may call ``of``, any number the methods.
+    a dict sorted by text; ``pick`` returns their values, a tuple where there are several. One
+    thread at a time may call ``of``, any number the methods.
     """
 
-    __slots__ = ("_pick", "keys", "kind")
+    __slots__ = ("keys", "kind", "pick")
 
     def __init__(self, kind: type | None, keys: list[Any]) -> None:
         if not keys:
             raise InvalidArgumentError("an example without fields; expected at least one tensor")
         self.kind = kind
         self.keys = keys
-        self._pick = itemgetter(*keys)
+        self.pick = itemgetter(*keys)
 
     @classmethod
     def of(cls, example: Any) -> Structure:
@@ -74,7 +75,7 @@ class Structure:
             if type(example) is dict or isinstance(example, Mapping):
                 try:
                     if len(example) == len(self.keys):
-                        picked = self._pick(example)
+                        picked = self.pick(example)
                         return picked if len(self.keys) > 1 else [picked]
                 except KeyError:
                     pass
