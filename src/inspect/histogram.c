@@ -67,7 +67,7 @@ static int64_t histogram_quantile(const levada_histogram *h, double share)
 
     if (!h->count) return 0;
     if (wanted < 1) wanted = 1;
-    for (int64_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (int64_t i = histogram_bucket(h->min); i <= histogram_bucket(h->max); i++) {
         below += h->count[i];
         if (below >= wanted) return histogram_clip(h, histogram_value(i));
     }
@@ -87,7 +87,7 @@ void levada_histogram_bars(const levada_histogram *h, int64_t *bars, int32_t n)
 
     for (int32_t i = 0; i < n; i++) bars[i] = 0;
     if (!h->count) return;
-    for (int64_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (int64_t i = histogram_bucket(h->min); i <= histogram_bucket(h->max); i++) {
         double  value = (double)histogram_clip(h, histogram_value(i));
         double  at = logarithmic ? log((value + 1) / (first + 1)) : value - first;
         int32_t bar = (int32_t)(at / span * n);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define MEMBER_MOST (INT64_C(1) << 60) /* no file is as long; sums of two do not overflow */
+#define MEMBER_SUM_LEAST (8 * ' ') /* a checksum counts itself as spaces */
 
 /* Fields of a header: where they are, and their sizes. */
 enum {
@@ -41,6 +42,7 @@ bool levada_tar_is_header(const uint8_t *block, bool *magic)
     int64_t said = member_number(block + MEMBER_SUM, MEMBER_SUM_SIZE);
     int32_t sum = 0, signs = 0;
 
+    if (said < MEMBER_SUM_LEAST) return false; /* the usual case where headers are searched for */
     *magic = memcmp(block + MEMBER_MAGIC, "ustar", 5) == 0;
     for (int i = 0; i < LEVADA_TAR_BLOCK; i++) {
         sum += block[i];
