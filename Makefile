@@ -132,7 +132,7 @@ fuzz: tools ## run every fuzz target for FUZZ_SECONDS, or FUZZ_RUNS inputs
 	@ci/setup.sh clang
 	$(call heading,fuzz: $(FUZZ_SECONDS) s for each target)
 	@test -f build/fuzz/build.ninja || CC=clang CXX=clang++ $(MESON) setup build/fuzz \
-		-Dfuzzers=true -Db_sanitize=address,undefined $(SANITIZED) > /dev/null
+		-Dfuzzers=true -Db_sanitize=address,undefined $(SANITIZED) -Doptimization=2 > /dev/null
 	@$(NINJA) -C build/fuzz -j $(JOBS) --quiet
 	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ_RUNS)
 

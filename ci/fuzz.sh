@@ -1,26 +1,48 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ci/fuzz.sh FOLDER SECONDS [RUNS]: runs each libFuzzer program of FOLDER for SECONDS, or until it has
-# had RUNS inputs, starting from its committed corpus, and lists the inputs of each. New inputs go to
-# fuzz/found/, which is not committed. Leaks are looked for at the end of a program: a look after
-# each input costs up to 40 times the input.
+# ci/fuzz.sh FOLDER SECONDS [RUNS [PATTERN]]: runs each libFuzzer program of FOLDER whose name matches
+# PATTERN (format_*) for SECONDS, starting from its committed corpus and from what earlier runs found.
+# A target that has had RUNS inputs, over all its runs, is not run again. Prints the inputs of each
+# target; exits 1 after a finding, which fuzz/found/NAME-* reproduces.
+#
+# fuzz/found/ is not committed: NAME/ has inputs that reached new code, NAME.runs the inputs so far.
+# FUZZ_OPTIONS has more options of libFuzzer. Leaks are looked for at the end of a program: a look
+# after each input costs up to 40 times the input. Freed memory is kept for 1 MiB of later frees, not
+# 256 MiB, which would not fit in the caches.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shopt -s nullglob
-ran=()
-for program in "$1"/fuzz_*; do
+export ASAN_OPTIONS="quarantine_size_mb=1:malloc_context_size=8:${ASAN_OPTIONS:-}"
+runs=${3:--1}
+findings=0
+
+# fuzz_run NAME PROGRAM SECONDS LEFT: one run, and its count.
+fuzz_run() {
+    local name=$1 dictionary=() found=fuzz/found/$1 options=()
+    [ -f "fuzz/$name.dict" ] && dictionary=("-dict=fuzz/$name.dict")
+    read -ra options <<< "${FUZZ_OPTIONS:-}"
+    mkdir -p "$found" "fuzz/corpus/$name"
+    "$2" -max_total_time="$3" -runs="$4" -timeout=10 -rss_limit_mb=2048 -detect_leaks=0 \
+        -entropic=0 -print_final_stats=1 -verbosity=0 -artifact_prefix="$found-" \
+        "${dictionary[@]}" "${options[@]}" "$found" "fuzz/corpus/$name" > "$found.log" 2>&1 || {
+        findings=$((findings + 1))
+        tail -50 "$found.log"
+    }
+    local made
+    made=$(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log")
+    echo $(($(cat "$found.runs" 2> /dev/null || echo 0) + ${made:-0})) > "$found.runs"
+}
+
+table=()
+for program in "$1"/fuzz_${4:-*}; do
     [ -x "$program" ] && [ -f "$program" ] || continue
     name=${program##*/fuzz_}
-    mkdir -p "fuzz/found/$name" "fuzz/corpus/$name"
-    printf -- '-- %s\n' "$name"
-    dictionary=()
-    [ -f "fuzz/$name.dict" ] && dictionary=("-dict=fuzz/$name.dict")
-    "$program" -max_total_time="$2" -runs="${3:--1}" -timeout=10 -rss_limit_mb=2048 \
-        -detect_leaks=0 -print_final_stats=1 -verbosity=0 \
-        -artifact_prefix="fuzz/found/$name-" "${dictionary[@]}" \
-        "fuzz/found/$name" "fuzz/corpus/$name" 2>&1 | tee "fuzz/found/$name.log"
-    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "fuzz/found/$name.log")
-    ran+=("$(printf '%12d  %s' "$runs" "$name")")
+    before=$(cat "fuzz/found/$name.runs" 2> /dev/null || echo 0)
+    [ "$runs" -lt 0 ] || [ "$before" -lt "$runs" ] &&
+        fuzz_run "$name" "$program" "$2" $((runs < 0 ? -1 : runs - before))
+    table+=("$(printf '%12d %12d  %s' $(($(cat "fuzz/found/$name.runs") - before)) \
+        "$(cat "fuzz/found/$name.runs")" "$name")")
 done
-printf '\nfuzz: %d targets, no finding; inputs of each:\n' "${#ran[@]}"
-printf '%s\n' "${ran[@]}"
+printf '\n%12s %12s  %s\n' inputs 'all runs' target
+printf '%s\n' "${table[@]}"
+[ "$findings" -eq 0 ] || { echo "fuzz: $findings targets ended with a finding" && exit 1; }

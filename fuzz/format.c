@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any format of files, FUZZ_NAME: the build makes a target of each. Bytes as such a file: reading
- * ends with a status that fits; blocks of 1 and of 256 records hold the same; skipping damage ends
- * too; records found can be read again; verify counts what skipping counts.
+ * Any format of files, FUZZ_NAME: the build makes a target of each. Bytes as such a file, in
+ * memory: reading ends with a status that fits; records found can be read again; blocks of 1 and of
+ * 256 records hold the same; skipping damage loses nothing before it; verify counts the rows that
+ * an iterator returns; info ends.
+ *
+ * The fuzzer makes one of these checks on each input, chosen by its bytes, and mostly the first,
+ * which is one pass. A replay makes them all (FUZZ_ALL).
  */
+#define LEVADA_PLUGIN_HOST_SIDE
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
 #include "registry/registry.h"
 #include "tensor/block_priv.h"
 
 #include <levada/inspect.h>
+#include <levada/iter.h>
+#include <levada/plugin.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define FORMAT_ORIGINS 256
+#define FORMAT_FILE "fuzz://file"
+#define FORMAT_CHECKS 5
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,6 +39,99 @@ static void format_require(bool holds)
 {
     if (!holds) abort();
 }
+
+/* -- the file */
+
+typedef struct format_input {
+    const uint8_t *data;
+    int64_t        size;
+} format_input;
+
+static format_input format_file;
+
+static levada_status format_file_open(void *user, const char *path, const levada_cancel *cancel,
+                                      void **out, levada_error *err)
+{
+    (void)user, (void)path, (void)cancel, (void)err;
+    *out = &format_file;
+    return LEVADA_OK;
+}
+
+static void format_file_close(void *file) { (void)file; }
+
+static levada_status format_file_size(void *file, int64_t *out, levada_error *err)
+{
+    (void)err;
+    *out = ((const format_input *)file)->size;
+    return LEVADA_OK;
+}
+
+static levada_status format_file_read(void *file, int64_t offset, uint8_t *data, int64_t size,
+                                      int64_t *made, levada_error *err)
+{
+    const format_input *from = file;
+    int64_t             left = from->size - offset;
+
+    (void)err;
+    *made = left < 0 ? 0 : size < left ? size : left;
+    if (*made > 0) memcpy(data, from->data + offset, (size_t)*made);
+    return LEVADA_OK;
+}
+
+static const levada_opener_def format_opener = {
+    .struct_size = sizeof(levada_opener_def),
+    .name = "fuzz",
+    .open = format_file_open,
+    .close = format_file_close,
+    .size = format_file_size,
+    .read_at = format_file_read,
+};
+
+static levada_status format_plugin(const levada_host *host, levada_plugin *plugin,
+                                   levada_error *err)
+{
+    LEVADA_PLUGIN_BEGIN(host, plugin, "fuzz", 1);
+    return host->add_opener(plugin, &format_opener, err);
+}
+
+/* -- its descriptions */
+
+typedef struct format_world {
+    levada_env     *env;
+    levada_dataset *strict, *skips; /* the file is read up to the first damage, or past it */
+    char            source[256];    /* the format with its options, without a file         */
+} format_world;
+
+/* The example of the format, which has all options that must be given, with another file. */
+static levada_dataset *format_parse(levada_env *env, const char *file, const char *more)
+{
+    const char     *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
+    size_t          name = strlen(FUZZ_NAME) + 1, end = name + strcspn(example + name, ",");
+    char            text[256];
+    levada_dataset *ds = NULL;
+
+    (void)snprintf(text, sizeof text, "%s:%s%s%s", FUZZ_NAME, file, example + end, more);
+    format_require(levada_dataset_parse(env, text, &ds, NULL) == LEVADA_OK);
+    return ds;
+}
+
+static const format_world *format_prepare(void)
+{
+    static format_world world;
+    const char         *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
+    const char         *options = strchr(example, ',');
+
+    if (world.env) return &world;
+    format_require(levada_env_create(NULL, &world.env, NULL) == LEVADA_OK);
+    format_require(levada_plugin_register(world.env, format_plugin, NULL, NULL) == LEVADA_OK);
+    world.strict = format_parse(world.env, FORMAT_FILE, "");
+    world.skips = format_parse(world.env, FORMAT_FILE, ",errors=skip");
+    (void)snprintf(world.source, sizeof world.source, "%s%s%s", FUZZ_NAME, options ? ":" : "",
+                   options ? options + 1 : "");
+    return &world;
+}
+
+/* -- reading */
 
 static void format_note(format_seen *seen, const levada_block *block)
 {
@@ -53,7 +153,8 @@ static levada_file_reader *format_open(const levada_dataset *ds, levada_context 
 {
     levada_file_reader *reader = NULL;
 
-    *context = (levada_context){.block_rows = rows, .max_record_bytes = 1 << 20};
+    *context = (levada_context){
+        .env = ds->env, .block_rows = rows, .max_record_bytes = 1 << 20};
     format_require(levada_file_reader_create(context, ds->op, ds->args, 0, NULL, &reader, NULL) ==
                      LEVADA_OK);
     return reader;
@@ -63,7 +164,7 @@ static format_seen format_read(const levada_dataset *ds, int32_t rows, bool agai
 {
     levada_context      context;
     levada_file_reader *reader = format_open(ds, &context, rows);
-    format_seen       seen = {0}, second = {0};
+    format_seen         seen = {0}, second = {0};
     levada_block       *block = NULL;
 
     while ((seen.end = levada_file_reader_next(reader, &block, NULL)) == LEVADA_OK) {
@@ -81,15 +182,6 @@ static format_seen format_read(const levada_dataset *ds, int32_t rows, bool agai
     return seen;
 }
 
-/* The example of the format, which has all options that must be given, with another file. */
-static void format_text(char *text, size_t capacity, const char *path, const char *more)
-{
-    const char *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
-    size_t      file = strlen(FUZZ_NAME) + 1, end = file + strcspn(example + file, ",");
-
-    (void)snprintf(text, capacity, "%s:%s%s%s", FUZZ_NAME, path, example + end, more);
-}
-
 /* Records of compressed files are not read again: they have no place of their own. */
 static bool format_compressed(const uint8_t *data, size_t size)
 {
@@ -98,40 +190,97 @@ static bool format_compressed(const uint8_t *data, size_t size)
                          ((data[0] & 15) == 8 && (data[0] << 8 | data[1]) % 31 == 0));
 }
 
-static void format_try(const char *path, bool again)
+/* EINVALID_ARGUMENT: the file does not fit the options, such as record_bytes. */
+static void format_require_end(levada_status st)
 {
-    char            text[256];
-    levada_dataset *ds = NULL, *skips = NULL;
-    format_seen     one, many, good;
+    format_require(st == LEVADA_END || st == LEVADA_EDATA_LOSS ||
+                   st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EINVALID_ARGUMENT);
+}
 
-    format_text(text, sizeof text, path, "");
-    format_require(levada_dataset_parse(NULL, text, &ds, NULL) == LEVADA_OK);
-    format_text(text, sizeof text, path, ",errors=skip");
-    format_require(levada_dataset_parse(NULL, text, &skips, NULL) == LEVADA_OK);
-    many = format_read(ds, 256, again);
-    one = format_read(ds, 1, false);
+/* -- checks */
+
+static void format_check_pass(const format_world *world, bool again)
+{
+    format_seen good = format_read(world->skips, 256, again);
+
+    format_require_end(good.end);
+}
+
+static void format_check_blocks(const format_world *world, bool again)
+{
+    format_seen many = format_read(world->strict, 256, again);
+    format_seen one = format_read(world->strict, 1, false);
+
     format_require(one.hash == many.hash && one.records == many.records && one.end == many.end);
-    /* EINVALID_ARGUMENT: the file does not fit the options, such as record_bytes. */
-    format_require(many.end == LEVADA_END || many.end == LEVADA_EDATA_LOSS ||
-                   many.end == LEVADA_ERESOURCE_EXHAUSTED || many.end == LEVADA_EINVALID_ARGUMENT);
-    good = format_read(skips, 256, again);
+    format_require_end(many.end);
+}
+
+static void format_check_skips(const format_world *world, bool again)
+{
+    format_seen many = format_read(world->strict, 256, again);
+    format_seen good = format_read(world->skips, 256, false);
+
     format_require(good.records >= many.records);
     format_require(many.end != LEVADA_END || good.hash == many.hash);
-    levada_dataset_unref(&skips);
-    levada_dataset_unref(&ds);
+}
+
+/* Rows with their columns, of records of any length; bad ones are skipped. */
+static levada_status format_count(const format_world *world, int64_t *rows)
+{
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    levada_iter        *it = NULL;
+    levada_block       *block = NULL;
+    levada_status       st;
+
+    options.threads = 1;
+    options.errors = "skip";
+    options.max_record_bytes = INT64_C(1) << 30;
+    *rows = 0;
+    st = levada_iter_open(world->skips, &options, &it, NULL);
+    while (st == LEVADA_OK && (st = levada_iter_next(it, &block, NULL)) == LEVADA_OK) {
+        *rows += levada_block_rows(block);
+        levada_block_unref(&block);
+    }
+    levada_iter_close(&it);
+    return st;
+}
+
+static void format_check_verify(const format_world *world, bool again)
+{
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
+    levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
+    int64_t               rows;
+    levada_status         end = format_count(world, &rows), st;
+
+    (void)again;
+    options.source = world->source;
+    st = levada_inspect_verify(world->env, FORMAT_FILE, &options, &result, NULL);
+    format_require_end(end);
+    format_require(st != LEVADA_OK || end != LEVADA_END || result.good == rows);
+}
+
+static void format_check_info(const format_world *world, bool again)
+{
+    char *info = NULL;
+
+    (void)again;
+    if (levada_inspect_info(world->env, FORMAT_FILE, NULL, NULL, NULL, &info, NULL) == LEVADA_OK)
+        levada_string_free(&info);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char  path[64];
-    char *info = NULL;
-    int   fd = memfd_create("fuzz", 0);
+    static void (*const checks[FORMAT_CHECKS])(const format_world *world, bool again) = {
+        format_check_pass, format_check_blocks, format_check_skips, format_check_verify,
+        format_check_info
+    };
+    const format_world *world = format_prepare();
+    size_t              chosen = size == 0 ? 0 : (size + data[0] + data[size - 1]) % 64;
 
-    format_require(fd >= 0 && (size == 0 || write(fd, data, size) == (ssize_t)size));
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    format_try(path, !format_compressed(data, size));
-    if (levada_inspect_info(NULL, path, NULL, NULL, NULL, &info, NULL) == LEVADA_OK)
-        levada_string_free(&info);
-    (void)close(fd);
+    if (chosen >= FORMAT_CHECKS) chosen = 0;
+    format_file = (format_input){ data, (int64_t)size };
+    for (size_t i = 0; i < FORMAT_CHECKS; i++) {
+        if (FUZZ_ALL || i == chosen) checks[i](world, !format_compressed(data, size));
+    }
     return 0;
 }
