@@ -411,6 +411,9 @@ def test_what_cannot_be_saved_or_restored():
     for damaged in (b"", state[:30], state[:-1], state[:-9] + b"x" + state[-8:], b"x" + state):
         with pytest.raises(errors.DataLossError):
             make(documents()).restore(damaged)
+    for at in range(len(state)):
+        with pytest.raises(errors.DataLossError):
+            make([]).restore(state[:at] + bytes([state[at] ^ 4]) + state[at + 1 :])
     other = make(queue.dequeue)
     other.restore(state)
     assert other.stats()["live"] == 1

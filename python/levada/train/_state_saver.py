@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import operator
+import struct
 import time
+import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -45,7 +47,8 @@ _ZERO_LENGTH = ("error", "skip", "segment")
 _MARKS = (
     "total_length", "length", "insertion_index", "key", "next_key", "sequence", "sequence_count",
 )  # fmt: skip
-_MAGIC = b"LVDASAVE"
+_MAGIC = b"LVDASAV2"
+_HEAD = struct.Struct("<QI")  # size and CRC-32 of the head
 
 
 class _Core:
@@ -514,7 +517,7 @@ class SequenceQueueingStateSaver:
             head = {"layout": core.layout.to_json(), "data": keep, "position": position}
             extra = json.dumps(head).encode()
             body = core.saver.save(keep, extra)
-        return _MAGIC + len(extra).to_bytes(8, "little") + extra + body
+        return _joined(extra, body)
 
     def restore(self, state: bytes) -> None:
         """Continues where ``save`` was called; before the first example only.
@@ -559,12 +562,17 @@ _COUNTS = (
 )  # fmt: skip
 
 
+def _joined(extra: bytes, body: bytes) -> bytes:
+    return b"".join((_MAGIC, _HEAD.pack(len(extra), zlib.crc32(extra)), extra, body))
+
+
 def _split(state: bytes) -> tuple[dict[str, Any], bytes]:
     """The head of a saved state, and the part of C."""
-    size = int.from_bytes(state[8:16], "little")
-    if state[:8] != _MAGIC or 16 + size > len(state):
+    begin = len(_MAGIC) + _HEAD.size
+    if state[: len(_MAGIC)] != _MAGIC or len(state) < begin:
         raise DataLossError(f"{len(state)} bytes that are not the state of a state saver")
-    try:
-        return json.loads(state[16 : 16 + size]), bytes(state[16 + size :])
-    except ValueError:
-        raise DataLossError("the saved state of a state saver is damaged") from None
+    size, checksum = _HEAD.unpack_from(state, len(_MAGIC))
+    extra = state[begin : begin + size]
+    if zlib.crc32(extra) != checksum:
+        raise DataLossError("the saved state of a state saver is damaged")
+    return json.loads(extra), bytes(state[begin + size :])
