@@ -2,23 +2,15 @@
 /*
  * cast - numbers of a field as another dtype. A record with a number that does not fit is bad.
  */
-#include "base/alloc.h"
-#include "description/columns.h"
 #include "registry/env_priv.h"
-#include "tensor/builder_priv.h"
 #include "tensor/convert.h"
 #include "tensor/encoded.h"
-#include <levada/stage.h>
+#include "transform/one_field.h"
 
 typedef struct cast_args {
     const char  *field;
     levada_dtype dtype;
 } cast_args;
-
-typedef struct cast_state {
-    const levada_context *context;
-    levada_derived        columns;
-} cast_state;
 
 /* What is done to one column of a block. */
 typedef struct cast_work {
@@ -39,41 +31,25 @@ static const levada_arg cast_options[] = {
     LEVADA_ARG_END,
 };
 
-static levada_status cast_check(const void *args, const levada_spec *in, levada_spec **out,
-                                levada_error *err)
+static levada_status cast_field(const void *args, levada_field *f, levada_error *err)
 {
-    const cast_args *a = args;
-    int32_t          i = -1;
-    levada_field    *fields, *f;
-    levada_status    st;
+    const levada_field from = *f;
+    levada_dtype       to = ((const cast_args *)args)->dtype;
 
-    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
-    if (i < 0) return LEVADA_OK;
-    if (!levada_convert_known(levada_spec_field(in, i)->dtype, a->dtype)) {
+    if (!levada_convert_known(from.dtype, to)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s cannot be cast to %s",
-                           a->field, levada_dtype_name(levada_spec_field(in, i)->dtype),
-                           levada_dtype_name(a->dtype));
+                           f->name, levada_dtype_name(from.dtype), levada_dtype_name(to));
     }
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    f = &fields[i];
-    (void)levada_convert(f->dtype, levada_spec_field(in, i)->pad, a->dtype, f->pad, 1);
-    f->dtype = a->dtype;
-    st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    levada_free(fields);
-    return st;
-}
-
-static levada_status cast_open(void *state, const void *args, const levada_context *context,
-                               levada_error *err)
-{
-    (void)args;
-    (void)err;
-    ((cast_state *)state)->context = context;
+    (void)levada_convert(from.dtype, from.pad, to, f->pad, 1);
+    f->dtype = to;
     return LEVADA_OK;
 }
 
-static void cast_close(void *state) { levada_derived_clear(&((cast_state *)state)->columns); }
+static levada_status cast_check(const void *args, const levada_spec *in, levada_spec **out,
+                                levada_error *err)
+{
+    return levada_one_field_check(in, ((const cast_args *)args)->field, cast_field, args, out, err);
+}
 
 /* The rows of the next level that rows [*begin, *end) of a level cover, whatever their order. */
 static void cast_extent(const levada_level *l, int64_t *begin, int64_t *end)
@@ -168,8 +144,9 @@ static levada_status cast_column(cast_work *w, levada_error *err)
 
 /* Numbers that stay encoded (tensor/encoded.h) are cast by their new dtype alone, if they have up
  * to 28 bits; else this column is decoded: *from is a reference to the block with it. */
-static levada_status cast_source(const cast_state *s, const levada_block *in, int32_t field,
-                                 levada_dtype to, levada_block **from, levada_error *err)
+static levada_status cast_source(const levada_columns_state *s, const levada_block *in,
+                                 int32_t field, levada_dtype to, levada_block **from,
+                                 levada_error *err)
 {
     const levada_column *c = levada_block_at(in, field);
 
@@ -181,8 +158,9 @@ static levada_status cast_source(const cast_state *s, const levada_block *in, in
 }
 
 /* `from` is the input, in which the column to be cast has values, or items that fit. */
-static levada_status cast_block(const cast_state *s, const levada_spec *spec, cast_work *w,
-                                const levada_block *from, levada_block **out, levada_error *err)
+static levada_status cast_block(const levada_columns_state *s, const levada_spec *spec,
+                                cast_work *w, const levada_block *from, levada_block **out,
+                                levada_error *err)
 {
     levada_status st;
 
@@ -201,7 +179,7 @@ static levada_status cast_block(const cast_state *s, const levada_spec *spec, ca
 static levada_status cast_apply(void *state, const void *args, const levada_block *in,
                                 levada_block **out, levada_error *err)
 {
-    cast_state        *s = state;
+    levada_columns_state *s = state;
     const cast_args   *a = args;
     const levada_spec *spec = NULL;
     levada_block      *from = NULL;
@@ -229,9 +207,9 @@ const levada_stage_def levada_stage_cast = {
     .late = LEVADA_LATE_PASS,
     .args = cast_options,
     .args_size = sizeof(cast_args),
-    .state_size = sizeof(cast_state),
+    .state_size = sizeof(levada_columns_state),
     .check = cast_check,
-    .open = cast_open,
-    .close = cast_close,
+    .open = levada_columns_state_open,
+    .close = levada_columns_state_close,
     .apply = cast_apply,
 };

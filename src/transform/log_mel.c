@@ -5,11 +5,9 @@
  * librosa.feature.melspectrogram and torchaudio.transforms.MelSpectrogram.
  */
 #include "base/alloc.h"
-#include "description/columns.h"
-#include "registry/env_priv.h"
-#include "tensor/builder_priv.h"
 #include "transform/fft.h"
 #include "transform/mel.h"
+#include "transform/one_field.h"
 #include "transform/samples.h"
 
 #include <math.h>
@@ -29,8 +27,7 @@ typedef struct log_mel_args {
 } log_mel_args;
 
 typedef struct log_mel_state {
-    const levada_context *context;
-    levada_derived        columns;
+    levada_columns_state  shared;
     levada_fft           *fft;
     levada_mel            mel;
     float                *window; /* n_fft: zeros around a shorter window */
@@ -105,8 +102,10 @@ static levada_status log_mel_check_options(const log_mel_args *a, levada_error *
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "floor must be above 0 for a logarithm");
 }
 
-static levada_status log_mel_field(const log_mel_args *a, levada_field *f, levada_error *err)
+static levada_status log_mel_field(const void *args, levada_field *f, levada_error *err)
 {
+    const log_mel_args *a = args;
+
     LEVADA_TRY(levada_samples_check(f, err));
     if (f->dtype != LEVADA_FLOAT32 || levada_samples_channels(f) != 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -123,23 +122,12 @@ static levada_status log_mel_check(const void *args, const levada_spec *in, leva
                                    levada_error *err)
 {
     const log_mel_args *a = args;
-    int32_t             i = -1, rate = levada_spec_find(in, a->rate_field);
-    levada_field       *fields;
-    levada_status       st;
+    int32_t             rate = levada_spec_find(in, a->rate_field);
 
     LEVADA_TRY(log_mel_check_options(a, err));
     LEVADA_TRY(levada_spec_want_records(in, err));
-    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
     if (rate >= 0) LEVADA_TRY(levada_rate_check(levada_spec_field(in, rate), err));
-    if (i < 0) return LEVADA_OK;
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    st = log_mel_field(a, &fields[i], err);
-    if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    }
-    levada_free(fields);
-    return st;
+    return levada_one_field_check(in, a->field, log_mel_field, a, out, err);
 }
 
 /* -- state */
@@ -178,7 +166,7 @@ static void log_mel_close(void *state)
 {
     log_mel_state *s = state;
 
-    levada_derived_clear(&s->columns);
+    levada_columns_state_close(&s->shared);
     levada_fft_destroy(&s->fft);
     levada_mel_clear(&s->mel);
     levada_free(s->window);
@@ -194,7 +182,7 @@ static levada_status log_mel_open(void *state, const void *args, const levada_co
     const log_mel_args *a = args;
     levada_status       st = log_mel_make(s, a, err);
 
-    s->context = context;
+    s->shared.context = context;
     if (st == LEVADA_OK && s->mel.empty > 0) {
         levada_context_log(context, LEVADA_LOG_WARNING,
                            "log_mel: %lld of %lld filters have no frequency of the spectrum: take "
@@ -316,7 +304,7 @@ static levada_status log_mel_column(const log_mel_work *w, levada_builder *b, in
         int64_t        n;
         const uint8_t *x = levada_samples_row(w->from, i, &n);
 
-        if (levada_context_cancelled(w->s->context))
+        if (levada_context_cancelled(w->s->shared.context))
             return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
         if (offsets[i + 1] == offsets[i]) continue;
         log_mel_one(w, (const float *)(const void *)x, n,
@@ -328,26 +316,14 @@ static levada_status log_mel_column(const log_mel_work *w, levada_builder *b, in
 static levada_status log_mel_apply(void *state, const void *args, const levada_block *in,
                                    levada_block **out, levada_error *err)
 {
-    log_mel_state     *s = state;
-    const levada_spec *spec = NULL;
-    levada_builder    *b = NULL;
-    log_mel_work       w = { .a = args, .s = s };
-    int32_t            index = -1;
-    levada_status      st;
+    log_mel_state   *s = state;
+    log_mel_work     w = { .a = args, .s = s };
+    levada_one_field f;
 
-    LEVADA_TRY(levada_derived_get(&s->columns, log_mel_check, args, in->spec, &spec, err));
-    LEVADA_TRY(levada_spec_require(spec, w.a->field, &index, err));
-    w.from = levada_block_at(in, index);
-    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", w.a->field);
+    LEVADA_TRY(levada_one_field_begin(&s->shared, log_mel_check, args, w.a->field, in, &f, err));
+    w.from = f.from;
     w.rates = levada_block_column(in, w.a->rate_field);
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
-    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
-        if (i != index) levada_builder_share(b, i, levada_block_at(in, i));
-    }
-    st = log_mel_column(&w, b, index, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
+    return levada_one_field_end(&f, log_mel_column(&w, f.b, f.index, err), out, err);
 }
 
 static const levada_example_file log_mel_files[] = {

@@ -3,10 +3,9 @@
  * rename - other names for fields. All names change at once, so that two may be exchanged.
  */
 #include "base/alloc.h"
-#include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/encoded.h"
-#include <levada/stage.h>
+#include "transform/one_field.h"
 
 #include <string.h>
 
@@ -15,8 +14,7 @@ typedef struct rename_args {
 } rename_args;
 
 typedef struct rename_state {
-    const levada_context *context;
-    levada_derived        columns;
+    levada_columns_state  shared;
     int32_t              *from; /* 0, 1, 2, ...: columns keep their place */
     int32_t               n;
 } rename_state;
@@ -70,20 +68,11 @@ static levada_status rename_check(const void *args, const levada_spec *in, levad
     return st;
 }
 
-static levada_status rename_open(void *state, const void *args, const levada_context *context,
-                                 levada_error *err)
-{
-    (void)args;
-    (void)err;
-    ((rename_state *)state)->context = context;
-    return LEVADA_OK;
-}
-
 static void rename_close(void *state)
 {
     rename_state *s = state;
 
-    levada_derived_clear(&s->columns);
+    levada_columns_state_close(&s->shared);
     levada_free(s->from);
     s->from = NULL;
 }
@@ -105,9 +94,10 @@ static levada_status rename_apply(void *state, const void *args, const levada_bl
     rename_state      *s = state;
     const levada_spec *spec = NULL;
 
-    LEVADA_TRY(levada_derived_get(&s->columns, rename_check, args, in->spec, &spec, err));
+    LEVADA_TRY(levada_derived_get(&s->shared.columns, rename_check, args, in->spec, &spec, err));
     LEVADA_TRY(rename_places(s, levada_spec_count(spec), err));
-    return levada_columns_pick(levada_env_pool(s->context->env), in, spec, s->from, out, err);
+    return levada_columns_pick(levada_env_pool(s->shared.context->env), in, spec, s->from, out,
+                               err);
 }
 
 const levada_stage_def levada_stage_rename = {
@@ -122,7 +112,7 @@ const levada_stage_def levada_stage_rename = {
     .args_size = sizeof(rename_args),
     .state_size = sizeof(rename_state),
     .check = rename_check,
-    .open = rename_open,
+    .open = levada_columns_state_open,
     .close = rename_close,
     .apply = rename_apply,
 };

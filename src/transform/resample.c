@@ -4,9 +4,7 @@
  * record is in a column, which gets the new one.
  */
 #include "base/alloc.h"
-#include "description/columns.h"
-#include "registry/env_priv.h"
-#include "tensor/builder_priv.h"
+#include "transform/one_field.h"
 #include "transform/resampler.h"
 #include "transform/samples.h"
 
@@ -22,11 +20,6 @@ typedef struct resample_args {
     const char *rate_field;
     int64_t     quality, max_samples;
 } resample_args;
-
-typedef struct resample_state {
-    const levada_context *context;
-    levada_derived        columns;
-} resample_state;
 
 /* What is done to the columns of a block. */
 typedef struct resample_work {
@@ -55,8 +48,9 @@ static const levada_arg resample_options[] = {
 
 /* -- columns */
 
-static levada_status resample_field(levada_field *f, levada_error *err)
+static levada_status resample_field(const void *args, levada_field *f, levada_error *err)
 {
+    (void)args;
     LEVADA_TRY(levada_samples_check(f, err));
     if (f->dtype != LEVADA_FLOAT32 && f->dtype != LEVADA_FLOAT64 && f->dtype != LEVADA_INT16 &&
         f->dtype != LEVADA_INT32) {
@@ -72,38 +66,13 @@ static levada_status resample_check(const void *args, const levada_spec *in, lev
                                     levada_error *err)
 {
     const resample_args *a = args;
-    int32_t              i = -1, rate = -1;
-    levada_field        *fields;
-    levada_status        st;
+    int32_t              rate = levada_spec_find(in, a->rate_field);
 
     LEVADA_TRY(levada_spec_want_records(in, err));
-    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
     if (a->input_rate == LEVADA_NULL_INT)
         LEVADA_TRY(levada_spec_require(in, a->rate_field, &rate, err));
-    else rate = levada_spec_find(in, a->rate_field);
     if (rate >= 0) LEVADA_TRY(levada_rate_check(levada_spec_field(in, rate), err));
-    if (i < 0) return LEVADA_OK;
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    st = resample_field(&fields[i], err);
-    if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    }
-    levada_free(fields);
-    return st;
-}
-
-static levada_status resample_open(void *state, const void *args, const levada_context *context,
-                                   levada_error *err)
-{
-    (void)args, (void)err;
-    ((resample_state *)state)->context = context;
-    return LEVADA_OK;
-}
-
-static void resample_close(void *state)
-{
-    levada_derived_clear(&((resample_state *)state)->columns);
+    return levada_one_field_check(in, a->field, resample_field, a, out, err);
 }
 
 /* -- one sound */
@@ -232,7 +201,7 @@ static levada_status resample_columns(resample_work *w, const levada_block *in,
 static levada_status resample_apply(void *state, const void *args, const levada_block *in,
                                     levada_block **out, levada_error *err)
 {
-    resample_state    *s = state;
+    levada_columns_state *s = state;
     const levada_spec *spec = NULL;
     resample_work      w = { .a = args };
     levada_status      st;
@@ -265,9 +234,9 @@ const levada_stage_def levada_stage_resample = {
     .rows = LEVADA_ROWS_SAME,
     .args = resample_options,
     .args_size = sizeof(resample_args),
-    .state_size = sizeof(resample_state),
+    .state_size = sizeof(levada_columns_state),
     .check = resample_check,
-    .open = resample_open,
-    .close = resample_close,
+    .open = levada_columns_state_open,
+    .close = levada_columns_state_close,
     .apply = resample_apply,
 };

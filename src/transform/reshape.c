@@ -3,11 +3,7 @@
  * reshape - the numbers of each value of a field in another shape: tf.reshape of every record. A
  * first dimension of -1 follows from the number of values, and is ragged.
  */
-#include "base/alloc.h"
-#include "description/columns.h"
-#include "registry/env_priv.h"
-#include "tensor/builder_priv.h"
-#include <levada/stage.h>
+#include "transform/one_field.h"
 
 #include <string.h>
 
@@ -15,11 +11,6 @@ typedef struct reshape_args {
     const char *field;
     levada_ints shape;
 } reshape_args;
-
-typedef struct reshape_state {
-    const levada_context *context;
-    levada_derived        columns;
-} reshape_state;
 
 /* What is done to one column of a block. */
 typedef struct reshape_work {
@@ -58,10 +49,11 @@ static levada_status reshape_count(const reshape_args *a, int64_t *count, levada
     return LEVADA_OK;
 }
 
-static levada_status reshape_field(const reshape_args *a, levada_field *f, levada_error *err)
+static levada_status reshape_field(const void *args, levada_field *f, levada_error *err)
 {
-    bool    ragged = a->shape.n > 0 && a->shape.at[0] == -1;
-    int64_t count, have = 1;
+    const reshape_args *a = args;
+    bool                ragged = a->shape.n > 0 && a->shape.at[0] == -1;
+    int64_t             count, have = 1;
 
     if (f->dtype == LEVADA_BYTES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
@@ -89,34 +81,8 @@ static levada_status reshape_field(const reshape_args *a, levada_field *f, levad
 static levada_status reshape_check(const void *args, const levada_spec *in, levada_spec **out,
                                    levada_error *err)
 {
-    const reshape_args *a = args;
-    int32_t             i = -1;
-    levada_field       *fields;
-    levada_status       st;
-
-    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
-    if (i < 0) return LEVADA_OK;
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    st = reshape_field(a, &fields[i], err);
-    if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    }
-    levada_free(fields);
-    return st;
-}
-
-static levada_status reshape_open(void *state, const void *args, const levada_context *context,
-                                  levada_error *err)
-{
-    (void)args, (void)err;
-    ((reshape_state *)state)->context = context;
-    return LEVADA_OK;
-}
-
-static void reshape_close(void *state)
-{
-    levada_derived_clear(&((reshape_state *)state)->columns);
+    return levada_one_field_check(in, ((const reshape_args *)args)->field, reshape_field, args, out,
+                                  err);
 }
 
 /* Bytes of row `row` of level d; copied one after the other where `to` is not NULL. */
@@ -204,30 +170,18 @@ static levada_status reshape_column(const reshape_work *w, int32_t index, levada
 static levada_status reshape_apply(void *state, const void *args, const levada_block *in,
                                    levada_block **out, levada_error *err)
 {
-    reshape_state      *s = state;
     const reshape_args *a = args;
-    const levada_spec  *spec = NULL;
-    levada_builder     *b = NULL;
-    reshape_work        w = { 0 };
-    int32_t             index = -1;
-    levada_status       st;
+    reshape_work        w = { .ragged = a->shape.n > 0 && a->shape.at[0] == -1 };
+    levada_one_field    f;
+    int64_t             size;
 
-    LEVADA_TRY(levada_derived_get(&s->columns, reshape_check, a, in->spec, &spec, err));
-    LEVADA_TRY(levada_spec_require(spec, a->field, &index, err));
-    w.from = levada_block_at(in, index);
-    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
-    w.inner = levada_column_inner(w.from) * levada_dtype_size(w.from->field->dtype);
-    w.ragged = a->shape.n > 0 && a->shape.at[0] == -1;
     LEVADA_TRY(reshape_count(a, &w.wanted, err));
-    w.wanted *= levada_dtype_size(w.from->field->dtype);
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
-    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
-        if (i != index) levada_builder_share(b, i, levada_block_at(in, i));
-    }
-    st = reshape_column(&w, index, b, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
+    LEVADA_TRY(levada_one_field_begin(state, reshape_check, a, a->field, in, &f, err));
+    size = levada_dtype_size(f.from->field->dtype);
+    w.from = f.from;
+    w.inner = levada_column_inner(f.from) * size;
+    w.wanted *= size;
+    return levada_one_field_end(&f, reshape_column(&w, f.index, f.b, err), out, err);
 }
 
 static const levada_example_file reshape_files[] = {
@@ -246,9 +200,9 @@ const levada_stage_def levada_stage_reshape = {
     .rows = LEVADA_ROWS_SAME,
     .args = reshape_options,
     .args_size = sizeof(reshape_args),
-    .state_size = sizeof(reshape_state),
+    .state_size = sizeof(levada_columns_state),
     .check = reshape_check,
-    .open = reshape_open,
-    .close = reshape_close,
+    .open = levada_columns_state_open,
+    .close = levada_columns_state_close,
     .apply = reshape_apply,
 };

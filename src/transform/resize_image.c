@@ -5,10 +5,7 @@
  * pixels of that sum.
  */
 #include "base/alloc.h"
-#include "description/columns.h"
-#include "registry/env_priv.h"
-#include "tensor/builder_priv.h"
-#include <levada/stage.h>
+#include "transform/one_field.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,8 +33,7 @@ typedef struct resize_axis {
 } resize_axis;
 
 typedef struct resize_state {
-    const levada_context *context;
-    levada_derived        columns;
+    levada_columns_state  shared;
     resize_axis           rows, cells;
     float                *sum, *line; /* of rows of pixels; a row of the result */
     int64_t               sum_capacity, line_capacity;
@@ -62,9 +58,10 @@ static const levada_arg resize_image_options[] = {
 
 /* -- columns */
 
-static levada_status resize_field(const resize_image_args *a, levada_field *f, levada_error *err)
+static levada_status resize_field(const void *args, levada_field *f, levada_error *err)
 {
-    int64_t channels = f->ndim ? f->dims[f->ndim - 1] : -1;
+    const resize_image_args *a = args;
+    int64_t                  channels = f->ndim ? f->dims[f->ndim - 1] : -1;
 
     if (a->size.n != 2) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "size is [height, width]");
@@ -88,36 +85,15 @@ static levada_status resize_field(const resize_image_args *a, levada_field *f, l
 static levada_status resize_image_check(const void *args, const levada_spec *in, levada_spec **out,
                                         levada_error *err)
 {
-    const resize_image_args *a = args;
-    int32_t                  i = -1;
-    levada_field            *fields;
-    levada_status            st;
-
-    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
-    if (i < 0) return LEVADA_OK;
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    st = resize_field(a, &fields[i], err);
-    if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    }
-    levada_free(fields);
-    return st;
-}
-
-static levada_status resize_image_open(void *state, const void *args,
-                                       const levada_context *context, levada_error *err)
-{
-    (void)args, (void)err;
-    ((resize_state *)state)->context = context;
-    return LEVADA_OK;
+    return levada_one_field_check(in, ((const resize_image_args *)args)->field, resize_field, args,
+                                  out, err);
 }
 
 static void resize_image_close(void *state)
 {
     resize_state *s = state;
 
-    levada_derived_clear(&s->columns);
+    levada_columns_state_close(&s->shared);
     levada_free(s->rows.taps);
     levada_free(s->rows.weights);
     levada_free(s->cells.taps);
@@ -346,27 +322,15 @@ static levada_status resize_image_apply(void *state, const void *args, const lev
 {
     resize_state            *s = state;
     const resize_image_args *a = args;
-    const levada_spec       *spec = NULL;
-    levada_builder          *b = NULL;
     resize_work              w = { .s = s, .method = a->method };
-    int32_t                  index = -1;
-    levada_status            st;
+    levada_one_field         f;
 
-    LEVADA_TRY(levada_derived_get(&s->columns, resize_image_check, a, in->spec, &spec, err));
-    LEVADA_TRY(levada_spec_require(spec, a->field, &index, err));
-    w.from = levada_block_at(in, index);
-    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
+    LEVADA_TRY(levada_one_field_begin(&s->shared, resize_image_check, a, a->field, in, &f, err));
+    w.from = f.from;
     w.height = a->size.at[0];
     w.width = a->size.at[1];
-    w.channels = w.from->dims[w.from->field->ndim - 1];
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
-    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
-        if (i != index) levada_builder_share(b, i, levada_block_at(in, i));
-    }
-    st = resize_column(&w, index, b, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
+    w.channels = f.from->dims[f.from->field->ndim - 1];
+    return levada_one_field_end(&f, resize_column(&w, f.index, f.b, err), out, err);
 }
 
 static const levada_example_file resize_image_files[] = {
@@ -387,7 +351,7 @@ const levada_stage_def levada_stage_resize_image = {
     .args_size = sizeof(resize_image_args),
     .state_size = sizeof(resize_state),
     .check = resize_image_check,
-    .open = resize_image_open,
+    .open = levada_columns_state_open,
     .close = resize_image_close,
     .apply = resize_image_apply,
 };

@@ -3,19 +3,13 @@
  * select - some of the fields, in a given order.
  */
 #include "base/alloc.h"
-#include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/encoded.h"
-#include <levada/stage.h>
+#include "transform/one_field.h"
 
 typedef struct select_args {
     levada_texts fields;
 } select_args;
-
-typedef struct select_state {
-    const levada_context *context;
-    levada_derived        columns;
-} select_state;
 
 static const levada_arg select_options[] = {
     LEVADA_ARG(TEXTS, select_args, fields, .required = true, .positional = true,
@@ -45,21 +39,10 @@ static levada_status select_check(const void *args, const levada_spec *in, levad
     return st;
 }
 
-static levada_status select_open(void *state, const void *args, const levada_context *context,
-                                 levada_error *err)
-{
-    (void)args;
-    (void)err;
-    ((select_state *)state)->context = context;
-    return LEVADA_OK;
-}
-
-static void select_close(void *state) { levada_derived_clear(&((select_state *)state)->columns); }
-
 static levada_status select_apply(void *state, const void *args, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
-    select_state       *s = state;
+    levada_columns_state *s = state;
     const levada_texts *names = &((const select_args *)args)->fields;
     const levada_spec  *spec = NULL;
 
@@ -80,9 +63,9 @@ const levada_stage_def levada_stage_select = {
     .late = LEVADA_LATE_PASS,
     .args = select_options,
     .args_size = sizeof(select_args),
-    .state_size = sizeof(select_state),
+    .state_size = sizeof(levada_columns_state),
     .check = select_check,
-    .open = select_open,
-    .close = select_close,
+    .open = levada_columns_state_open,
+    .close = levada_columns_state_close,
     .apply = select_apply,
 };

@@ -4,11 +4,7 @@
  * are both counted as dimensions, outermost first. What has a size becomes a dimension where
  * everything inside of it has one.
  */
-#include "base/alloc.h"
-#include "description/columns.h"
-#include "registry/env_priv.h"
-#include "tensor/builder_priv.h"
-#include <levada/stage.h>
+#include "transform/one_field.h"
 
 #include <string.h>
 
@@ -18,11 +14,6 @@ typedef struct slice_args {
     const char *field;
     levada_ints begin, size;
 } slice_args;
-
-typedef struct slice_state {
-    const levada_context *context;
-    levada_derived        columns;
-} slice_state;
 
 /* What is done to one column of a block. */
 typedef struct slice_work {
@@ -73,10 +64,11 @@ static levada_status slice_check_dim(const slice_args *a, int32_t i, int64_t *le
 }
 
 /* The field of the result. */
-static levada_status slice_field(const slice_args *a, levada_field *f, levada_error *err)
+static levada_status slice_field(const void *args, levada_field *f, levada_error *err)
 {
-    int64_t dims[SLICE_MOST];
-    int32_t n = f->depth + f->ndim, depth = f->depth;
+    const slice_args *a = args;
+    int64_t           dims[SLICE_MOST];
+    int32_t           n = f->depth + f->ndim, depth = f->depth;
 
     if (f->dtype == LEVADA_BYTES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
@@ -102,32 +94,9 @@ static levada_status slice_field(const slice_args *a, levada_field *f, levada_er
 static levada_status slice_check(const void *args, const levada_spec *in, levada_spec **out,
                                  levada_error *err)
 {
-    const slice_args *a = args;
-    int32_t           i = -1;
-    levada_field     *fields;
-    levada_status     st;
-
-    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
-    if (i < 0) return LEVADA_OK;
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    st = slice_field(a, &fields[i], err);
-    if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    }
-    levada_free(fields);
-    return st;
+    return levada_one_field_check(in, ((const slice_args *)args)->field, slice_field, args, out,
+                                  err);
 }
-
-static levada_status slice_open(void *state, const void *args, const levada_context *context,
-                                levada_error *err)
-{
-    (void)args, (void)err;
-    ((slice_state *)state)->context = context;
-    return LEVADA_OK;
-}
-
-static void slice_close(void *state) { levada_derived_clear(&((slice_state *)state)->columns); }
 
 /* -- one record */
 
@@ -270,28 +239,15 @@ static levada_status slice_column(slice_work *w, int32_t index, levada_builder *
 static levada_status slice_apply(void *state, const void *args, const levada_block *in,
                                  levada_block **out, levada_error *err)
 {
-    slice_state       *s = state;
-    const slice_args  *a = args;
-    const levada_spec *spec = NULL;
-    levada_builder    *b = NULL;
-    slice_work         w = { 0 };
-    int32_t            index = -1;
-    levada_status      st;
+    const slice_args *a = args;
+    slice_work        w = { 0 };
+    levada_one_field  f;
 
-    LEVADA_TRY(levada_derived_get(&s->columns, slice_check, a, in->spec, &spec, err));
-    LEVADA_TRY(levada_spec_require(spec, a->field, &index, err));
-    w.from = levada_block_at(in, index);
-    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
-    w.to = levada_spec_field(spec, index);
+    LEVADA_TRY(levada_one_field_begin(state, slice_check, a, a->field, in, &f, err));
+    w.from = f.from;
+    w.to = f.to;
     slice_begin(&w, a);
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
-    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
-        if (i != index) levada_builder_share(b, i, levada_block_at(in, i));
-    }
-    st = slice_column(&w, index, b, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
+    return levada_one_field_end(&f, slice_column(&w, f.index, f.b, err), out, err);
 }
 
 static const levada_example_file slice_files[] = {
@@ -310,9 +266,9 @@ const levada_stage_def levada_stage_slice = {
     .rows = LEVADA_ROWS_SAME,
     .args = slice_options,
     .args_size = sizeof(slice_args),
-    .state_size = sizeof(slice_state),
+    .state_size = sizeof(levada_columns_state),
     .check = slice_check,
-    .open = slice_open,
-    .close = slice_close,
+    .open = levada_columns_state_open,
+    .close = levada_columns_state_close,
     .apply = slice_apply,
 };
