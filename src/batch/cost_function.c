@@ -175,14 +175,14 @@ static levada_status cost_function_block(const levada_cost_function *f, levada_b
 }
 
 /* The costs as the function returned them; NULL if they are neither integers nor floats. */
-static const double *cost_function_doubles(const levada_block *made, double *room)
+static const double *cost_function_doubles(const levada_block *made, double *copy)
 {
     const levada_column *column = levada_block_at(made, 0);
     const int64_t       *whole = column ? levada_column_i64(column) : NULL;
 
     if (!whole) return column ? levada_column_f64(column) : NULL;
-    for (int64_t k = 0; k < made->n; k++) room[k] = (double)whole[k];
-    return room;
+    for (int64_t k = 0; k < made->n; k++) copy[k] = (double)whole[k];
+    return copy;
 }
 
 /* A budget compares costs, so each must be a number that can be compared. */
@@ -206,11 +206,11 @@ static levada_status cost_function_refuse(const levada_cost_function *f, double 
 static levada_status cost_function_keep(levada_cost_function *f, const levada_block *made,
                                         levada_error *err)
 {
-    double       *room = levada_alloc((size_t)made->n * sizeof *room + 1);
-    const double *cost = room ? cost_function_doubles(made, room) : NULL;
+    double       *copy = levada_alloc((size_t)made->n * sizeof *copy + 1);
+    const double *cost = copy ? cost_function_doubles(made, copy) : NULL;
     levada_status st = LEVADA_OK;
 
-    if (!room) return cost_function_memory(err);
+    if (!copy) return cost_function_memory(err);
     if (made->nrejects > 0) {
         st = levada_fail(err, made->rejects[0].why.code, "%s", made->rejects[0].why.message);
     } else if (!cost || made->n != f->nunknown) {
@@ -229,7 +229,7 @@ static levada_status cost_function_keep(levada_cost_function *f, const levada_bl
         }
     }
     if (st == LEVADA_OK) f->behind = false;
-    levada_free(room);
+    levada_free(copy);
     return st;
 }
 
