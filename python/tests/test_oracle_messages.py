@@ -36,7 +36,7 @@ pytestmark = [
         importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"
     ),
 ]
-TRIALS = 100_000
+TRIALS = 20_000  # LEVADA_ORACLE_TRIALS=100000 takes ten minutes on a busy core
 CRASHED = "TensorFlow crashed"
 
 
