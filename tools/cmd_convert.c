@@ -105,11 +105,11 @@ static bool cmd_convert_is_known(const convert_job *job)
         levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl, csv, tar",
                        from);
     else if (job->from == CONVERT_UNKNOWN)
-        levada_cli_say("convert: cannot tell the format of %s; set --from tfrecord, --from text or "
-                       "--from jsonl", job->in);
+        levada_cli_say("convert: unknown format of %s; set --from tfrecord, text, jsonl, csv or tar",
+                       job->in);
     else if (job->to == CONVERT_UNKNOWN && !to)
-        levada_cli_say("convert: cannot tell the format of %s; set --to tfrecord, --to jsonl, "
-                       "--to csv or --to tar", job->out);
+        levada_cli_say("convert: unknown format of %s; set --to tfrecord, jsonl, csv or tar",
+                       job->out);
     else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT)
         levada_cli_say("convert: cannot write %s; available output formats: tfrecord, jsonl, csv, "
                        "tar", to ? to : job->out);

@@ -247,12 +247,12 @@ def test_text_means_the_same_with_json_between(tmp_path, words):
 @pytest.mark.parametrize(
     ("source", "target", "words", "says"),
     [
-        ("part-0.txt", "o.parquet", [], b"cannot tell the format of o.parquet; set --to"),
+        ("part-0.txt", "o.parquet", [], b"unknown format of o.parquet; set --to"),
         ("part-0.txt", "o", [], b"--to"),
         ("part-0.txt", "o.gz", [], b"--to"),
-        ("a.ns", "o.tfrecord", [], b"cannot tell the format of a.ns; set --from"),
+        ("a.ns", "o.tfrecord", [], b"unknown format of a.ns; set --from"),
         ("a.zip", "o.tfrecord", [], b"--from"),
-        ("noise", "o.tfrecord", [], b"cannot tell the format of noise; set --from"),
+        ("noise", "o.tfrecord", [], b"unknown format of noise; set --from"),
         ("part-0.txt", "o.tfrecord", ["--from", "xml"], b"--from xml"),
         ("part-0.txt", "o.tfrecord", ["--to", "xml"], b"xml"),
     ],

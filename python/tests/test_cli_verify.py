@@ -93,7 +93,7 @@ def test_every_command_finds_the_same_format(folder, name, content, source, note
     assert ("read as" in done.stderr) == (note != "")
     done = levada("convert", name, "out.tfrecord", cwd=folder, status=2 if status else 0)
     if status:
-        assert "cannot tell the format of a.bin; set --from" in done.stderr
+        assert "unknown format of a.bin; set --from" in done.stderr
     else:
         assert name + note.format("--from") in done.stderr or note == ""
         assert ("read as" in done.stderr) == (note != "")

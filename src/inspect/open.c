@@ -41,8 +41,8 @@ static levada_status open_choose(const levada_scan *scan, const char *path, cons
     *out = named;
     if (scan->guessed)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the format of '%s' is not known: it looks like %s; pass a source",
-                           path, scan->looks);
+                           "unknown format of '%s', which looks like %s; pass a source", path,
+                           scan->looks);
     if (!scan->content[0]) return LEVADA_OK;
     if (scan->sure) {
         *out = scan->content;

@@ -2,6 +2,7 @@
 /*
  * TFRecord: u64 length, masked CRC-32C of it, payload, masked CRC-32C of it, all little endian.
  */
+#include "base/text.h"
 #include "registry/env_priv.h"
 #include <levada/source.h>
 
@@ -57,9 +58,11 @@ static int32_t tfrecord_probe(const uint8_t *data, int64_t size)
     return tfrecord_header(levada_kernels_for(LEVADA_CPU_AUTO), data) ? 32 : 0;
 }
 
-/* Are these bytes text, as in a file of lines that was taken for a TFRecord file? */
+/* Are these bytes text, as in a file of lines that was taken for a TFRecord file? The last character
+ * may be cut. */
 static bool tfrecord_is_text(const uint8_t *p, int64_t size)
 {
+    if (levada_utf8_check((const char *)p, (size_t)size) + 4 <= (size_t)size) return false;
     for (int64_t i = 0; i < size; i++) {
         bool space = p[i] == '\n' || p[i] == '\r' || p[i] == '\t';
 
