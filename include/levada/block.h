@@ -87,7 +87,7 @@ LEVADA_API const int64_t *levada_column_i64(const levada_column *column);
 LEVADA_API const int32_t *levada_column_i32(const levada_column *column);
 LEVADA_API const float   *levada_column_f32(const levada_column *column);
 LEVADA_API const double  *levada_column_f64(const levada_column *column);
-LEVADA_API const uint8_t *levada_column_u8(const levada_column *column);
+LEVADA_API const uint8_t *levada_column_u8(const levada_column *column); /* also BOOL: 0 or 1 */
 /* Byte string of a row of a BYTES column of depth 0 without dims; *size gets its bytes. */
 LEVADA_API const uint8_t *levada_column_bytes(const levada_column *column, int64_t row,
                                               int64_t *size);

@@ -169,7 +169,9 @@ const double *levada_column_f64(const levada_column *c)
 
 const uint8_t *levada_column_u8(const levada_column *c)
 {
-    return c && c->field->dtype == LEVADA_UINT8 ? c->values : NULL;
+    bool fits = c && (c->field->dtype == LEVADA_UINT8 || c->field->dtype == LEVADA_BOOL);
+
+    return fits ? c->values : NULL;
 }
 
 const uint8_t *levada_column_bytes(const levada_column *c, int64_t row, int64_t *size)
