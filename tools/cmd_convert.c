@@ -105,8 +105,8 @@ static bool cmd_convert_is_known(const convert_job *job)
         levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl, csv, tar",
                        from);
     else if (job->from == CONVERT_UNKNOWN)
-        levada_cli_say("convert: unknown format of %s; set --from tfrecord, text, jsonl, csv or tar",
-                       job->in);
+        levada_cli_say(
+            "convert: unknown format of %s; set --from tfrecord, text, jsonl, csv or tar", job->in);
     else if (job->to == CONVERT_UNKNOWN && !to)
         levada_cli_say("convert: unknown format of %s; set --to tfrecord, jsonl, csv or tar",
                        job->out);

@@ -7,9 +7,10 @@
  *
  *     levada_dataset_open(NULL, files, 1, NULL, true, &ds, &err);
  *
- * The dataset is an ordinary one: its description has everything that was found, so its text, a
- * saved state and another process mean the same columns even where files have changed. A later
- * record that does not fit is an error that names it.
+ * The dataset is an ordinary one: its description has everything that was found, and its text means
+ * the same columns in another process. A later record that does not fit is an error that names it.
+ * A state fits the description that it was saved with: restore refuses a dataset that was opened
+ * again and found other columns, because files have changed.
  */
 #ifndef LEVADA_OPEN_H
 #define LEVADA_OPEN_H

@@ -46,9 +46,10 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
         scalar, any other is ragged. A dict is a spec as in ``parse_example``, or ``fields`` as in
         ``jsonl``. None returns messages and lines as bytes.
 
-    The dataset has the spec that was found: ``ds.spec`` shows it, ``str(ds)`` has it, and a saved
-    state resumes with it even if files have changed. A later record that does not fit is an error
-    that names it. ``levada_dataset_open`` is the same in C, ``parse_example:auto`` and
+    The dataset has the spec that was found: ``ds.spec`` shows it, and ``str(ds)`` has it. It does
+    not change: a later record that does not fit is an error that names it. A state fits the spec
+    that it was saved with. If the files have changed and another spec is found, ``restore`` raises
+    FailedPreconditionError. ``levada_dataset_open`` is the same in C, ``parse_example:auto`` and
     ``jsonl:...,fields=auto`` in text.
     """
     from levada._values import paths

@@ -9,7 +9,12 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 import pytest
-from levada.errors import DataLossError, InvalidArgumentError, NotFoundError
+from levada.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data/tfrecord"
 
@@ -60,6 +65,37 @@ class TestOpen:
     def test_lines_of_text(self, tmp_path):
         (tmp_path / "a.txt").write_text("one line\nand another\n")
         assert lv.open(tmp_path / "a.txt").to_list()[1] == {"line": b"and another"}
+
+    @pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "csv"])
+    def test_files_that_change_are_noticed(self, tmp_path, kind):
+        path = tmp_path / f"a.{kind}"
+
+        def write_rows(x):
+            if kind == "tfrecord":
+                write(path, *(lv.make_example({"x": x, "i": i}) for i in range(600)))
+            elif kind == "jsonl":
+                path.write_text("".join(json.dumps({"x": x, "i": i}) + "\n" for i in range(600)))
+            else:
+                path.write_text("x,i\n" + "".join(f"{x},{i}\n" for i in range(600)))
+
+        write_rows(1)
+        ds = lv.open(path)
+        with iter(ds) as it:
+            next(it)
+            state = it.save()
+        write_rows("text")
+        with pytest.raises(InvalidArgumentError, match="int64") as caught:
+            ds.to_list()
+        assert caught.value.record == 0 and "x" in str(caught.value)
+        other = lv.open(path)
+        assert other.spec["x"].dtype == lv.string
+        cases = [
+            (other, "saved from another dataset"),
+            (lv.from_text(str(ds)), "was changed since"),
+        ]
+        for opened, message in cases:
+            with iter(opened) as it, pytest.raises(FailedPreconditionError, match=message):
+                it.restore(state)
 
     def test_json_lines(self, tmp_path):
         path = tmp_path / "a.jsonl"
@@ -198,7 +234,7 @@ def test_other_data_is_named(tmp_path):
     }
     for data, what in kinds.items():
         (tmp_path / "x").write_bytes(data)
-        with pytest.raises(InvalidArgumentError, match=f"unknown format of .*, which looks like {what}"):
+        with pytest.raises(InvalidArgumentError, match=f"unknown format .* like {what}"):
             lv.open(tmp_path / "x")
     if shared.exists():
         with pytest.raises(InvalidArgumentError, match="looks like a FLAC file"):

@@ -58,8 +58,8 @@ static int32_t tfrecord_probe(const uint8_t *data, int64_t size)
     return tfrecord_header(levada_kernels_for(LEVADA_CPU_AUTO), data) ? 32 : 0;
 }
 
-/* Are these bytes text, as in a file of lines that was taken for a TFRecord file? The last character
- * may be cut. */
+/* Are these bytes text, as in a file of lines that was taken for a TFRecord file? The last
+ * character may be cut. */
 static bool tfrecord_is_text(const uint8_t *p, int64_t size)
 {
     if (levada_utf8_check((const char *)p, (size_t)size) + 4 <= (size_t)size) return false;
