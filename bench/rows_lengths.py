@@ -27,9 +27,17 @@ def boundary_rows():
     return rows
 
 
-def padding_rows(number, title, ours, peers, limit, most, speed):
-    """Padding and speed of the same runs; the sequences are in memory."""
-    copies = {"two copies": python("limits_lengths:copied")}
+def gather(what):
+    """A work of the program `gathers`."""
+    return Measure("c", what, program="gathers")
+
+
+def padding_rows(number, title, ours, peers, limit, most, speed, rows=None):
+    """Padding and speed of the same runs; the sequences are in memory.
+
+    `rows`: the copies of such rows, in their order, into such batches.
+    """
+    copies = {"two copies": python("limits_lengths:copied"), **(rows or {})}
     return [
         Row(number, f"{title}: padding", "% padding", ours, peers, limit,
             {"ours": most} if most else {}, 100, "padding"),
@@ -54,13 +62,14 @@ def length_rows():
         )  # fmt: skip
     rows += padding_rows(
         "P13", "boundaries chosen while data flows", python("ours_lengths:buckets"), tf, limit,
-        None, {"tf.data, 16 buckets": 1.0},
+        None, {"tf.data, 16 buckets": 1.0}, {"the rows, copied": gather("buckets"),
+                                             "copied in the order of memory": gather("plain")},
     )  # fmt: skip
     rows += padding_rows(
         "27", "packed to 2,048, 64 open bins", python("ours_lengths:packed"),
         {"Grain, first-fit": python("grain_lengths:packed")},
         {"best-fit, all open": python("limits_lengths:best_packed")}, 0.5,
-        {"Grain, first-fit": 200.0},
+        {"Grain, first-fit": 200.0}, {"the rows, copied": gather("packed")},
     )  # fmt: skip
     return rows
 

@@ -27,7 +27,7 @@ from rows import ROWS
 
 PROGRAMS = (
     "baseline", "ours", "parse", "fused", "queues", "orders", "media", "tables", "unzstd",
-    "ondemand", "segments",
+    "ondemand", "segments", "gathers",
 )  # fmt: skip
 SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it
 
