@@ -299,24 +299,32 @@ static bool file_reader_has_ahead(levada_file_reader *r)
     return levada_read_ahead_active(r->ahead);
 }
 
-/* What other threads have prepared becomes the window, framed. Where they met anything unusual, the
- * owner reads that place and some of what follows alone. */
-static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
+/* Where other threads met anything unusual, the owner reads that place and some of what follows. */
+static void file_reader_alone(levada_file_reader *r)
 {
     levada_window *w = &r->window;
     levada_error   why = LEVADA_ERROR_INIT;
     int64_t        why_at = 0;
 
+    levada_read_ahead_end(r->ahead, &why, &why_at);
+    r->ahead_from = w->offset + FILE_READER_ALONE;
+    levada_bytes_move(w->bytes, w->offset + levada_window_size(w), &why, why_at);
+}
+
+/* What other threads have prepared becomes the window, framed. */
+static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
+{
+    levada_window *w = &r->window;
+
     if (!file_reader_has_ahead(r)) return LEVADA_OK;
-    if (levada_read_ahead_take(r->ahead, w, &r->framed, &why, &why_at)) {
+    if (levada_read_ahead_take(r->ahead, w, &r->framed)) {
         r->bad_bytes = 0;
         r->checked += r->framed.used;
         file_reader_progressed(r, w->offset + levada_window_size(w));
         return LEVADA_OK;
     }
     r->framed.n = 0;
-    r->ahead_from = w->offset + FILE_READER_ALONE;
-    levada_bytes_move(w->bytes, w->offset + levada_window_size(w), &why, why_at);
+    file_reader_alone(r);
     return levada_file_reader_enter(r, r->state, w->offset, err);
 }
 
@@ -358,6 +366,8 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
         }
     }
     if (st == LEVADA_OK) return LEVADA_OK;
+    /* The rest of a window may be damaged that was framed ahead. */
+    if (levada_read_ahead_active(r->ahead)) file_reader_alone(r);
     levada_error_place(err, NULL, r->files.path[file_reader_shard(r)], r->record, w->offset);
     if (st == LEVADA_EDATA_LOSS) file_reader_line(r, err);
     return st;

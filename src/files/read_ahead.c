@@ -388,6 +388,14 @@ void levada_read_ahead_stop(levada_read_ahead *a)
     levada_lock_give(&a->lock);
 }
 
+void levada_read_ahead_end(levada_read_ahead *a, levada_error *why, int64_t *why_at)
+{
+    levada_read_ahead_stop(a);
+    if (a->failed < 0) return;
+    *why = a->why; /* no other thread is inside any more */
+    *why_at = a->failed * LEVADA_STEP;
+}
+
 /* Whether the chunk that comes next is there: it is worked on until then. */
 static bool ahead_ready_locked(levada_read_ahead *a)
 {
@@ -400,17 +408,16 @@ static bool ahead_ready_locked(levada_read_ahead *a)
     }
 }
 
-bool levada_read_ahead_take(levada_read_ahead *a, levada_window *w, levada_framed *framed,
-                            levada_error *why, int64_t *why_at)
+bool levada_read_ahead_take(levada_read_ahead *a, levada_window *w, levada_framed *framed)
 {
-    ahead_slot   *s;
     levada_framed before = *framed;
     bool          ready;
 
     levada_lock_take(&a->lock);
     ready = ahead_ready_locked(a) && ahead_slot_of(a, a->take)->offset == w->offset;
     if (ready) {
-        s = ahead_slot_of(a, a->take++);
+        ahead_slot *s = ahead_slot_of(a, a->take++);
+
         *framed = s->framed;
         s->framed = before;
         levada_buffer_unref(&w->chunk);
@@ -421,11 +428,5 @@ bool levada_read_ahead_take(levada_read_ahead *a, levada_window *w, levada_frame
         s->state = AHEAD_FREE;
     }
     levada_lock_give(&a->lock);
-    if (ready) return true;
-    levada_read_ahead_stop(a);
-    if (a->failed >= 0) { /* no other thread is inside any more */
-        *why = a->why;
-        *why_at = a->failed * LEVADA_STEP;
-    }
-    return false;
+    return ready;
 }

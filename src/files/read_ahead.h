@@ -43,15 +43,15 @@ void levada_read_ahead_destroy(levada_read_ahead **ahead);
  * those of the first chunk. Nothing is begun where less than two chunks follow. */
 void levada_read_ahead_start(levada_read_ahead *ahead, const levada_window *window);
 void levada_read_ahead_stop(levada_read_ahead *ahead);
+/* The same. *why is set where a read failed, at the offset *why_at. */
+void levada_read_ahead_end(levada_read_ahead *ahead, levada_error *why, int64_t *why_at);
 bool levada_read_ahead_active(const levada_read_ahead *ahead);
 
 /* One chunk of work; false where there is none now. `work` false: only says whether there is. */
 bool levada_read_ahead_work(levada_read_ahead *ahead, bool work);
 
 /* The next chunk becomes the window, which was used up to the rest of its last record, and its
- * records *framed. False: reading ahead has ended, and the owner reads on after what it had.
- * *why is not clear where a read failed, at the offset *why_at. */
-bool levada_read_ahead_take(levada_read_ahead *ahead, levada_window *window, levada_framed *framed,
-                            levada_error *why, int64_t *why_at);
+ * records *framed. False: the owner ends reading ahead, and reads on after what it had. */
+bool levada_read_ahead_take(levada_read_ahead *ahead, levada_window *window, levada_framed *framed);
 
 #endif
