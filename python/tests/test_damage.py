@@ -2,10 +2,12 @@
 """Damaged files: reading in Python and the commands run, verify, info and head agree on each."""
 
 import gzip
+import io
 import json
 import logging
 import random
 import subprocess
+import tarfile
 import warnings
 import zlib
 from pathlib import Path
@@ -221,3 +223,40 @@ def test_every_command_says_how_many_records_it_skipped(tmp_path, words):
     assert "2 records or files were skipped, the first one for: " in line
     assert "f.tfrecord record " in line and "checksum" in line
     assert command(*words, cwd=tmp_path, statuses=(1,)).stderr.count("skipped") == 0
+
+
+def archive(n):
+    """A tar of n samples of two members."""
+    with io.BytesIO() as file:
+        with tarfile.open(fileobj=file, mode="w") as tar:
+            for i in range(n):
+                for name in ("txt", "cls"):
+                    member = tarfile.TarInfo(f"{i:05}.{name}")
+                    member.size = 10
+                    tar.addfile(member, io.BytesIO(b"%010d" % i))
+        return file.getvalue()
+
+
+def keys(ds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with iter(ds) as it:
+            return [row["key"] for row in it], it.stats()["problems"]
+
+
+@pytest.mark.parametrize("size", [1, 300, 511, 512, 10_000])
+@pytest.mark.parametrize("place", [5_000, 229_376 - 700, 229_376, 400_003, 610_000])
+def test_samples_of_tar_are_found_again_at_any_byte(tmp_path, place, size):
+    data = archive(300)
+    path = tmp_path / "a.tar"
+    whole = [b"%05d" % i for i in range(300)]
+    lost = {whole[place // 2048], whole[place // 2048 - 1]}
+    for damaged in (data[:place] + b"y" * size + data[place:], data[:place] + data[place + size :]):
+        path.write_bytes(damaged)
+        ds = lv.tar(path).with_options(errors="skip", threads=1)
+        want = keys(ds)
+        gone = lost | {*whole[place // 2048 : (place + size) // 2048 + 2]}
+        assert [key for key in want[0] if key not in gone] == [k for k in whole if k not in gone]
+        assert len(want[0]) == len(set(want[0])) and len(want[1]) <= 2
+        for threads, rows in ((1, 7), (3, 0), (3, 7), (4, 1)):
+            assert keys(ds.with_options(threads=threads, block_rows=rows or None)) == want

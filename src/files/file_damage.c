@@ -5,7 +5,7 @@
  */
 #include "files/file_reader_priv.h"
 
-#define FILE_DAMAGE_PROBE 64               /* bytes in which a format knows its own beginning */
+#define FILE_DAMAGE_PROBE 512              /* bytes in which a format knows its own beginning */
 #define FILE_DAMAGE_WASTE (INT64_C(64) << 20) /* bytes of a file that may be checked in vain     */
 
 void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
@@ -127,7 +127,7 @@ static levada_status file_damage_search(levada_file_reader *r, bool *found, bool
     if (file_damage_believes(r)) levada_window_skip(w, r->bad_bytes);
     else file_damage_resync(r, w->ended || *lost);
     for (;;) {
-        if (!*lost && !w->ended && levada_window_size(w) < FILE_DAMAGE_PROBE) {
+        while (!*lost && !w->ended && levada_window_size(w) < FILE_DAMAGE_PROBE) {
             LEVADA_TRY(file_damage_fill(r, lost, err));
         }
         *found = r->format->probe(levada_window_data(w), levada_window_size(w)) > 0;

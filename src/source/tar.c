@@ -164,9 +164,8 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
 static int64_t tar_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end)
 {
-    tar_state   *s = state;
-    int64_t      at = 0;
-    bool         magic;
+    tar_state *s = state;
+    int64_t    at = 0, found;
 
     (void)args;
     /* Good members before the damage are of the damaged sample. */
@@ -174,10 +173,11 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
            levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
         at += s->member.total;
     }
-    for (at += LEVADA_TAR_BLOCK; at + LEVADA_TAR_BLOCK <= size; at += LEVADA_TAR_BLOCK) {
-        if (levada_tar_is_header(data + at, &magic) && magic) return at;
-    }
-    return at_end || at > size ? size : at;
+    if (++at > size) return size;
+    found = levada_tar_find(data + at, size - at);
+    if (found >= 0) return at + found;
+    if (at_end) return size;
+    return at > size - LEVADA_TAR_BLOCK + 1 ? at : size - LEVADA_TAR_BLOCK + 1;
 }
 
 static int32_t tar_probe(const uint8_t *data, int64_t size)

@@ -55,6 +55,21 @@ bool levada_tar_is_header(const uint8_t *block, bool *magic)
     return said == sum || said == sum - 256 * signs; /* old programs added signed bytes */
 }
 
+int64_t levada_tar_find(const uint8_t *bytes, int64_t size)
+{
+    bool magic;
+
+    for (int64_t at = 0; at + LEVADA_TAR_BLOCK <= size; at++) {
+        const uint8_t *from = bytes + at + MEMBER_MAGIC;
+        const uint8_t *found = memmem(from, (size_t)(bytes + size - from), "ustar", 5);
+
+        if (!found) return -1;
+        at += found - from;
+        if (at + LEVADA_TAR_BLOCK <= size && levada_tar_is_header(bytes + at, &magic)) return at;
+    }
+    return -1;
+}
+
 static bool member_is_zero(const uint8_t *block)
 {
     return block[0] == 0 && memcmp(block, block + 1, LEVADA_TAR_BLOCK - 1) == 0;
