@@ -42,6 +42,8 @@ BATCHING = set("batch bucket_by_sequence_length padded_batch unroll".split())
 RECORDS = {"unbatch"}
 # Options that may be skipped or be a function in Python, though not in a description.
 OPTIONAL: set[tuple[str, str]] = set()
+# Options that other methods set: shard(sync="buckets").
+HIDDEN = {("bucket_by_sequence_length", "ranks"), ("bucket_by_sequence_length", "tail")}
 FUNCTIONS = {
     ("bucket_by_sequence_length", "length"): "str | Iterable[str] | Callable[[Any], int]",
     ("bucket_by_sequence_length", "boundaries"): (
@@ -120,7 +122,8 @@ def is_source(row: dict) -> bool:
 
 def ordered(row: dict) -> tuple[list[dict], list[dict]]:
     """Options by position and by name only."""
-    args = {arg["name"]: arg for arg in row["args"]}
+    shown = [arg for arg in row["args"] if (row["name"], arg["name"]) not in HIDDEN]
+    args = {arg["name"]: arg for arg in shown}
     first = [name for name in POSITIONAL.get(row["name"], []) if name in args]
     if not first:
         first = [name for name, arg in args.items() if arg["positional"]]

@@ -167,6 +167,11 @@ typedef struct levada_stage_def {
     /* Of the library's own stages: the stage emits the records of its input unchanged, all of them
      * equally often, and reads none of their columns. Set to false when a plug-in is registered. */
     bool reorders;
+    /* Of the library's own stages: these options only change those of a stage of `in`. *out gets
+     * the changed dataset, which takes the place of both; it stays NULL where the stage runs by
+     * itself. Set to NULL when a plug-in is registered. */
+    levada_status (*changes)(const void *args, const levada_dataset *in, levada_dataset **out,
+                             levada_error *err);
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

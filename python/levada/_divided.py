@@ -43,18 +43,13 @@ class Divided(Stages[T]):
         ``equal="drop"`` fewer records than ranks are dropped and counted. What draws before it
         needs one seed for all ranks.
         """
+        options = {"index": index, "count": count, "equal": equal, "sync": sync}
+        made = self._stage("shard", **{k: v for k, v in options.items() if v is not None})
         if sync is None:
-            options = {"index": index, "count": count, "equal": equal}
-            return self._stage("shard", **{k: v for k, v in options.items() if v is not None})
+            return made
         from levada import _sharing
-        from levada._dataset import _integer
 
-        if sync != "buckets":
-            raise ValueError(f'{sync=} must be "buckets" or None')
-        if equal not in ("pad", "drop", None):
-            raise ValueError(f'{equal=} must be "pad", "drop" or None')
-        rank = [_integer("index", index, 0, 1 << 20), _integer("count", count, 1, 1 << 20)]
-        return _sharing.in_step(self, rank, equal or "pad")
+        return _sharing.in_step(made, count)
 
     def parts(self, count: int) -> list[Dataset[T]]:
         """`count` datasets that together have each record once, for any number of readers.

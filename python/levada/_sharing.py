@@ -158,19 +158,11 @@ def _in_slots(dataset, ranks, equal, seed):
     return _seeded(type(dataset)(core, dataset._settings), drawn, seed)
 
 
-def in_step(dataset, ranks, tail):
-    """The dataset with the bucketing stage, on top of it or below a prefetch, in step with ranks.
-
-    Raises FailedPreconditionError where something before it draws without a seed.
-    """
-    core, on_top = _below_prefetch(dataset._core)
-    if core.name != "bucket_by_sequence_length":
-        raise ValueError(f'sync="buckets" follows bucket_by_sequence_length, not {core.name}')
-    if core.options()["ranks"]:
-        raise ValueError('the buckets have ranks already: sync="buckets" divides them once')
-    drawn = _order(core) if ranks[1] > 1 else None
-    core = on_top(_levada.remake(core, tuple(core.inputs()), {"ranks": ranks, "tail": tail}))
-    return _seeded(type(dataset)(core, dataset._settings), drawn, None)
+def in_step(dataset, count):
+    """The dataset, whose buckets have `count` ranks. Raises FailedPreconditionError where something
+    before them draws without a seed."""
+    core, _ = _below_prefetch(dataset._core)
+    return _seeded(dataset, _order(core) if count > 1 else None, None)
 
 
 def parts(dataset, count):

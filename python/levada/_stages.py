@@ -67,8 +67,6 @@ class Stages(Typed[T]):
         padding_side: str = "right",
         no_padding: bool = False,
         drop_remainder: bool = False,
-        ranks: int | Iterable[int] | None = None,
-        tail: str = "pad",
     ) -> Dataset[Batch]:
         """Batches of records of similar length, padded.
 
@@ -91,11 +89,6 @@ class Stages(Typed[T]):
         padding_side: padding follows the values of a sequence, or precedes them (right, left)
         no_padding: ragged batches instead of padded ones
         drop_remainder: with batch_sizes: drop records that do not fill a batch at the end
-        ranks: [rank, world]: ranks in step. Each batch is that of one rank; batch number i of
-            all ranks comes from one bucket and has as many rows and the same length. All ranks
-            need the same seed; null = one rank
-        tail: with ranks, at the end: copies fill the last batches, with is_padding true and
-            length 0; or fewer records than ranks are dropped and counted (pad, drop)
 
         As text: range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4
         """
@@ -116,8 +109,6 @@ class Stages(Typed[T]):
             padding_side=padding_side,
             no_padding=no_padding,
             drop_remainder=drop_remainder,
-            ranks=ranks,
-            tail=tail,
         )
 
     def cast(self, field: str, dtype: Any) -> Dataset[T]:
@@ -697,7 +688,9 @@ class Stages(Typed[T]):
         """
         return self._stage("resize_image", field=field, size=size, method=method)
 
-    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset[T]:
+    def shard(
+        self, index: int, count: int, *, equal: str | None = None, sync: str | None = None
+    ) -> Dataset[T]:
         """One of several parts.
 
         index: which part, from 0
@@ -705,10 +698,14 @@ class Stages(Typed[T]):
         equal: drop: all parts have the same number of records (batches), the last ones are
             dropped; pad: parts that are short by one get a copy, with is_padding true; null =
             the last round may be incomplete
+        sync: buckets, after bucket_by_sequence_length: ranks in step. At each step all parts
+            have a batch of one bucket, with the same rows and length, and all have the same
+            number of steps; equal=drop or pad (null) says how they end. It sets ranks and tail
+            of that stage
 
         As text: range:10 | shard:1,count=3
         """
-        return self._stage("shard", index=index, count=count, equal=equal)
+        return self._stage("shard", index=index, count=count, equal=equal, sync=sync)
 
     def shuffle(
         self, buffer_size: int, *, seed: int | None = None, reshuffle: bool = True

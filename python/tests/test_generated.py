@@ -20,6 +20,8 @@ FIELD_FIRST = (
     "decode_raw decode_wav image_info npy_info"
 ).split()
 OPTIONAL = {"boundaries"}  # in Python
+# those that shard sets
+HIDDEN = {("bucket_by_sequence_length", "ranks"), ("bucket_by_sequence_length", "tail")}
 
 
 def callable_of(row):
@@ -31,8 +33,9 @@ def callable_of(row):
 )
 def test_options_are_parameters(row):
     parameters = inspect.signature(callable_of(row)).parameters
-    assert {arg["name"] for arg in row["args"]} == set(parameters) - {"self"}
-    for arg in row["args"]:
+    shown = [arg for arg in row["args"] if (row["name"], arg["name"]) not in HIDDEN]
+    assert {arg["name"] for arg in shown} == set(parameters) - {"self"}
+    for arg in shown:
         default = parameters[arg["name"]].default
         required = arg["required"] and arg["name"] not in OPTIONAL
         required = required or (row["name"] in FIELD_FIRST and arg["name"] == "field")

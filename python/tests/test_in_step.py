@@ -139,13 +139,13 @@ def test_a_state_of_another_rank_is_refused():
 
 def test_what_cannot_be_in_step_is_refused():
     ds = bucketed(100, batch_sizes=4)
-    with pytest.raises(ValueError, match="follows bucket_by_sequence_length"):
+    with pytest.raises(ValueError, match="must follow bucket_by_sequence_length, not batch"):
         dataset(10).batch(2).shard(0, 2, sync="buckets")
     with pytest.raises(ValueError, match="sync="):
         ds.shard(0, 2, sync="batches")
     with pytest.raises(ValueError, match="equal="):
         ds.shard(0, 2, equal="x", sync="buckets")
-    with pytest.raises(InvalidArgumentError, match="rank below world"):
+    with pytest.raises(InvalidArgumentError, match="index=2 must be below count=2"):
         ds.shard(2, 2, sync="buckets")
     with pytest.raises(ValueError):
         ds.shard(0, 0, sync="buckets")
@@ -168,8 +168,9 @@ def test_batches_are_divided_between_ranks_once():
 
 def test_text_and_json_agree():
     ds = bucketed(50, batch_sizes=4).shard(1, 2, sync="buckets")
-    text = "range:50 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=2,ranks=[1,2]"
-    again = lv.from_text(text)
+    text = "range:50 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=2"
+    again = lv.from_text(text + " | shard:1,count=2,sync=buckets")
+    assert again == lv.from_text(text + ",ranks=[1,2]")
     assert lv.from_json(again.to_json()) == again
     assert "ranks=[1,2]" in str(again)
     assert (

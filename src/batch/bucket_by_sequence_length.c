@@ -55,12 +55,12 @@ static const levada_arg bucket_options[] = {
                .doc = "with batch_sizes: drop records that do not fill a batch at the end"),
     LEVADA_ARG(INTS, levada_bucket_args, ranks, .min = 0, .max = 1 << 20,
                .doc =
-                   "[rank, world]: ranks in step. Each batch is that of one rank; batch number i "
-                   "of all ranks comes from one bucket and has as many rows and the same length. "
-                   "All ranks need the same seed; null = one rank"),
+                   "[rank, world], which shard with sync=buckets sets: ranks in step. All ranks "
+                   "need the same seed; null = one rank"),
     LEVADA_ARG(CHOICE, levada_bucket_args, tail, .choices = "pad|drop",
-               .doc = "with ranks, at the end: copies fill the last batches, with is_padding true "
-                      "and length 0; or fewer records than ranks are dropped and counted"),
+               .doc = "with ranks, at the end, as equal of shard: copies fill the last batches, "
+                      "with is_padding true and length 0; or fewer records than ranks are dropped "
+                      "and counted"),
     LEVADA_ARG_END
 };
 

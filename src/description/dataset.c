@@ -261,6 +261,20 @@ static levada_status dataset_fill(levada_dataset *ds, const levada_making *by,
     return levada_dataset_derive(ds, err);
 }
 
+/* Replaces a stage that only changes the options of one upstream of it. */
+static levada_status dataset_fold(levada_dataset **ds, levada_error *err)
+{
+    const levada_op *op = (*ds)->op;
+    levada_dataset  *made = NULL;
+
+    if (op->family != LEVADA_FAMILY_STAGE || !op->def.stage.changes) return LEVADA_OK;
+    LEVADA_TRY(op->def.stage.changes((*ds)->args, (*ds)->inputs[0], &made, err));
+    if (!made) return LEVADA_OK;
+    dataset_free(*ds);
+    *ds = made;
+    return LEVADA_OK;
+}
+
 levada_status levada_dataset_make(const levada_making *by, const levada_op *op,
                                   levada_value *options, levada_dataset *const *inputs,
                                   int32_t ninputs, levada_dataset **out, levada_error *err)
@@ -274,6 +288,7 @@ levada_status levada_dataset_make(const levada_making *by, const levada_op *op,
     ds->env = levada_env_ref(by->env);
     if (ds->env == NULL) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     else status = dataset_fill(ds, by, options, inputs, ninputs, err);
+    if (status == LEVADA_OK) status = dataset_fold(&ds, err);
     if (status == LEVADA_OK) {
         *out = ds;
         return LEVADA_OK;

@@ -297,6 +297,7 @@ levada_status levada_op_create(levada_family family, const void *def, const char
         op->def.stage.late = 0;
         op->def.stage.needs = NULL;
         op->def.stage.reorders = false;
+        op->def.stage.changes = NULL;
     }
     if (status == LEVADA_OK && plugin != NULL) {
         op->plugin = levada_strdup(plugin);

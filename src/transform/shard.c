@@ -9,19 +9,24 @@
  * equal=pad adds the field `is_padding`; at the end, each part without a record in the last round
  * emits a copy of one of that round with is_padding true. In a copy of a batch all sequences have
  * length 0.
+ *
+ * sync=buckets divides batches of one bucket between the parts. That is done where the batches are
+ * made, so it is not a stage: it sets the options ranks and tail of bucket_by_sequence_length.
  */
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
 #include "tensor/merge.h"
+#include <levada/dataset.h>
 #include <levada/rowstore.h>
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct shard_args {
     int64_t     index, count;
-    const char *equal;
+    const char *equal, *sync;
 } shard_args;
 
 typedef struct shard_state {
@@ -45,6 +50,11 @@ static const levada_arg shard_options[] = {
                .doc = "drop: all parts have the same number of records (batches), the last ones "
                       "are dropped; pad: parts that are short by one get a copy, with is_padding "
                       "true; null = the last round may be incomplete"),
+    LEVADA_ARG(TEXT, shard_args, sync,
+               .doc = "buckets, after bucket_by_sequence_length: ranks in step. At each step all "
+                      "parts have a batch of one bucket, with the same rows and length, and all "
+                      "have the same number of steps; equal=drop or pad (null) says how they end. "
+                      "It sets ranks and tail of that stage"),
     LEVADA_ARG_END,
 };
 
@@ -61,6 +71,10 @@ static levada_status shard_check(const void *args, const levada_spec *in, levada
 {
     const shard_args *a = args;
 
+    if (a->sync && strcmp(a->sync, "buckets") != 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "sync='%.32s' must be buckets", a->sync);
+    }
+
     if (a->index >= a->count) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "index=%lld must be below count=%lld",
                            (long long)a->index, (long long)a->count);
@@ -69,6 +83,56 @@ static levada_status shard_check(const void *args, const levada_spec *in, levada
     if (strcmp(a->equal, "pad") == 0) return shard_derive(args, in, out, err);
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "equal='%.32s' must be drop or pad",
                        a->equal);
+}
+
+static levada_status shard_change_buckets(const shard_args *a, const levada_dataset *buckets,
+                                          levada_dataset **out, levada_error *err)
+{
+    const levada_value   *ranks = levada_value_get(levada_dataset_options(buckets), "ranks");
+    const levada_dataset *input = levada_dataset_input(buckets, 0);
+    levada_value         *changes = NULL;
+    char                  text[96];
+    levada_status         st;
+
+    if (levada_value_kind_of(ranks) != LEVADA_VALUE_NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the buckets have ranks already: sync=buckets divides them once");
+    }
+    snprintf(text, sizeof text, "{\"ranks\": [%lld, %lld], \"tail\": \"%s\"}", (long long)a->index,
+             (long long)a->count, a->equal ? a->equal : "pad");
+    LEVADA_TRY(levada_value_parse_json(text, strlen(text), &changes, err));
+    st = levada_dataset_remake(buckets, changes, &input, 1, out, err);
+    levada_value_destroy(&changes);
+    return st;
+}
+
+/* The buckets may be upstream of prefetches, which are put back on the changed ones. */
+static levada_status shard_change(const shard_args *a, const levada_dataset *in,
+                                  levada_dataset **out, levada_error *err)
+{
+    const char     *name = levada_dataset_name(in);
+    levada_dataset *below = NULL;
+    levada_status   st;
+
+    if (strcmp(name, "bucket_by_sequence_length") == 0) {
+        return shard_change_buckets(a, in, out, err);
+    }
+    if (strcmp(name, "prefetch") != 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "sync=buckets must follow bucket_by_sequence_length, not %s", name);
+    }
+    LEVADA_TRY(shard_change(a, levada_dataset_input(in, 0), &below, err));
+    st = levada_dataset_remake(in, NULL, (const levada_dataset *const *)&below, 1, out, err);
+    levada_dataset_unref(&below);
+    return st;
+}
+
+static levada_status shard_changes(const void *args, const levada_dataset *in,
+                                   levada_dataset **out, levada_error *err)
+{
+    const shard_args *a = args;
+
+    return a->sync ? shard_change(a, in, out, err) : LEVADA_OK;
 }
 
 static levada_status shard_open(void *state, const void *args, const levada_context *context,
@@ -332,4 +396,5 @@ const levada_stage_def levada_stage_shard = {
     .save = shard_save,
     .restore = shard_restore,
     .shards = true,
+    .changes = shard_changes,
 };

@@ -31,6 +31,52 @@ static void refuses_a_part_that_is_not_there(void **state)
     t_iter_refused("range:3 | shard:0", LEVADA_EINVALID_ARGUMENT, "count");
 }
 
+#define BUCKETS "t_rows:40 | bucket_by_sequence_length:x,boundaries=[4],batch_sizes=2"
+
+static void expect_same(const char *text, const char *want)
+{
+    levada_dataset *one = NULL, *two = NULL;
+    char           *a = NULL, *b = NULL;
+
+    assert_int_equal(levada_dataset_parse(t_iter_env(), text, &one, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_parse(t_iter_env(), want, &two, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_text(one, &a, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_text(two, &b, NULL), LEVADA_OK);
+    assert_string_equal(a, b);
+    levada_string_free(&a);
+    levada_string_free(&b);
+    levada_dataset_unref(&one);
+    levada_dataset_unref(&two);
+}
+
+static void ranks_in_step_are_those_of_the_buckets(void **state)
+{
+    (void)state;
+    expect_same(BUCKETS " | shard:1,count=3,sync=buckets", BUCKETS ",ranks=[1,3],tail=pad");
+    expect_same(BUCKETS " | shard:1,count=3,sync=buckets,equal=pad", BUCKETS ",ranks=[1,3]");
+    expect_same(BUCKETS " | prefetch:2 | prefetch:3 | shard:0,count=1,sync=buckets,equal=drop",
+                BUCKETS ",ranks=[0,1],tail=drop | prefetch:2 | prefetch:3");
+    t_iter_sweep(BUCKETS " | shard:1,count=3,sync=buckets | prefetch:2", true, 1);
+}
+
+static void refuses_to_divide_what_is_not_in_buckets(void **state)
+{
+    (void)state;
+    t_iter_refused("t_rows:40 | batch:2 | shard:0,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
+                   "shard: sync=buckets must follow bucket_by_sequence_length, not batch");
+    t_iter_refused("t_rows:40 | shard:0,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
+                   "must follow bucket_by_sequence_length, not t_rows");
+    t_iter_refused(BUCKETS " | shard:0,count=2,sync=bucket", LEVADA_EINVALID_ARGUMENT,
+                   "sync='bucket' must be buckets");
+    t_iter_refused(BUCKETS " | shard:2,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
+                   "index=2 must be below count=2");
+    t_iter_refused(BUCKETS " | shard:0,count=2,sync=buckets,equal=x", LEVADA_EINVALID_ARGUMENT,
+                   "equal='x' must be drop or pad");
+    t_iter_refused(BUCKETS " | shard:0,count=2,sync=buckets | prefetch:2 | "
+                   "shard:0,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
+                   "the buckets have ranks already");
+}
+
 static void goes_on_after_a_restore(void **state)
 {
     const char *pipes[] = {
@@ -149,6 +195,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_make_the_whole),
         cmocka_unit_test(refuses_a_part_that_is_not_there),
+        cmocka_unit_test(ranks_in_step_are_those_of_the_buckets),
+        cmocka_unit_test(refuses_to_divide_what_is_not_in_buckets),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(drops_an_incomplete_round),
         cmocka_unit_test(pads_an_incomplete_round),
