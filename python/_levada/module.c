@@ -10,19 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MODULE_STATUS_ROW(name, value, text) {#name, text, value},
-
-static const struct module_status {
-    const char *name, *text;
-    int         value;
-} module_statuses[] = {LEVADA_STATUS_MAP(MODULE_STATUS_ROW)};
-
-#define MODULE_DTYPE_ROW(name, NAME, bytes, code, numpy) {#name, numpy},
-
-static const struct module_dtype {
-    const char *name, *numpy;
-} module_dtypes[] = {LEVADA_DTYPE_MAP(MODULE_DTYPE_ROW)};
-
 levada_py_state *levada_py_state_of(PyObject *self)
 {
     return PyType_GetModuleState(Py_TYPE(self));
@@ -210,32 +197,6 @@ levada_status levada_py_scratch(int64_t size, levada_block **owner, void **out, 
     return st;
 }
 
-static int module_add_tables(PyObject *module)
-{
-    PyObject *statuses = PyList_New(0), *dtypes = PyDict_New(), *row = NULL;
-    size_t    i, n = sizeof module_statuses / sizeof module_statuses[0];
-    int       failed = !statuses || !dtypes;
-
-    for (i = 0; !failed && i < n; i++) {
-        row = Py_BuildValue("(sis)", module_statuses[i].name, module_statuses[i].value,
-                            module_statuses[i].text);
-        failed = !row || PyList_Append(statuses, row) < 0;
-        Py_XDECREF(row);
-    }
-    n = sizeof module_dtypes / sizeof module_dtypes[0];
-    for (i = 0; !failed && i < n; i++) {
-        row = PyUnicode_FromString(module_dtypes[i].numpy);
-        failed = !row || PyDict_SetItemString(dtypes, module_dtypes[i].name, row) < 0;
-        Py_XDECREF(row);
-    }
-    failed = failed || PyModule_AddObjectRef(module, "STATUSES", statuses) < 0 ||
-             PyModule_AddObjectRef(module, "DTYPES", dtypes) < 0 ||
-             PyModule_AddStringConstant(module, "VERSION", levada_version()) < 0;
-    Py_XDECREF(statuses);
-    Py_XDECREF(dtypes);
-    return failed ? -1 : 0;
-}
-
 static int module_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
@@ -266,7 +227,7 @@ static int module_exec(PyObject *module)
     if (!(true LEVADA_PY_FUNCTIONS(MODULE_ADD_FUNCTIONS))) return -1;
 #undef MODULE_ADD_FUNCTIONS
     levada_env_set_interrupted(NULL, levada_py_interrupted);
-    return module_add_tables(module);
+    return PyModule_AddStringConstant(module, "VERSION", levada_version());
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

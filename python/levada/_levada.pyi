@@ -5,8 +5,6 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-STATUSES: list[tuple[str, int, str]]
-DTYPES: dict[str, str]
 VERSION: str
 
 Part = tuple[str, str, int, tuple[int, ...], bool, bytes]

@@ -22,6 +22,11 @@ def samples(name):
             yield heading, words.split(), code
 
 
+def rows_of(header, pattern):
+    """What the pattern finds in a header of C: the rows of a table there."""
+    return re.findall(pattern, (ROOT / "include" / "levada" / header).read_text())
+
+
 def pairs(name):
     """(heading, words, code before, code after)."""
     for (heading, words, before), (_, other, after) in itertools.pairwise(samples(name)):

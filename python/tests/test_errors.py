@@ -5,7 +5,8 @@ import pickle
 
 import levada as lv
 import pytest
-from levada import _levada, errors
+from documents import rows_of
+from levada import errors
 
 
 def camel(name):
@@ -13,10 +14,11 @@ def camel(name):
 
 
 def test_there_is_a_class_for_each_status():
-    for name, value, _ in _levada.STATUSES:
-        if value < 0:
-            assert getattr(errors, camel(name)).code == value
-            assert camel(name) in errors.__all__
+    codes = {camel(name): int(value) for name, value in rows_of("error.h", r"X\((\w+), (-\d+), ")}
+    assert {name: getattr(errors, name).code for name in errors.__all__} == {
+        **codes,
+        "LevadaError": errors.UnknownError.code,
+    }
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def iter_of(values):
         (lambda r: None, "returned None"),
         (lambda r: {}, "has no field"),
         (lambda r: {"y": 1} if r["value"] else {"x": 1}, "lacks field|has fields"),
-        (lambda r: {"x": 1, "y": 2} if r["value"] > 3 else {"x": 1}, "has fields"),
+        (lambda r: {"x": 1, "y": 2} if r["value"] > 3 else {"x": 1}, "lacks field|has fields"),
         (lambda r: 5, "not int"),
     ],
 )
