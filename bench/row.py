@@ -37,7 +37,7 @@ def python(what, file="", cores=1, **options):
 
 @dataclass(frozen=True)
 class Series:
-    """The limit of one thread that does one work after the other with the same bytes."""
+    """The limit of threads that each do one work after the other with the same bytes."""
 
     first: Measure
     second: Measure

@@ -52,12 +52,15 @@ def contenders(row):
     return {"ours": row.ours, **row.peers, **row.limits}
 
 
-def in_series(first, second, cpu):
-    """The bytes of two works that one thread does one after the other."""
+def in_series(one, first, second, cpu):
+    """The bytes of two works that each thread does one after the other."""
     if first is None or second is None:
         return None
-    time = "cpu" if cpu else "seconds"
-    return {"bytes": 1.0, "seconds": sum(a[time] / a["bytes"] for a in (first, second))}
+    each = [
+        (a["cpu"] / work.cores if cpu else a["seconds"]) / a["bytes"]
+        for a, work in ((first, one.first), (second, one.second))
+    ]
+    return {"bytes": 1.0, "seconds": sum(each)}
 
 
 def files_of(rows):
@@ -85,7 +88,7 @@ def take_turns(runner, rows, repeats, cpu=False):
             found.append(runner.run(one))
     for one in series:
         pairs = zip(results[one.first], results[one.second], strict=True)
-        results[one] = [in_series(*pair, cpu) for pair in pairs]
+        results[one] = [in_series(one, *pair, cpu) for pair in pairs]
     return results
 
 
