@@ -14,6 +14,7 @@ static const levada_cli_option cmd_bench_options[] = {
     { "json", 0, NULL, "print one JSON object" },
     { "repeat", 'r', "N", "number of runs; the fastest is reported (default 3)" },
     { "phases", 0, NULL, "nanoseconds of a record in each stage, on one thread" },
+    { "cpu", 0, NULL, "with --phases: processor time, for a machine that is busy with other work" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
@@ -165,6 +166,10 @@ static levada_cli_status cmd_bench(levada_env *env, const levada_cli_args *args)
         levada_cli_out(&text);
         levada_cli_buffer_clear(&text);
         return status;
+    }
+    if (levada_cli_flag(args, "cpu")) {
+        levada_cli_say("bench: --cpu is an option of --phases");
+        return LEVADA_CLI_USAGE;
     }
     for (int64_t i = 0; i < runs && status == LEVADA_CLI_DONE; i++) {
         bench_result r = { 0 };

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     PHASES_MOST = 64,
@@ -115,13 +116,18 @@ static levada_status phases_read(phases_work *w, levada_iter *it, bool shortest,
     return st == LEVADA_END ? LEVADA_OK : st;
 }
 
+static double phases_now(const levada_cli_args *args)
+{
+    return levada_cli_flag(args, "cpu") ? (double)clock() / CLOCKS_PER_SEC : levada_cli_now();
+}
+
 static levada_status phases_run(phases_work *w, int32_t i, const levada_cli_args *args,
                                 levada_error *err)
 {
     phases_part        *part = &w->part[i];
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_iter        *it = NULL;
-    double              begin = levada_cli_now(), seconds;
+    double              begin = phases_now(args), seconds;
     levada_status       st;
 
     options.threads = 1;
@@ -130,7 +136,7 @@ static levada_status phases_run(phases_work *w, int32_t i, const levada_cli_args
     options.errors = levada_cli_value(args, "errors");
     st = levada_iter_open(part->dataset, &options, &it, err);
     if (st == LEVADA_OK) st = phases_read(w, it, i == 0, err);
-    seconds = levada_cli_now() - begin;
+    seconds = phases_now(args) - begin;
     if (st == LEVADA_OK) st = phases_count(w, it, i == 0, true, err);
     levada_iter_close(&it);
     if (part->seconds < 0 || seconds < part->seconds) part->seconds = seconds;

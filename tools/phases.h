@@ -12,7 +12,8 @@
 #include "cli.h"
 #include "buffer.h"
 
-/* Adds the table to `out`, or one JSON object. `runs`: of each length; the fastest counts. */
+/* Adds the table to `out`, or one JSON object. `runs`: of each length; the fastest counts. With
+ * --cpu a time is processor time. */
 LEVADA_MUST_USE levada_cli_status levada_cli_phases(levada_env *env, const levada_cli_args *args,
                                                     int64_t runs, levada_cli_buffer *out);
 

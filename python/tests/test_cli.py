@@ -518,6 +518,14 @@ def test_bench_phases_of_all_records_on_one_thread(option):
     assert "leave out --limit" in done.stderr
 
 
+def test_bench_phases_in_processor_time():
+    words = ["bench", "--repeat", "1", "--json", "--cpu", "range:200000 | batch:10"]
+    result = json.loads(levada(*words, "--phases").stdout)
+    assert [phase["phase"] for phase in result["phases"]] == ["range", "batch"]
+    assert result["nanoseconds"] > 0
+    assert "--cpu is an option of --phases" in levada(*words, status=2).stderr
+
+
 def test_bench_table():
     text = levada("bench", "range:1000 | batch:10", "--repeat", "1").stdout
     assert text.startswith("records     1 000") and "batch" in text
