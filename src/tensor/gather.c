@@ -212,7 +212,7 @@ static levada_status gather_encoded(gather_work *w, int32_t field, const levada_
     LEVADA_TRY(levada_builder_values(w->b, field, gather_total(w) * row_values, &values, err));
     at = values;
     for (int64_t i = 0; i < n; i++) {
-        if (levada_prefetch_helps(from)) ahead = gather_fetch(ranges, n, i, ahead);
+        if (levada_prefetch_helps(from, 0)) ahead = gather_fetch(ranges, n, i, ahead);
         at = gather_decode(&ranges[i], row_bytes, at);
     }
     return LEVADA_OK;

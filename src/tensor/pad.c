@@ -410,6 +410,7 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
                                 .bad = -1 };
     int64_t             row = 0;
     const void         *ahead = NULL;
+    bool                fetch;
     levada_status       st = pad_target(&job, how, err);
 
     *bad = job.bad;
@@ -420,11 +421,12 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a padded batch is larger than 1 GiB");
     }
     LEVADA_TRY(pad_prepare(&job, b, how, err));
+    fetch = levada_prefetch_helps(block, job.stride[0] * job.size);
     for (int64_t i = 0; i < block->n; i++) {
         const levada_column *c = pad_row(&job, i, &row);
         int64_t              at = i * job.stride[0], stop = at + job.stride[0];
 
-        if (levada_prefetch_helps(block)) ahead = pad_prefetch(&job, i, ahead);
+        if (fetch) ahead = pad_prefetch(&job, i, ahead);
         if (job.left) {
             int64_t first = stop - levada_column_length(c, row) * job.stride[1];
 

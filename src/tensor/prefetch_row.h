@@ -13,11 +13,15 @@
 
 #define LEVADA_PREFETCH_ITEMS (2 * LEVADA_PREFETCH_ROWS)
 #define LEVADA_PREFETCH_BLOCKS 8
+#define LEVADA_PREFETCH_LARGE 512
 
-/* Rows of a few blocks are still in the cache, where looking ahead only costs. */
-static inline bool levada_prefetch_helps(const levada_block *block)
+/* Rows of a few blocks are still in the cache, where looking ahead only costs: encoded ones, which
+ * their stage has read, and small ones. `row_bytes`: of a row in the batch. */
+static inline bool levada_prefetch_helps(const levada_block *block, int64_t row_bytes)
 {
-    return block->nfrom > LEVADA_PREFETCH_BLOCKS;
+    bool large = block->nfrom > 0 && !block->encoded && row_bytes >= LEVADA_PREFETCH_LARGE;
+
+    return large || block->nfrom > LEVADA_PREFETCH_BLOCKS;
 }
 
 /* What is found next to the values: an item, or the range of a row. */
