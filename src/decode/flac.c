@@ -124,18 +124,18 @@ static levada_status flac_run(struct levada_flac *f)
                        FLAC__stream_decoder_get_resolved_state_string(f->decoder));
 }
 
-/* No fewer samples than the header says, where it does: the data was cut between two frames. */
-static levada_status flac_check_frames(const uint8_t *data, int32_t size, const levada_sound *s,
-                                       levada_error *why)
+/* As many frames as the header declares, where it does: fewer where the data was cut between two of
+ * its frames. */
+static levada_status flac_check_frames(const struct levada_flac *f)
 {
-    levada_sound declared;
+    int64_t declared = (int64_t)FLAC__stream_decoder_get_total_samples(f->decoder);
+    int64_t frames = f->out->frames;
 
-    if (s->frames == 0) return levada_fail(why, LEVADA_EDATA_LOSS, "FLAC data without samples");
-    if (!levada_flac_is(data, size)) return LEVADA_OK; /* after other tags */
-    LEVADA_TRY(levada_flac_probe(data, size, &declared, why));
-    if (declared.frames <= s->frames) return LEVADA_OK;
-    return levada_fail(why, LEVADA_EDATA_LOSS, "truncated FLAC data: %lld of %lld frames",
-                       (long long)s->frames, (long long)declared.frames);
+    if (frames == 0) return levada_fail(f->why, LEVADA_EDATA_LOSS, "FLAC data without samples");
+    if (declared == 0 || declared == frames) return LEVADA_OK;
+    return levada_fail(f->why, LEVADA_EDATA_LOSS, "%s: %lld frames, but the header declares %lld",
+                       frames < declared ? "truncated FLAC data" : "damaged FLAC data",
+                       (long long)frames, (long long)declared);
 }
 
 levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_options *o,
@@ -157,10 +157,11 @@ levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_o
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a FLAC decoder");
     }
     st = flac_run(f);
+    if (st == LEVADA_OK) st = flac_check_frames(f);
     if (!FLAC__stream_decoder_finish(f->decoder) && st == LEVADA_OK) {
         st = levada_fail(why, LEVADA_EDATA_LOSS, "damaged FLAC data: the MD5 of the samples");
     }
-    return st == LEVADA_OK ? flac_check_frames(data, size, out, why) : st;
+    return st;
 }
 
 void levada_flac_close(struct levada_flac **tool)

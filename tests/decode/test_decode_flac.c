@@ -51,6 +51,23 @@ static void changed_samples_are_refused(void **state)
     t_picture_refused("decode_flac", "{md5:true}", bytes, sizeof bytes, LEVADA_EDATA_LOSS, "MD5");
 }
 
+/* libFLAC reads all frames that there are, whatever the header says. */
+static void another_number_of_frames_than_declared_is_refused(void **state)
+{
+    char bytes[61 + 19];
+
+    (void)state;
+    memcpy(bytes, sample, 61);
+    memcpy(bytes + 61, sample + 42, 19); /* its frame once more */
+    t_picture_refused("decode_flac", "{}", bytes, 80, LEVADA_EDATA_LOSS,
+                      "64 frames, but the header declares 32");
+    bytes[25] = 33;
+    t_picture_refused("decode_flac", "{}", bytes, 61, LEVADA_EDATA_LOSS,
+                      "32 frames, but the header declares 33");
+    bytes[25] = 0; /* not known */
+    levada_block_unref(&(levada_block *){ t_picture("decode_flac", "{}", bytes, 61) });
+}
+
 static void limits_hold(void **state)
 {
     (void)state;
@@ -66,6 +83,7 @@ int main(void)
         cmocka_unit_test(samples_are_those_of_the_encoder),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(changed_samples_are_refused),
+        cmocka_unit_test(another_number_of_frames_than_declared_is_refused),
         cmocka_unit_test(limits_hold),
     };
 
