@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { SOUND_MOST = 1 << 28 }; /* samples of a block */
+enum { SOUND_STEP = 16 }; /* samples that loops take at a time: compilers vectorize these */
 
 /* -- columns */
 
@@ -120,22 +121,28 @@ static void sound_put(const levada_sound *s, levada_dtype dtype, const uint8_t *
 
 static void sound_s16_to_f32(const uint8_t *at, int64_t n, float *to)
 {
-    for (int64_t i = 0; i < n; i++) {
-        int16_t v;
+    int16_t v[SOUND_STEP];
+    int64_t i = 0;
 
-        memcpy(&v, at + 2 * i, 2);
-        to[i] = (float)v * 0x1p-15F;
+    for (; i + SOUND_STEP <= n; i += SOUND_STEP) {
+        memcpy(v, at + 2 * i, sizeof v);
+        for (int k = 0; k < SOUND_STEP; k++) to[i + k] = (float)v[k] * 0x1p-15F;
     }
+    memcpy(v, at + 2 * i, 2 * (size_t)(n - i));
+    for (int k = 0; i + k < n; k++) to[i + k] = (float)v[k] * 0x1p-15F;
 }
 
 static void sound_s32_to_f32(const uint8_t *at, int64_t n, float *to)
 {
-    for (int64_t i = 0; i < n; i++) {
-        int32_t v;
+    int32_t v[SOUND_STEP];
+    int64_t i = 0;
 
-        memcpy(&v, at + 4 * i, 4);
-        to[i] = (float)v * 0x1p-31F;
+    for (; i + SOUND_STEP <= n; i += SOUND_STEP) {
+        memcpy(v, at + 4 * i, sizeof v);
+        for (int k = 0; k < SOUND_STEP; k++) to[i + k] = (float)v[k] * 0x1p-31F;
     }
+    memcpy(v, at + 4 * i, 4 * (size_t)(n - i));
+    for (int k = 0; i + k < n; k++) to[i + k] = (float)v[k] * 0x1p-31F;
 }
 
 /* Whether the bytes are those that are wanted. */
