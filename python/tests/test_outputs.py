@@ -337,6 +337,36 @@ def test_a_position_that_is_saved_follows_the_output(tmp_path):
 
 
 @needs_command
+@pytest.mark.parametrize("to", ["tfrecord", "csv", "jsonl", "tar"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
+def test_every_format_reports_a_disk_that_is_full(tmp_path, to, packed):
+    """Nothing replaces the old file, and no part of the new one stays."""
+    draw = random.Random(7)
+    rows = [f"{i},{draw.getrandbits(200):x}" for i in range(20_000)]
+    (tmp_path / "in.csv").write_text("\n".join(["id,text", *rows]) + "\n")
+    out = tmp_path / f"out.{to}{packed}"
+    out.write_bytes(b"old")
+    whole = [LEVADA, "convert", tmp_path / "in.csv", tmp_path / f"whole.{to}{packed}"]
+    subprocess.run(whole, check=True, capture_output=True)
+    size = whole[-1].stat().st_size
+    for limit in (0, 4096, size // 2, size - 1):
+        done = subprocess.run(
+            [*whole[:-1], out],
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda limit=limit: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (limit, limit)
+            ),
+        )
+        assert done.returncode == 1
+        assert f"cannot write {out}: File too large" in done.stderr
+        assert out.read_bytes() == b"old"
+    assert sorted(os.listdir(tmp_path)) == ["in.csv", out.name, whole[-1].name]
+    full = subprocess.run([*whole[:-1], "/dev/full", "--to", to], capture_output=True, text=True)
+    assert full.returncode == 1 and "No space left on device" in full.stderr
+
+
+@needs_command
 def test_no_position_is_saved_where_nobody_reads(tmp_path):
     words = [LEVADA, "run", "range:1000000 | batch:10", "--json", "--save", "state"]
     with subprocess.Popen(
