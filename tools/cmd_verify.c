@@ -124,7 +124,7 @@ static const char *cmd_verify_unchecked(const verify_job *job, const char *forma
         { "csv", "rows, of which a header is one, and quotes are checked, not the types of fields: "
                  "--source 'csv:header=true,record_defaults=[...]' names them" },
         { "jsonl", "each line is checked to be JSON, not its fields: --source "
-                   "'jsonl:fields={...}' names them" },
+                   "'jsonl:fields=auto' checks those of the first lines" },
         { "tar", "members and samples are checked, not which fields they have: --source "
                  "'tar:fields=[...]' names them" },
     };

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from levada import _levada
 from levada._batch import Batch
 from levada._dtypes import as_dtype, name_of
-from levada.errors import LevadaError
+from levada.errors import InvalidArgumentError, LevadaError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,6 +182,8 @@ def json_fields(fields: Any) -> Any:
     """``fields`` of jsonl as its option: names of dtypes, also in lists and maps; or "auto"."""
     if isinstance(fields, str):
         return fields
+    if not hasattr(fields, "items"):
+        raise InvalidArgumentError(f"fields must be {{name: dtype, ...}} or 'auto', not {fields!r}")
     return {name: _json_type(entry) for name, entry in dict(fields).items()}
 
 
@@ -192,6 +194,11 @@ def _json_type(entry):
         return [_json_type(item) for item in entry]
     if isinstance(entry, dict):
         return {k: _json_type(v) if k == "dtype" else v for k, v in entry.items()}
+    if type(entry).__name__.endswith("Feature"):
+        raise InvalidArgumentError(
+            f"fields: {entry!r} is for tf.train.Example messages; write lv.int64 for a number, "
+            "[lv.int64] for a list"
+        )
     return name_of(entry)
 
 

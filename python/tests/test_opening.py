@@ -3,6 +3,7 @@
 
 import json
 import pickle
+import re
 import tarfile
 from pathlib import Path
 
@@ -121,7 +122,14 @@ class TestOpen:
         (tmp_path / "a.csv").write_text("a,b\n1,2\n")
         with pytest.raises(InvalidArgumentError, match=r"the files are csv; call lv\.csv"):
             lv.open(tmp_path / "a.csv", spec={"a": lv.FixedLenFeature([], lv.int64)})
-        with pytest.raises(InvalidArgumentError, match="fields"):
+        (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+        for spec, message in [
+            (["a"], "fields must be {name: dtype, ...} or 'auto', not ['a']"),
+            ({"a": lv.FixedLenFeature([], lv.int64)}, "is for tf.train.Example messages; write"),
+        ]:
+            with pytest.raises(InvalidArgumentError, match=re.escape(message)):
+                lv.open(tmp_path / "a.jsonl", spec=spec)
+        with pytest.raises(InvalidArgumentError, match="a map of 1 to 4096 names and dtypes"):
             lv.decode_json([b"{}"], "auto")
 
     def test_other_records_stay_bytes(self, tmp_path):

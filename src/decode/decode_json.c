@@ -26,7 +26,8 @@ static levada_status decode_json_check(const void *args, levada_spec **out, leva
     const levada_json_args *a = args;
 
     if (a->fields) return levada_json_columns_spec(a, out, err);
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "fields must be a map of names and dtypes");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "fields must be a map of names and dtypes, or auto");
 }
 
 static levada_status decode_json_open(void *state, const void *args, const levada_context *context,

@@ -122,7 +122,8 @@ levada_status levada_json_columns_spec(const levada_json_args *args, levada_spec
     if (!args->fields) return levada_spec_create(&line, 1, LEVADA_SPEC_PLAIN, out, err);
     if (levada_value_kind_of(args->fields) != LEVADA_VALUE_MAP || n == 0 || n > FIELDS_MOST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "fields must be a map of 1 to %d names and dtypes", FIELDS_MOST);
+                           "fields must be a map of 1 to %d names and dtypes, or auto",
+                           FIELDS_MOST);
     columns = levada_alloc_zero((size_t)n * sizeof *columns);
     if (!columns) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     st = levada_json_fields_read(args->fields, columns, err);

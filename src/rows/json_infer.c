@@ -226,8 +226,8 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
     if (wrong) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "invalid JSON: %s", wrong);
     if (levada_json_kind_of(root) != LEVADA_JSON_MAP)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "fields=auto: the record is not an object, so it has no fields; read "
-                           "it as text");
+                           "fields=auto: the record is not an object; omit fields (spec=None of "
+                           "lv.open) to read lines");
     job->why = err;
     job->st = LEVADA_OK;
     job->next = 0;
