@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+_fronts: dict[FunctionType, Any] = {}  # so that threads that ask at the same time get the same one
+
 
 def fronted(value: Any) -> Any:
     """A public function or class, whose mistakes in arguments end in the line of the caller."""
-    if isinstance(value, FunctionType):
-        front = _levada.Front(value)
+    if type(value) is FunctionType:  # a Front passes for an instance
+        front = _fronts.setdefault(value, _levada.Front(value))
         setattr(sys.modules[value.__module__], value.__name__, front)  # pickle looks there
         return front
-    if isinstance(value, type) and isinstance(vars(value).get("__init__"), FunctionType):
-        value.__init__ = _levada.Front(vars(value)["__init__"])  # type: ignore[misc]
+    if isinstance(value, type) and type(init := vars(value).get("__init__")) is FunctionType:
+        value.__init__ = _fronts.setdefault(init, _levada.Front(init))  # type: ignore[misc]
     return value
 
 

@@ -42,6 +42,31 @@ def test_everything_that_is_listed_is_there():
     assert [name for name in dir(lv) if not hasattr(lv, name)] == []
 
 
+def test_threads_that_use_a_name_first_get_the_same():
+    """Each thread asks for all names at the same time; functions stay those that pickle finds."""
+    code = """
+import pickle, sys, threading
+import levada as lv
+
+sys.setswitchinterval(1e-6)
+start, got = threading.Barrier(8), [None] * 8
+
+def ask(i):
+    start.wait()
+    got[i] = {name: getattr(lv, name) for name in lv.__all__}
+
+threads = [threading.Thread(target=ask, args=(i,)) for i in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+for name, value in got[0].items():
+    assert all(value is names[name] for names in got) and value is getattr(lv, name), name
+    if callable(value):
+        assert pickle.loads(pickle.dumps(value)) is value, name
+print(len(got[0]))
+"""
+    assert int(run(code)) == len(lv.__all__)
+
+
 def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = lv.nothing
