@@ -47,7 +47,8 @@ def save(batch):
 
 
 def test_two_simple_steps():
-    saver = make([example("a", 4, 3), example(b"b:c", 4, 3)])
+    source = [example("a", 4, 3), example(b"b:c", 4, 3)]
+    saver = make(source, state_timeout_secs=float("inf"))  # never logs
     fill(saver)
     batch = saver.next_batch()
     assert list(batch.key) == [b"00000_of_00002:a", b"00000_of_00002:b:c"]
