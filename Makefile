@@ -128,13 +128,13 @@ test-oracle: install ## compare with TensorFlow and pyarrow
 	@$(PYTEST) -m oracle python/tests
 	@LEVADA_TEST_LATE=random $(PYTEST) -m oracle python/tests
 
-fuzz: tools ## run every fuzz target for FUZZ_SECONDS, or FUZZ_RUNS inputs
+fuzz: tools ## run every fuzz target for FUZZ_SECONDS, or FUZZ_RUNS inputs; NAME=format_csv: one
 	@ci/setup.sh clang
 	$(call heading,fuzz: $(FUZZ_SECONDS) s for each target)
 	@test -f build/fuzz/build.ninja || CC=clang CXX=clang++ $(MESON) setup build/fuzz \
 		-Dfuzzers=true -Db_sanitize=address,undefined $(SANITIZED) -Doptimization=2 > /dev/null
-	@$(NINJA) -C build/fuzz -j $(JOBS) --quiet
-	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ_RUNS)
+	@$(NINJA) -C build/fuzz -j $(JOBS) --quiet $(addprefix fuzz/fuzz_,$(NAME))
+	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ_RUNS),-1) $(NAME)
 
 # make bench ROW=12: that row alone; the page stays as it is.
 bench: install ## measure the speed; ROW=12: one row
