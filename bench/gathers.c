@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limits of rows 27 and P13: the copies that packing and buckets cannot avoid. 60,000 sequences
- * of int32, as long as those of bench/peers/lengths.py, lie one after the other in memory. The order
- * of their rows is computed before; a pass copies each row into its place of a padded batch and
- * clears what follows it. Rows ahead are prefetched, as in the library.
+ * of int32, as long as those of bench/peers/lengths.py, lie one after the other in memory. The
+ * order of their rows is computed before; a pass copies each row into its place of a padded batch
+ * and clears what follows it. Rows ahead are prefetched, as in the library.
  *
  * - packed: best fit into records of 2,048 steps, 64 of them open; batches of 8
  * - buckets: 16 buckets, each padded to the longest of its batch, at most 16,384 steps
@@ -59,7 +59,9 @@ static gathers_state *gathers_make(void)
         double radius = sqrt(-2 * log(gathers_uniform(&random)));
         double length = exp(5.2 + 0.8 * radius * cos(6.283185307179586 * gathers_uniform(&random)));
 
-        s->length[i] = length < 1 ? 1 : length > GATHERS_LONGEST ? GATHERS_LONGEST : (int64_t)length;
+        s->length[i] = length < 1                 ? 1
+                       : length > GATHERS_LONGEST ? GATHERS_LONGEST
+                                                  : (int64_t)length;
         s->begin[i + 1] = s->begin[i] + s->length[i];
     }
     s->steps = levada_bench_alloc((size_t)s->begin[GATHERS_COUNT] * sizeof *s->steps);

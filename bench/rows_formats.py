@@ -80,6 +80,8 @@ def csv_rows():
         limits = {"read and index": table("csv_index", name)}
         if name == "numbers":
             limits["the kernels in one loop"] = table("csv_numbers", name)
+        else:
+            limits["index, and copy each string"] = table("csv_strings", name)
         alone, both = ours_c(work, name), ours_c(work, name, 2, 2)
         goals = {"Polars": 5.0}
         if name == "numbers":
