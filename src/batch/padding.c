@@ -200,7 +200,7 @@ static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bo
 }
 
 /* The same plan with dimensions as long as those of other ranks. */
-static levada_status padding_in_step(const levada_padding_plan *plan, const int64_t *least,
+static levada_status padding_in_step(const levada_padding_plan *plan, const levada_layout *layout,
                                      levada_padding **out, levada_error *err)
 {
     int32_t         n = levada_spec_count(plan->in);
@@ -209,7 +209,7 @@ static levada_status padding_in_step(const levada_padding_plan *plan, const int6
     if (!how) return padding_memory(err);
     for (int32_t i = 0; i < n; i++) {
         how[i] = plan->how[i];
-        how[i].least = least + (int64_t)i * LEVADA_MAX_DIMS;
+        if (i < layout->columns) how[i].least = layout->least + (int64_t)i * LEVADA_MAX_DIMS;
     }
     *out = how;
     return LEVADA_OK;
@@ -230,7 +230,7 @@ levada_status levada_padding_apply(levada_padding_plan *plan, const levada_paddi
     }
     if (bound >= 0) LEVADA_TRY(padding_bounded(plan, bound, &how, err));
     else if (in->layout && in->layout->least)
-        LEVADA_TRY(padding_in_step(plan, in->layout->least, &how, err));
+        LEVADA_TRY(padding_in_step(plan, in->layout, &how, err));
     st = levada_pad_block(levada_env_pool(context->env), in, plan->out, how ? how : plan->how, out,
                           &bad, err);
     levada_free(how);

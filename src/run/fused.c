@@ -297,7 +297,7 @@ static levada_status fused_origins(const fused_pass *p, const levada_fused_link 
 {
     bool same = l->decoder || l->op->def.stage.rows == LEVADA_ROWS_SAME;
 
-    if (same && out != in && in->layout && in->layout->numbers) {
+    if (same && out != in && in->layout && in->layout->least) {
         levada_block_set_layout(out, in->layout);
     }
     if (!same || out == in || out->kind != LEVADA_BLOCK_DATA || out->origins.each) return LEVADA_OK;

@@ -10,6 +10,7 @@
 #include <levada/stage.h>
 
 #include <stdio.h>
+#include <string.h>
 
 levada_status levada_builder_create(levada_env *env, const levada_spec *spec, int64_t rows,
                                     levada_builder **out, levada_error *err)
@@ -67,6 +68,12 @@ static levada_status cursor_save_layout(const levada_block *block, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, name, levada_block_bound(block), err));
     snprintf(name, sizeof name, "%s.filled", key);
     if (block->layout->filled) LEVADA_TRY(levada_state_put_i64(to, name, 1, err));
+    snprintf(name, sizeof name, "%s.least", key);
+    if (block->layout->least) {
+        int64_t n = (int64_t)block->layout->columns * LEVADA_MAX_DIMS;
+
+        LEVADA_TRY(levada_state_put_i64s(to, name, block->layout->least, n, err));
+    }
     return block->layout->n ? cursor_save_ends(block, to, key, err) : LEVADA_OK;
 }
 
@@ -96,6 +103,25 @@ static levada_status cursor_restore_ends(levada_block *block, levada_state_reade
     return st;
 }
 
+/* The lengths to which all ranks pad, if the batch has some; else only its bound. */
+static levada_status cursor_restore_least(levada_state_reader *from, const char *name,
+                                          int64_t bound, levada_layout **out, levada_error *err)
+{
+    const int64_t *least = NULL;
+    int64_t        n = 0;
+    bool           valid = true;
+
+    if (!levada_state_has(from, name)) return levada_layout_create(bound, out, err);
+    LEVADA_TRY(levada_state_get_i64s(from, name, &least, &n, err));
+    for (int64_t i = 0; i < n; i++) valid = valid && least[i] >= 0 && least[i] <= INT32_MAX;
+    if (!valid || n % LEVADA_MAX_DIMS || n / LEVADA_MAX_DIMS > INT32_MAX) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    LEVADA_TRY(levada_layout_create_least((int32_t)(n / LEVADA_MAX_DIMS), bound, out, err));
+    if (n) memcpy((*out)->least, least, (size_t)n * sizeof *least);
+    return LEVADA_OK;
+}
+
 static levada_status cursor_restore_layout(levada_block *block, levada_state_reader *from,
                                            const char *key, levada_error *err)
 {
@@ -111,8 +137,9 @@ static levada_status cursor_restore_layout(levada_block *block, levada_state_rea
     if (bound < INT32_MIN || bound > INT32_MAX) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
+    snprintf(name, sizeof name, "%s.least", key);
+    LEVADA_TRY(cursor_restore_least(from, name, bound, &layout, err));
     snprintf(name, sizeof name, "%s.filled", key);
-    LEVADA_TRY(levada_layout_create(bound, &layout, err));
     layout->filled = levada_state_has(from, name);
     levada_block_set_layout(block, layout);
     levada_layout_unref(&layout);

@@ -63,6 +63,7 @@ typedef struct levada_layout {
     /* LEVADA_MAX_DIMS lengths for each column, owned: open dimensions are padded to these at least,
      * because other ranks have rows as long; NULL = none. */
     int64_t   *least;
+    int32_t    columns; /* that it has lengths of */
     /* What the rows were chosen by: an integer column for each field that must have these lengths;
      * a reference, NULL = they were chosen by themselves. */
     struct levada_block *numbers;

@@ -33,6 +33,7 @@ levada_status levada_layout_create_least(int32_t columns, int64_t bound, levada_
     size_t n = (size_t)columns * LEVADA_MAX_DIMS;
 
     LEVADA_TRY(layout_make(bound, 0, out, err));
+    (*out)->columns = columns;
     (*out)->least = levada_alloc_zero(n * sizeof *(*out)->least + 1);
     if ((*out)->least) return LEVADA_OK;
     levada_layout_unref(out);
