@@ -145,7 +145,8 @@ class Batch:
         return isinstance(name, str) and self._block.find(name) >= 0
 
     def __repr__(self):
-        lines = [f"levada.Batch of {self.num_records} records"]
+        records = "1 record" if self.num_records == 1 else f"{self.num_records} records"
+        lines = [f"levada.Batch of {records}"]
         for name, dtype, depth, _, padded, _ in self._block.fields():
             dims = [str(d) for d in (self.num_records, *self._block.dims(self._index(name)))]
             dims[1:1] = ["*"] * depth

@@ -347,7 +347,7 @@ class _Positions:
             raise errors.FailedPreconditionError("the state is none of a sequence of records")
         if int(count) != len(self.items) or int(at) > int(count):
             raise errors.FailedPreconditionError(
-                f"the source has {len(self.items)} records, but had {int(count)} when the state "
+                f"the number of records is {len(self.items)}, and was {int(count)} when the state "
                 "was saved"
             )
         self.at = int(at)

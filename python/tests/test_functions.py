@@ -430,7 +430,7 @@ class TestRecords:
         it = iter(lv.from_records([{"x": i} for i in range(9)]).batch(2))
         next(it)
         other = iter(lv.from_records([{"x": i} for i in range(8)]).batch(2))
-        with pytest.raises(errors.FailedPreconditionError, match="8 records, but had 9"):
+        with pytest.raises(errors.FailedPreconditionError, match="records is 8, and was 9"):
             other.restore(it.save())
 
     def test_iterators_with_save_can(self):

@@ -321,8 +321,8 @@ levada_status levada_files_verify(const levada_files *files, levada_state_reader
     LEVADA_TRY(levada_state_get_i64s(from, "names", &saved, &m, err));
     if (was != files->n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "there are %lld files, there were %lld when the state was saved",
-                           (long long)files->n, (long long)was);
+                           "%lld %s now, and %lld when the state was saved", (long long)files->n,
+                           files->n == 1 ? "file" : "files", (long long)was);
     }
     if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved names of files are damaged");
     for (int64_t k = 0; k < n; k++) {

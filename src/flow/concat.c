@@ -46,8 +46,9 @@ static levada_status concat_merge(levada_field *fields, int32_t n, const levada_
                                   int32_t input, levada_error *err)
 {
     if (levada_spec_count(is) != n) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "input %d has %d fields, input 0 has %d",
-                           (int)input, (int)levada_spec_count(is), (int)n);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the number of fields of input %d is %d, and %d of input 0", (int)input,
+                           (int)levada_spec_count(is), (int)n);
     }
     for (int32_t i = 0; i < n; i++) {
         int32_t at = levada_spec_find(is, fields[i].name);

@@ -55,7 +55,8 @@ static levada_status mix_check_weights(const levada_value *weights, int32_t n, l
 
     if (!weights) return LEVADA_OK;
     if (levada_value_count(weights) != n) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%lld weights for %d inputs",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "len(weights)=%lld must be the number of inputs, %d",
                            (long long)levada_value_count(weights), n);
     }
     for (int32_t i = 0; i < n; i++) {

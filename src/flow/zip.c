@@ -113,7 +113,7 @@ static levada_status zip_fill(zip_state *s, int64_t *out, levada_error *err)
         left = c->block->n - c->row;
         if (s->batched && i > 0 && left != n) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "input %d emits a batch of %lld records, input 0 one of %lld",
+                               "input %d emits a batch of size %lld, input 0 one of size %lld",
                                (int)i, (long long)left, (long long)n);
         }
         if (left < n) n = left;

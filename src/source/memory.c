@@ -103,7 +103,7 @@ static levada_status memory_restore(void *state, levada_state_reader *from, leva
     LEVADA_TRY(levada_state_get_count(from, "next", rows, &next, err));
     if (rows != s->data->n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the source has %lld records, but had %lld when the state was saved",
+                           "the number of records is %lld, and was %lld when the state was saved",
                            (long long)s->data->n, (long long)rows);
     }
     s->next = next;

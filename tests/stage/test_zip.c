@@ -40,7 +40,7 @@ static void refuses_what_does_not_fit(void **state)
         t_iter_open("zip(range:9 | batch:3; range:9 | rename:{value:x} | batch:4)", 1, 7);
 
     (void)state;
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "a batch of 4 records");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "a batch of size 4");
     levada_iter_close(&it);
     t_iter_refused("zip(range:3; range:3)", LEVADA_EINVALID_ARGUMENT, "two fields");
     t_iter_refused("zip(range:3; t_rows:3 | batch:2)", LEVADA_EINVALID_ARGUMENT, "emits batches");

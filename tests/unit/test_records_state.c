@@ -297,7 +297,7 @@ static void a_changed_file_is_refused_by_name(void **state)
     t_write_file(t_path("a.tfrecord"), other.at, other.size); /* longer */
     expect_refused(text, saved, "a.tfrecord");
     assert_int_equal(remove(t_path("a.tfrecord")), 0); /* gone: one file less */
-    expect_refused(text, saved, "1 files, there were 2");
+    expect_refused(text, saved, "1 file now, and 2 when");
     t_clear(&saved);
     t_clear(&changed);
     t_clear(&other);
