@@ -264,6 +264,22 @@ static void pad_encoded(pad_job *job, const levada_column *c, int32_t level, int
     pad_fill(job, at, stop);
 }
 
+/* A row of it, which ends at `stop` and, if it is padded on the left, begins after its padding. */
+static void pad_encoded_row(pad_job *job, const levada_column *c, int64_t row, int64_t at,
+                            int64_t stop)
+{
+    if (job->depth == 0) {
+        pad_encoded(job, c, 0, row, row + 1, at, stop);
+    } else if (c->encoded->level == 0) {
+        const levada_item *item = levada_column_items(c, row);
+
+        (void)levada_items_decode(c, item, 1, job->values + at * job->size);
+        pad_fill(job, at + item->count, stop);
+    } else {
+        pad_encoded(job, c, 1, c->level[0].begin[row], c->level[0].end[row], at, stop);
+    }
+}
+
 /* Starts to fetch the rows after row i; returns where the furthest of them begins. */
 static const void *pad_prefetch(const pad_job *job, int64_t i, const void *before)
 {
@@ -434,7 +450,7 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
             at = first;
         }
         if (c->encoded) {
-            pad_encoded(&job, c, 0, row, row + 1, at, stop);
+            pad_encoded_row(&job, c, row, at, stop);
         } else if (job.depth > 0) {
             pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], at, stop);
         } else {
