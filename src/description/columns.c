@@ -244,7 +244,8 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
 
     if (declared == is || (levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
     if (n != levada_spec_count(is)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the number of fields of a record is %d, not %d",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the number of fields of a record is %d, not %d",
                            (int)levada_spec_count(is), (int)n);
     }
     for (int32_t i = 0; i < n; i++) {
