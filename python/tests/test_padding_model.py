@@ -64,6 +64,26 @@ def test_buckets(stream, length):
             assert batch.lengths("x").tolist() == lengths, seed
 
 
+@pytest.mark.parametrize("records", [40, 3000])  # of one block, and of many
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_large_rows_out_of_order(records, side):
+    draw = np.random.default_rng(records)
+    lengths = draw.integers(0, 600, records) * (draw.random(records) > 0.1)
+    rows = [draw.integers(1, 99, n).astype("int32") for n in lengths]
+    ds = lv.from_arrays({"i": np.arange(records), "x": rows}).with_options(threads=1)
+    seen = []
+    for batch in ds.bucket_by_sequence_length(
+        "x", boundaries=[100, 300], batch_sizes=8, padding_side=side
+    ):
+        steps = batch["x"].shape[1]
+        assert steps == max(lengths[batch["i"]])
+        for i, row in zip(batch["i"], batch["x"], strict=True):
+            seen.append(i)
+            pad = (0, steps - lengths[i]) if side == "right" else (steps - lengths[i], 0)
+            np.testing.assert_array_equal(row, np.pad(rows[i], pad))
+    assert sorted(seen) == list(range(records))
+
+
 def test_functions_of_padded_batches_keep_lengths(length):
     for seed in range(20 * length):
         draw = random.Random(seed)
