@@ -17,11 +17,12 @@
 #include <levada/state.h>
 #include <time.h>
 
-typedef struct levada_py_call_queue levada_py_call_queue;
-typedef struct levada_py_main   levada_py_main;
-
 /* Where calls of user functions wait for threads of Python (call_queue.c). One per module; it is
  * never freed, because the last reference to a function may go after the module has gone. */
+typedef struct levada_py_call_queue levada_py_call_queue;
+/* The main thread, which alone has signals to look for (wait.h). */
+typedef struct levada_py_main levada_py_main;
+
 /* The types of the module: each file that defines one ends in LEVADA_PY_TYPE. */
 #define LEVADA_PY_TYPES(X)                                                                    \
     X(block)                                                                    \
