@@ -3,6 +3,7 @@
 
 import gzip
 import io
+import itertools
 import json
 import logging
 import random
@@ -260,3 +261,33 @@ def test_samples_of_tar_are_found_again_at_any_byte(tmp_path, place, size):
         assert len(want[0]) == len(set(want[0])) and len(want[1]) <= 2
         for threads, rows in ((1, 7), (3, 0), (3, 7), (4, 1)):
             assert keys(ds.with_options(threads=threads, block_rows=rows or None)) == want
+
+
+@pytest.mark.parametrize("format", ["text_lines", "tfrecord"])
+@pytest.mark.parametrize("streams", ["gzip", "empty gzip", "zlib"])
+def test_a_wrong_checksum_of_a_stream_is_counted_once(tmp_path, format, streams):
+    """Records begin in one stream and end in the next; each stream has a wrong checksum."""
+    if format == "tfrecord":
+        plain = bytes(records(tmp_path / "plain", 6))
+    else:
+        plain = b"".join(b"line %d\n" % i for i in range(6))[:-1]  # the last line has no end
+    n = len(plain)
+    cuts = {"gzip": [0, 10, 20, 25, n], "empty gzip": [0, 10, 10, 10, n], "zlib": [0, n]}[streams]
+    pack, place = (zlib.compress, -1) if streams == "zlib" else (gzip.compress, -5)
+    parts = [bytearray(pack(plain[a:b])) for a, b in itertools.pairwise(cuts)]
+    for part in parts:
+        part[place] ^= 1
+    path = tmp_path / "f"
+    path.write_bytes(b"".join(parts))
+    read = lv.tfrecord if format == "tfrecord" else lv.text_lines
+    ds = read(path).with_options(errors=f"skip:{len(parts)}", threads=1)
+    with iter(ds) as it:
+        want = list(it)
+        assert len(want) == 6 and it.stats()["skipped_records"] == len(parts)
+    for cut in range(7):
+        for rows in (1, 256):
+            with iter(ds.with_options(block_rows=rows)) as it, iter(ds) as other:
+                head = [next(it) for _ in range(cut)]
+                other.restore(it.save())
+                assert head + list(other) == want
+                assert other.stats()["skipped_records"] == len(parts), (cut, rows)

@@ -19,7 +19,7 @@ void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
 
 /* Where damage was met. A reader that cannot pass it comes to it again. */
 typedef struct file_damage_place {
-    int64_t turn, record, start;
+    int64_t turn, record, start, resumed;
     int32_t nrejects;
 } file_damage_place;
 
@@ -29,6 +29,7 @@ static file_damage_place file_damage_here(const levada_file_reader *r)
         .turn = r->turn,
         .record = r->record,
         .start = r->open ? r->window.offset : r->start,
+        .resumed = r->resumed,
         .nrejects = r->nrejects,
     };
 }
@@ -40,6 +41,7 @@ static void file_damage_return(levada_file_reader *r, const file_damage_place *w
     r->turn = was->turn;
     r->record = was->record;
     r->start = was->start;
+    r->resumed = was->resumed;
     r->nrejects = was->nrejects;
 }
 
@@ -105,13 +107,22 @@ static bool file_damage_believes(levada_file_reader *r)
            r->wasted > FILE_DAMAGE_WASTE;
 }
 
+/* Continues after a stream whose checksum is wrong. A record that began in it may follow: a state
+ * that is saved before or after that record knows that the checksum is counted. */
+static bool file_damage_resumes(levada_file_reader *r)
+{
+    if (!levada_bytes_resume(r->window.bytes)) return false;
+    r->resumed = levada_bytes_offset(r->window.bytes);
+    return true;
+}
+
 /* A stream that continues with nothing but damage is the same damage; any other failure is not. */
 static levada_status file_damage_fill(levada_file_reader *r, bool *lost, levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st = levada_window_fill(&r->window, 0, &why);
 
-    *lost = st == LEVADA_EDATA_LOSS && !levada_bytes_resume(r->window.bytes);
+    *lost = st == LEVADA_EDATA_LOSS && !file_damage_resumes(r);
     if (st == LEVADA_OK || st == LEVADA_EDATA_LOSS) return LEVADA_OK;
     if (err) *err = why;
     return st;
@@ -206,7 +217,7 @@ static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offse
     *next_offset = -1;
     *loss = levada_skip_loss(r->owner.place, &r->policy, 1);
     if (r->too_long) return file_damage_pass_long(r, next_offset, loss, err);
-    if (r->open && r->stream && levada_bytes_resume(w->bytes)) {
+    if (r->open && r->stream && file_damage_resumes(r)) {
         return file_damage_resume(r, next_offset, err);
     }
     r->record++;

@@ -216,6 +216,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "record", r->record, err));
     LEVADA_TRY(levada_state_put_i64(to, "offset", levada_file_reader_offset(r), err));
     LEVADA_TRY(levada_state_put_i64(to, "records", levada_file_reader_counted(r).records, err));
+    if (r->resumed) LEVADA_TRY(levada_state_put_i64(to, "resumed", r->resumed, err));
     if (r->numbers) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
     LEVADA_TRY(file_position_put_losses(r, to, err));
     LEVADA_TRY(levada_files_save(&r->files, to, err));
@@ -224,7 +225,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
 }
 
 typedef struct file_position {
-    int64_t pass, epoch, turn, record, offset, records;
+    int64_t pass, epoch, turn, record, offset, records, resumed;
     int64_t losses[FILE_POSITION_LOSSES];
     levada_skip_progress progress;
 } file_position;
@@ -240,6 +241,10 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
     LEVADA_TRY(levada_state_get_count(from, "record", most, &p->record, err));
     LEVADA_TRY(levada_state_get_count(from, "offset", most, &p->offset, err));
     LEVADA_TRY(levada_state_get_count(from, "records", most, &p->records, err));
+    p->resumed = 0;
+    if (levada_state_has(from, "resumed")) {
+        LEVADA_TRY(levada_state_get_count(from, "resumed", most, &p->resumed, err));
+    }
     LEVADA_TRY(levada_skip_progress_restore(&p->progress, from, err));
     return file_position_get_losses(from, p->losses, err);
 }
@@ -271,6 +276,7 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     r->turn = p.turn;
     r->record = p.record;
     r->start = p.offset;
+    r->resumed = p.resumed;
     r->progress = p.progress;
     r->good = p.losses[0];
     r->early = p.losses[1];

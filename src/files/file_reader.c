@@ -167,6 +167,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 
     r->stream = false;
     r->bad_bytes = 0;
+    r->entered = r->resumed;
     LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
                                   r->context->max_record_bytes, err));
     st = levada_file_reader_mark(r, shard, r->window.bytes, r->start > 0, err);
@@ -211,7 +212,7 @@ void levada_file_reader_leave(levada_file_reader *r)
     r->open = false;
     r->framed.n = r->framed.next = 0;
     r->framed.used = 0;
-    r->wasted = 0;
+    r->wasted = r->resumed = 0;
 }
 
 /* Reports that a file had no record. */
@@ -328,6 +329,21 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
     return levada_file_reader_enter(r, r->state, w->offset, err);
 }
 
+/* The window gets more bytes, also after a wrong checksum that was counted before the restore. */
+static levada_status file_reader_more(levada_file_reader *r, int64_t need, levada_error *err)
+{
+    levada_window *w = &r->window;
+    levada_status  st = levada_window_fill(w, need, err);
+
+    r->stream = w->broken;
+    if (!w->broken || !r->entered || levada_bytes_offset(w->bytes) > r->entered ||
+        !levada_bytes_resume(w->bytes)) {
+        return st;
+    }
+    levada_error_clear(err);
+    return LEVADA_OK;
+}
+
 /* Of damage in text that ends the reading: the line precedes the message. */
 static void file_reader_line(const levada_file_reader *r, levada_error *err)
 {
@@ -360,8 +376,7 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
         if (st == LEVADA_OK && r->framed.n == 0 && w->offset == before && !w->ended) {
             st = file_reader_take(r, err);
             if (st != LEVADA_OK || r->framed.n > 0) continue;
-            st = levada_window_fill(w, need, err);
-            r->stream = w->broken;
+            st = file_reader_more(r, need, err);
             file_reader_progressed(r, levada_bytes_done(w->bytes));
         }
     }

@@ -119,6 +119,8 @@ struct levada_file_reader {
     int64_t       turn;   /* of the file that is open, or is opened next */
     int64_t       record; /* number of the next one to frame */
     int64_t       start;  /* offset where the file is entered */
+    int64_t       resumed; /* offset of the last wrong checksum of a stream that was counted ... */
+    int64_t       entered; /* ... before the file was entered at `start` */
     bool          open;
     levada_window window;
     levada_framed framed;

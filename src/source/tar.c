@@ -168,6 +168,7 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     int64_t    at = 0, found;
 
     (void)args;
+    s->nfirst = 0; /* the damaged sample may continue after the damage */
     /* Good members before the damage are of the damaged sample. */
     while (at < size &&
            levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
