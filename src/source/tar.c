@@ -43,42 +43,16 @@ static int32_t tar_key(const levada_tar_member *m)
 
 /* -- samples */
 
+/* What is known of the next sample. */
 typedef struct tar_state {
     levada_tar_member member;
-    /* What is known of the next sample. */
-    char    key[LEVADA_TAR_NAME];
-    int32_t nkey; /* -1 = no member of it has been seen */
-    /* The first member since the last seek, and the size of its key: other members of this sample
-     * later in the file show that samples are not stored together. */
-    char    first[LEVADA_TAR_NAME];
-    int32_t nfirst, nfirst_key; /* nfirst 0 = none yet */
+    char              key[LEVADA_TAR_NAME];
+    int32_t           nkey; /* -1 = no member of it has been seen */
 } tar_state;
 
 static bool tar_same(const tar_state *s, int32_t nkey)
 {
     return s->nkey == nkey && memcmp(s->key, s->member.name, (size_t)nkey) == 0;
-}
-
-static levada_status tar_seek(void *state, const void *args, int64_t offset, levada_error *err)
-{
-    (void)args, (void)offset, (void)err;
-    ((tar_state *)state)->nfirst = 0;
-    return LEVADA_OK;
-}
-
-/* Is this member, which begins a sample, another one of the first sample? A repeated name is not:
- * archives may follow each other. */
-static bool tar_is_split(tar_state *s, int32_t nkey)
-{
-    const levada_tar_member *m = &s->member;
-
-    if (s->nfirst == 0) {
-        memcpy(s->first, m->name, (size_t)m->length);
-        s->nfirst = m->length;
-        s->nfirst_key = nkey;
-    }
-    return nkey == s->nfirst_key && memcmp(s->first, m->name, (size_t)nkey) == 0 &&
-           (m->length != s->nfirst || memcmp(s->first, m->name, (size_t)m->length) != 0);
 }
 
 /* Does this member belong to a sample? One that is cut may have its name already. */
@@ -108,16 +82,11 @@ static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size,
                 begin = *at;
                 if (out->n == out->capacity) break;
             }
-            if (!tar_same(s, nkey) && tar_is_split(s, nkey)) {
-                kind = LEVADA_TAR_BAD;
-                s->member.wrong = NULL;
-            }
             s->nkey = nkey;
             memcpy(s->key, s->member.name, (size_t)nkey);
         } else if (s->nkey < 0 && kind < LEVADA_TAR_CUT) {
             begin = *at + s->member.total; /* nothing of a sample yet */
         }
-        if (kind == LEVADA_TAR_NOTHING) s->nfirst = 0; /* another archive may follow */
         if (kind >= LEVADA_TAR_CUT) break;
     }
     out->used = begin;
@@ -145,11 +114,6 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
     }
     if (out->n > 0 || (out->used > 0 && kind == LEVADA_TAR_CUT && !at_end)) return LEVADA_OK;
     if (out->used > 0 && tar_is_named(kind, &s->member)) return LEVADA_OK; /* after folders */
-    if (kind == LEVADA_TAR_BAD && !s->member.wrong)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "sample '%.*s' has members in two places of the archive: store the "
-                           "members of a sample one after the other, as tar --sort=name does",
-                           s->nkey < 100 ? (int)s->nkey : 100, s->key);
     if (kind == LEVADA_TAR_BAD)
         return levada_fail(err, LEVADA_EDATA_LOSS, "%s (at byte %lld of the sample)",
                            s->member.wrong, (long long)(at - out->used));
@@ -168,7 +132,6 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     int64_t    at = 0, found;
 
     (void)args;
-    s->nfirst = 0; /* the damaged sample may continue after the damage */
     /* Good members before the damage are of the damaged sample. */
     while (at < size &&
            levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
@@ -404,7 +367,6 @@ const levada_format_def levada_format_tar = {
     .args_size = sizeof(tar_args),
     .state_size = sizeof(tar_state),
     .probe = tar_probe,
-    .seek = tar_seek,
     .next = tar_next,
     .resync = tar_resync,
     .decoder = &tar_columns_def,

@@ -117,30 +117,6 @@ static void members_of_one_key_are_a_sample(void **state)
            "");
 }
 
-static void samples_in_two_places_are_an_error(void **state)
-{
-    t_bytes     text = { 0 };
-    static char zeros[1024];
-
-    (void)state;
-    add(&text, "a.txt", "one");
-    add(&text, "b.txt", "two");
-    add(&text, "a.cls", "1");
-    add(&text, "b.cls", "2");
-    expect(&text, "", "a:txt=one, b:txt=two, ", LEVADA_EINVALID_ARGUMENT,
-           "sample 'a' has members in two places of the archive: store the members");
-    add(&text, "a.txt", "one"); /* archives of the same names */
-    add(&text, "b.txt", "two");
-    t_add(&text, zeros, sizeof zeros);
-    add(&text, "a.cls", "3");
-    add(&text, "a.txt", "three");
-    expect(&text, "", "a:txt=one, b:txt=two, a:cls=3,txt=three, ", LEVADA_END, "");
-    add(&text, "a.txt", "one");
-    add(&text, "b.txt", "two");
-    add(&text, "a.txt", "again");
-    expect(&text, "", "a:txt=one, b:txt=two, a:txt=again, ", LEVADA_END, "");
-}
-
 static void long_names_are_read(void **state)
 {
     t_bytes text = { 0 };
@@ -265,7 +241,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_of_one_key_are_a_sample),
-        cmocka_unit_test(samples_in_two_places_are_an_error),
         cmocka_unit_test(long_names_are_read),
         cmocka_unit_test(sizes_are_not_believed),
         cmocka_unit_test(damage_costs_its_sample),
