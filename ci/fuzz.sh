@@ -45,4 +45,4 @@ for program in "$1"/fuzz_${4:-*}; do
 done
 printf '\n%12s %12s  %s\n' inputs 'all runs' target
 printf '%s\n' "${table[@]}"
-[ "$findings" -eq 0 ] || { echo "fuzz: $findings targets ended with a finding" && exit 1; }
+[ "$findings" -eq 0 ] || { echo "fuzz: targets that ended with a finding: $findings" && exit 1; }
