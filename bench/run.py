@@ -289,14 +289,31 @@ def report_of(rows, runner, repeats, cpu=False):
         for row in group:
             report["rows"].append(summary(row, results, cpu))
             show(report["rows"][-1])
-    report["missing"] = {one.what: why for one, why in runner.missing.items()}
+    report["missing"] = {
+        one.what: why.replace(measure.ROOT + os.sep, "") for one, why in runner.missing.items()
+    }
     return report
+
+
+def into_last(report, rows, path):
+    """The last results, with these rows, which were measured again, in place of theirs."""
+    with open(path) as file:
+        last = json.load(file)
+    if any(last[what] != report[what] for what in ("machine", "versions")):
+        sys.exit(f"bench: {path} is of another machine, or of other versions")
+    measured = {(row["number"], row["title"]): row for row in report["rows"]}
+    last["rows"] = [measured.get((row["number"], row["title"]), row) for row in last["rows"]]
+    tried = {one.what for row in rows for one in contenders(row).values() if hasattr(one, "what")}
+    kept = {what: why for what, why in last["missing"].items() if what not in tried}
+    last["missing"] = {**kept, **report["missing"]}
+    return last
 
 
 def main():
     root = measure.ROOT
     args = argparse.ArgumentParser(description="run the benches")
     args.add_argument("--only", default="", help="numbers of rows, with commas between")
+    args.add_argument("--again", action="store_true", help="put the rows into the last results")
     args.add_argument("--repeats", type=int, default=5)
     args.add_argument(
         "--cpu", action="store_true", help="processor time in place of time; for a busy machine"
@@ -325,10 +342,12 @@ def main():
         report = report_of(rows, runner, args.repeats, args.cpu)
     finally:
         runner.close()
+    if args.again:
+        report = into_last(report, rows, args.json)
     os.makedirs(os.path.dirname(args.json), exist_ok=True)
     with open(args.json, "w") as out:
         json.dump(report, out, indent=1)
-    if not only and not args.cpu:  # a page has all rows
+    if args.again or (not only and not args.cpu):  # a page has all rows
         with open(args.page, "w") as out:
             out.write(page(report))
         chart.main()
