@@ -4,7 +4,8 @@
 Every number of a row comes from one run in which ours and the others take turns, each after its
 file was read into the page cache, each pinned to the same cores; medians are compared. A peer that
 is not installed is skipped (--peers installs them all into .venv-peers). With --check the exit
-status is 1 when a goal is missed by more than a fifth in two of three repeats.
+status is 1 when a goal is missed by more than a fifth in two of three repeats. --only P1 --again
+measures a row again and puts it into the last results and onto the page.
 """
 
 import argparse
@@ -299,8 +300,8 @@ def into_last(report, rows, path):
     """The last results, with these rows, which were measured again, in place of theirs."""
     with open(path) as file:
         last = json.load(file)
-    if any(last[what] != report[what] for what in ("machine", "versions")):
-        sys.exit(f"bench: {path} is of another machine, or of other versions")
+    if any(last[what] != report[what] for what in ("machine", "versions", "repeats")):
+        sys.exit(f"bench: {path} is of another machine, other versions or other repeats")
     measured = {(row["number"], row["title"]): row for row in report["rows"]}
     last["rows"] = [measured.get((row["number"], row["title"]), row) for row in last["rows"]]
     tried = {one.what for row in rows for one in contenders(row).values() if hasattr(one, "what")}
@@ -327,6 +328,8 @@ def main():
     args = args.parse_args()
     if args.peers:
         return install_peers()
+    if args.again and args.cpu:
+        sys.exit("bench: --again puts rows on the page, which has no processor time (--cpu)")
     only = set(filter(None, args.only.split(",")))
     rows = [row for row in ROWS if not only or row.number in only]
     if not rows:

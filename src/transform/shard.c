@@ -74,7 +74,6 @@ static levada_status shard_check(const void *args, const levada_spec *in, levada
     if (a->sync && strcmp(a->sync, "buckets") != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "sync='%.32s' must be buckets", a->sync);
     }
-
     if (a->index >= a->count) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "index=%lld must be below count=%lld",
                            (long long)a->index, (long long)a->count);
