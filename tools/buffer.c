@@ -67,20 +67,77 @@ void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...)
     va_end(list);
 }
 
+enum { BUFFER_DIGITS = 20, BUFFER_NUMBERS = 256 };
+#define BUFFER_EIGHT UINT64_C(100000000) /* the first number that has more than eight digits */
+
+/* The eight decimal digits of n, the first in the lowest byte: halves, then pairs, then digits, all
+ * parts in one word. Each quotient is a product and a shift, exact in the range of its part. */
+static uint64_t buffer_eight(uint64_t n)
+{
+    uint64_t halves = n / 10000 | n % 10000 << 32;
+    uint64_t high = halves * 10486 >> 20 & UINT64_C(0x0000007F0000007F);
+    uint64_t pairs = high | (halves - 100 * high) << 16;
+    uint64_t tens = pairs * 103 >> 10 & UINT64_C(0x000F000F000F000F);
+
+    return (tens | (pairs - 10 * tens) << 8) + UINT64_C(0x3030303030303030);
+}
+
+static char *buffer_store(char *to, uint64_t digits)
+{
+    for (int i = 0; i < 8; i++) to[i] = (char)(digits >> 8 * i);
+    return to + 8;
+}
+
+/* Stores n and returns its end. Writes up to 8 bytes more. The length is a sum, because lengths of
+ * neighboring numbers differ too often for a branch to be predicted. */
+static char *buffer_digits(char *to, uint64_t n)
+{
+    int unused;
+
+    if (n >= BUFFER_EIGHT)
+        return buffer_store(buffer_digits(to, n / BUFFER_EIGHT), buffer_eight(n % BUFFER_EIGHT));
+    unused = (n < 10) + (n < 100) + (n < 1000) + (n < 10000) + (n < 100000) + (n < 1000000)
+           + (n < 10000000);
+    return buffer_store(to, buffer_eight(n) >> 8 * unused) - unused;
+}
+
+static char *buffer_int(char *to, int64_t n)
+{
+    *to = '-';
+    return buffer_digits(to + (n < 0), n < 0 ? -(uint64_t)n : (uint64_t)n);
+}
+
+static void buffer_end(levada_cli_buffer *b, char *end)
+{
+    *end = '\0';
+    b->size = (size_t)(end - b->at);
+}
+
 void levada_cli_unsigned(levada_cli_buffer *b, uint64_t n)
 {
-    char  digits[20];
-    char *at = digits + sizeof digits;
-
-    do *--at = (char)('0' + n % 10);
-    while ((n /= 10) > 0);
-    levada_cli_add(b, at, (size_t)(digits + sizeof digits - at));
+    buffer_end(b, buffer_digits(levada_cli_buffer_reserve(b, BUFFER_DIGITS + 8), n));
 }
 
 void levada_cli_int(levada_cli_buffer *b, int64_t n)
 {
-    if (n < 0) levada_cli_add(b, "-", 1);
-    levada_cli_unsigned(b, n < 0 ? -(uint64_t)n : (uint64_t)n);
+    buffer_end(b, buffer_int(levada_cli_buffer_reserve(b, 1 + BUFFER_DIGITS + 8), n));
+}
+
+void levada_cli_ints(levada_cli_buffer *b, const int64_t *n, int64_t count)
+{
+    while (count > 0) {
+        int64_t part = count < BUFFER_NUMBERS ? count : BUFFER_NUMBERS;
+        size_t  most = (size_t)part * (BUFFER_DIGITS + 2) + 8;
+        char   *to = levada_cli_buffer_reserve(b, most);
+
+        for (int64_t i = 0; i < part; i++) {
+            to = buffer_int(to, n[i]);
+            *to++ = ',';
+        }
+        count -= part;
+        n += part;
+        buffer_end(b, count > 0 ? to : to - 1);
+    }
 }
 
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n)

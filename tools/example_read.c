@@ -15,10 +15,10 @@ const char *levada_cli_kind_name(levada_dtype dtype)
 static void example_read_values(levada_cli_buffer *b, const levada_example_values *v)
 {
     levada_cli_add(b, "[", 1);
-    for (int64_t i = 0; i < v->count; i++) {
+    if (v->i64) levada_cli_ints(b, v->i64, v->count);
+    for (int64_t i = 0; !v->i64 && i < v->count; i++) {
         if (i > 0) levada_cli_add(b, ",", 1);
-        if (v->i64) levada_cli_int(b, v->i64[i]);
-        else if (v->f32) levada_cli_json_float_put(b, (double)v->f32[i], true);
+        if (v->f32) levada_cli_json_float_put(b, (double)v->f32[i], true);
         else levada_cli_json_text(b, v->bytes[i], v->sizes[i]);
     }
     levada_cli_add(b, "]", 1);

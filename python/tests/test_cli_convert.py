@@ -62,6 +62,17 @@ def test_convert_json_and_back(folder):
     assert [json.loads(line) for line in again] == rows
 
 
+def test_convert_writes_integers_of_all_lengths(folder):
+    powers = [10**k + d for k in range(19) for d in (-1, 0, 1)]
+    ends = [2**63 - 1, -(2**63), 4_294_967_295, 12_345_678_912_345_678, 100_000_007_000_000_008]
+    numbers = ends + powers + [-n for n in powers] + list(range(1100))
+    lists = [numbers, numbers[:256], numbers[:257], numbers[:1], []]
+    records = [frame(lv.make_example({"n": np.array(part, np.int64)})) for part in lists]
+    (folder / "ints.tfrecord").write_bytes(b"".join(records))
+    text = levada("convert", "ints.tfrecord", "-", cwd=folder).stdout
+    assert text == "".join('{"n":[' + ",".join(map(str, part)) + "]}\n" for part in lists)
+
+
 def test_convert_keeps_what_json_has_no_number_for(folder):
     nan, inf, less = ({"float": text} for text in ("NaN", "Infinity", "-Infinity"))
     rows = [
