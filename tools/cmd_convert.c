@@ -74,11 +74,9 @@ static convert_kind cmd_convert_kind(const char *name)
 static convert_kind cmd_convert_named(const convert_job *job, const char *path)
 {
     const char *format = NULL;
-    convert_kind kind;
 
     levada_inspect_name(job->env, path, &format, NULL);
-    kind = format ? cmd_convert_kind(format) : CONVERT_UNKNOWN;
-    return kind == CONVERT_TEXT && strstr(path, ".json") ? CONVERT_JSONL : kind;
+    return format ? cmd_convert_kind(format) : CONVERT_UNKNOWN;
 }
 
 /* The format of a file by its name, or by its first record. A TFRecord has a checksum; any bytes

@@ -16,7 +16,7 @@ enum { CMD_HEAD_WIDTH = 64 }; /* columns of a value */
 static const levada_cli_option cmd_head_options[] = {
     { "records", 'n', "N", "records of each file (default 3)" },
     { "json", 0, NULL, "print one complete JSON object per record" },
-    { "source", 0, "NAME", "tfrecord, text_lines, ... (default: from the name or content)" },
+    { "source", 0, "NAME", "tfrecord, csv:header=true, ... (default: from the name or content)" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -210,10 +210,11 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
         levada_status   done = LEVADA_OK;
         levada_file_kind kind = LEVADA_FILE_KIND_INIT;
 
-        if (!source && !levada_cli_source_described(args->words[i])) {
-            done = levada_inspect_kind(env, args->words[i], NULL, &kind, &err);
-            source = kind.source;
-            if (done == LEVADA_OK) levada_cli_source_warn(args->words[i], &kind, "--source");
+        if (source || !levada_cli_source_described(args->words[i])) {
+            done = levada_inspect_kind(env, args->words[i], source, &kind, &err);
+            if (done == LEVADA_OK && !source)
+                levada_cli_source_warn(args->words[i], &kind, "--source");
+            if (!source) source = kind.source;
         }
         if (done == LEVADA_OK)
             done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);

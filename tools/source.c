@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source.h"
 
+#include "escape.h"
 #include "file.h"
 
 #include <stdio.h>
@@ -14,10 +15,27 @@ bool levada_cli_source_described(const char *word)
            levada_cli_file_size(word) < 0;
 }
 
+/* The source with the options that its word has. */
+static levada_status source_parse(levada_env *env, const char *word, const char *path,
+                                  levada_dataset **out, levada_error *err)
+{
+    levada_cli_buffer text = { 0 };
+    int               n = (int)strcspn(word, ":");
+    levada_status     status;
+
+    levada_cli_printf(&text, "%.*s:", n, word);
+    levada_cli_json_text(&text, path, strlen(path));
+    levada_cli_printf(&text, ",%s", word + n + 1);
+    status = levada_dataset_parse(env, text.at, out, err);
+    levada_cli_buffer_clear(&text);
+    return status;
+}
+
 levada_status levada_cli_source_dataset(levada_env *env, const char *source, const char *path,
                                         levada_value **options, levada_dataset **out,
                                         levada_error *err)
 {
+    if (strchr(source, ':')) return source_parse(env, source, path, out, err);
     levada_value *files = levada_value_list(), *text = levada_value_text(path, strlen(path));
     levada_value *map = options ? *options : levada_value_map();
     levada_status status = LEVADA_OK;

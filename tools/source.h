@@ -20,7 +20,9 @@ void levada_cli_source_warn(const char *path, const levada_file_kind *kind, cons
 /* True where the word is not a file, but begins as a description does: "fixed_length:a.bin,...". */
 bool levada_cli_source_described(const char *word);
 
-/* The dataset of one file. `options`: a map of further options, which is taken, or NULL. */
+/* The dataset of one file. Options may follow the name of `source`, after a colon:
+ * "csv:header=true". `options`: a map of options of a source without them, which is taken, or NULL.
+ */
 LEVADA_MUST_USE levada_status levada_cli_source_dataset(levada_env *env, const char *source,
                                                         const char *path, levada_value **options,
                                                         levada_dataset **out, levada_error *err);

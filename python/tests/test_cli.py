@@ -529,3 +529,11 @@ def test_bench_phases_in_processor_time():
 def test_bench_table():
     text = levada("bench", "range:1000 | batch:10", "--repeat", "1").stdout
     assert text.startswith("records     1 000") and "batch" in text
+
+
+def test_head_reads_with_the_options_of_a_source(folder):
+    (folder / "rows.x").write_text("a,b\n1,2\n")
+    done = levada("head", "rows.x", "--json", "--source", "csv:infer=true", cwd=folder)
+    assert done.stdout == '{"a":1,"b":2}\n'
+    done = levada("head", "rows.x", "--source", "range:3", cwd=folder, status=1)
+    assert "source='range:3' must be a file format" in done.stderr

@@ -362,3 +362,19 @@ def test_rows_and_samples_are_told_by_their_names(tmp_path):
             tar.add(tmp_path / "one.txt", "one.txt")
         (sample,) = lv.open([str(tmp_path / name)]).to_list()
         assert sample["key"] == b"one" and list(sample["values"]) == [b"first"]
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}, {"a": 2}]', '[\n{"a": 1}\n]\n', '{\n  "a": 1\n}\n'])
+def test_a_json_document_is_refused_and_the_remedy_named(tmp_path, text):
+    path = tmp_path / "notes.json"
+    path.write_text(text)
+    with pytest.raises(InvalidArgumentError, match="is a JSON document, not one object per line"):
+        lv.open(path)
+    assert lv.open(path, source="text_lines").to_list()[0]["line"] == text.splitlines()[0].encode()
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}\n{"a": 2}\n', '\ufeff\n {"a": 1} \r\n{"a": 2}'])
+def test_json_lines_may_end_in_json(tmp_path, text):
+    path = tmp_path / "notes.json"
+    path.write_text(text, encoding="utf-8")
+    assert [record["a"] for record in lv.open(path)] == [1, 2]

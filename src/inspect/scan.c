@@ -6,6 +6,7 @@
 #include "files/bytes.h"
 #include "inspect/looks.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static const char *const scan_ends[][2] = {
     {".tfrecord", "tfrecord"}, {".tfrecords", "tfrecord"}, {".tfrec", "tfrecord"},
     {"_tfrecord", "tfrecord"},
     {".txt", "text_lines"},    {".csv", "csv"},     {".tsv", "text_lines"},
-    {".jsonl", "jsonl"},       {".json", "text_lines"},    {".ndjson", "jsonl"},
+    {".jsonl", "jsonl"},       {".json", "jsonl"},    {".ndjson", "jsonl"},
     {".tar", "tar"},           {".tgz", "tar"},
     {".log", "text_lines"},    {".py", "text_lines"},      {".c", "text_lines"},
     {".md", "text_lines"},
@@ -179,6 +180,20 @@ static const levada_op *scan_search(const levada_env *env, const uint8_t *head, 
     }
 }
 
+/* Is the first line a whole object? A longer line than the window counts as one. */
+static bool scan_is_json_line(const uint8_t *head, int64_t size)
+{
+    int64_t        at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0, last;
+    const uint8_t *end;
+
+    while (at < size && isspace(head[at])) at++;
+    end = memchr(head + at, '\n', (size_t)(size - at));
+    if (at == size || head[at] != '{') return at == size;
+    last = end ? end - head : size;
+    while (last > at && isspace(head[last - 1])) last--;
+    return head[last - 1] == '}' || (!end && size == SCAN_SEARCH);
+}
+
 /* Chooses the format: the caller's source or the name override the content. */
 static levada_status scan_choose(levada_scan *scan, levada_env *env, const char *path,
                                  const levada_op *said, const char *compression, uint8_t *head,
@@ -196,6 +211,8 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
     options.probe = op ? op->def.format.probe : NULL;
     LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
     first = made < SCAN_HEAD ? made : SCAN_HEAD;
+    scan->document = scan->document && !scan_is_json_line(head, made);
+    if (scan->document) said = levada_registry_find(env, "text_lines");
     content = scan_best(env, head, first);
     scan->sure = content && content->def.format.probe(head, first) >= SCAN_SURE;
     scan->empty = made == 0;
@@ -223,6 +240,7 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
     levada_status    st;
 
     LEVADA_TRY(scan_source(env, path, source, &op, err));
+    scan->document = !source && scan_ends_with(path, scan_stem(env, path), ".json");
     head = levada_alloc(SCAN_SEARCH);
     if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to identify a file");
     st = scan_choose(scan, env, path, op, compression, head, &op, err);
