@@ -64,29 +64,31 @@ def csv(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Rows of CSV files, one column per field.
+    """Reads rows of CSV files, one column per field.
 
     files: paths and globs of the files
     record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string; the
         field is required), or {dtype: ..., default: ...}; null = one column 'fields' with the
         strings of each row
     header: skip the first row of every file
-    infer: find record_defaults, columns and header in the first 1000 rows of the first file,
-        when the dataset is made; the description has them from then on
+    infer: find record_defaults, columns and header in the first 1000 rows of the first file
+        when the dataset is made, and write them into the description
     field_delim: one character between fields
     use_quote_delim: double quotes enclose fields; false = they are characters like others
-    na_value: text of a missing field, besides the empty one
+    na_value: text of a missing field, as well as empty text
     select_cols: numbers of the fields to decode, ascending from 0; null = all
     columns: names of the columns; null = c0, c1, ... by the number of the field
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true
     """
@@ -122,18 +124,20 @@ def delimited(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Messages with their length in front, as a varint (protobuf).
+    """Reads messages that follow their length as a varint (delimited protobuf).
 
     files: paths and globs of the files
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: delimited:messages.pb
     """
@@ -151,10 +155,10 @@ def delimited(
 
 
 def files(pattern: Paths, *, shuffle: bool = False) -> Dataset[dict[str, Any]]:
-    """Names of files.
+    """Returns file names.
 
-    pattern: paths and patterns (* ? [a-z]); what a pattern finds is sorted
-    shuffle: another order in each epoch
+    pattern: paths and patterns (* ? [a-z]); the matches of a pattern are sorted
+    shuffle: use a different order in each epoch
 
     As text: files:*.txt
     """
@@ -177,24 +181,26 @@ def fixed_length(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Records of one length.
+    """Reads records of one length.
 
     files: paths and globs of the files
     record_bytes: length of a record
     header_bytes: bytes to skip at the start of every file
     footer_bytes: bytes to skip at the end of every file
-    hop_bytes: from the start of a record to that of the next; 0 = record_bytes, less: they
-        overlap, more: bytes are skipped
-    drop_partial: drop an incomplete record at the end of a file; else it is an error
+    hop_bytes: bytes from the start of a record to the start of the next; records overlap if
+        this is less than record_bytes, and bytes are skipped if it is more; 0 = record_bytes
+    drop_partial: drop an incomplete record at the end of a file; false = it is an error
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: fixed_length:images.bin,record_bytes=4
     """
@@ -237,28 +243,30 @@ def framed(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Records after a header of fixed size that holds their length (RecordIO).
+    """Reads records after a header of fixed size with their length (RecordIO).
 
     files: paths and globs of the files
-    header_bytes: bytes before each payload, the length among them
-    length_offset: where the length is in the header
-    length_bytes: bytes of the length
-    length_bits: low bits of it that are the length, 0 = all; the others must be 0
+    header_bytes: bytes of the header before each payload, which contains the length
+    length_offset: position of the length in the header
+    length_bytes: number of bytes of the length
+    length_bits: number of low bits that are the length; the other bits must be 0; 0 = all bits
     big_endian: the length is big endian
-    length_with_header: the length counts the header, too
+    length_with_header: the length includes the header
     footer_bytes: bytes to skip after each payload
     align_bytes: header, payload and footer are padded to a multiple of this
     skip_bytes: bytes to skip at the start of every file
     magic: bytes that every header begins with, in hexadecimal: 0a23d7ce
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,align_b
         ytes=4,magic=5243
@@ -298,7 +306,7 @@ def jsonl(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Lines of JSON, one column per field.
+    """Reads lines of JSON, one column per field.
 
     files: paths and globs of the files
     fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
@@ -306,14 +314,16 @@ def jsonl(
         nested objects; auto = found in the first 1000 records when the dataset is made; the
         description has them from then on; null = one column 'line'
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}
     """
@@ -343,20 +353,22 @@ def tar(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Samples of tar archives, as WebDataset names them.
+    """Reads samples of tar archives, in the naming of WebDataset.
 
     files: paths and globs of the files
-    fields: fields to return, each as a column of that name: jpg, cls, ...; a sample must have
-        them; null = names and values of all fields, ragged
+    fields: fields to return as columns: jpg, cls, ...; a sample without one of them is a bad
+        record; null = the names and values of all fields, ragged
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: tar:samples.tar,fields=[txt,cls]
     """
@@ -386,19 +398,21 @@ def text_lines(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Lines of text files, without their ends.
+    """Reads lines of text files, without line ends.
 
     files: paths and globs of the files
     skip_lines: lines to skip at the start of every file
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: text_lines:lines.txt
     """
@@ -428,19 +442,21 @@ def tfrecord(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Records of TFRecord files.
+    """Reads records of TFRecord files.
 
     files: paths and globs of the files
-    verify: check the checksums of payloads; those of lengths are always checked
+    verify: verify the checksums of payloads; checksums of lengths are always verified
     compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: reads the files in another order in each epoch
-    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
-    index: uses the indexes that `levada index` wrote beside the files
-    shuffle_records: reads the records of all files in another order in each epoch; needs index
-    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
-        their order; needs index; null = all
-    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
-        n-th, from number i on; null = all
+    shuffle_files: read the files in a different order in each epoch
+    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
+        iterator
+    index: use the indexes that `levada index` wrote next to the files
+    shuffle_records: read the records of all files in a different order in each epoch; needs
+        index
+    records: [start, stop): read only the records with these numbers, counted from 0 through all
+        files in order; needs index; null = all
+    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
+        n-th file, starting with file i; null = all
 
     As text: tfrecord:examples.tfrecord
     """

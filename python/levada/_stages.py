@@ -30,9 +30,9 @@ class Stages(Typed[T]):
         return self._append(name, given)
 
     def audio_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
-        """rate, channels, frames and bits of sounds, without decoding them.
+        """Reads the rate, channels, frames and bits of sounds only.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         out: name of the decoded column; null = the name of the column that it replaces
 
         As text: fixed_length:sound.wav,record_bytes=52 | audio_info
@@ -40,7 +40,7 @@ class Stages(Typed[T]):
         return self._stage("audio_info", field=field, out=out)
 
     def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset[Batch]:
-        """Groups batch_size records to a batch; ragged columns stay ragged.
+        """Groups batch_size records into a batch; ragged columns stay ragged.
 
         batch_size: records in a batch
         drop_remainder: drop a smaller last batch
@@ -68,26 +68,32 @@ class Stages(Typed[T]):
         no_padding: bool = False,
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
-        """Batches of records of similar length, padded.
+        """Groups records of similar length into padded batches.
 
-        length: field whose first dimension counts, or an integer field; up to 4 of them
-        boundaries: strictly increasing; bucket i holds boundaries[i-1] <= length <
-            boundaries[i]. Pairs for two fields. null = chosen while data flows
+        length: field whose first dimension is the length, or an integer field with the length;
+            up to 4 fields
+        boundaries: strictly increasing lengths: bucket i holds boundaries[i-1] <= length <
+            boundaries[i]; pairs for two fields; null = chosen while data flows
         batch_sizes: records in a batch: one number, or one for each bucket
-        max_tokens: instead of batch_sizes: largest cost of a batch, records * cost of one
+        max_tokens: instead of batch_sizes: maximum cost of a batch, which is its number of
+            records times the cost of the longest
         cost: cost of a padded record: linear (sum of its lengths), quadratic (sum of their
             squares), 2d (product of two), or a pure function of its lengths ({c: NAME} of a
             plug-in); null = linear
-        num_buckets: most buckets if boundaries are chosen while data flows; null = 16
-        lookahead: instead of boundaries: records to buffer and sort
-        too_long: a single record that exceeds max_tokens: is an error, is cut, is dropped and
-            counted, or is a batch of its own (error, truncate, skip, alone)
-        padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
-        padding_values: {field: value} or one value for all; null = 0 and empty
-        pad_to_bucket_boundary: pad to the boundary of the bucket less one, not to the longest
-        pad_to_multiple: round lengths up to this
-        padding_side: padding follows the values of a sequence, or precedes them (right, left)
-        no_padding: ragged batches instead of padded ones
+        num_buckets: maximum number of buckets, if boundaries are chosen while data flows; null
+            = 16
+        lookahead: instead of boundaries: number of records to buffer and sort by length
+        too_long: what to do with a record that exceeds max_tokens by itself: raise an error,
+            cut it, drop and count it, or make a batch of it alone (error, truncate, skip,
+            alone)
+        padded_shapes: {field: [length or null, ...]} to pad to; null = the longest record of
+            the batch
+        padding_values: {field: value}, or one value for all fields; null = 0, and empty strings
+        pad_to_bucket_boundary: pad to the boundary of the bucket minus 1, not to the longest
+            record
+        pad_to_multiple: round padded lengths up to a multiple of this
+        padding_side: put padding after the values of a sequence, or before them (right, left)
+        no_padding: return ragged batches instead of padded ones
         drop_remainder: with batch_sizes: drop records that do not fill a batch at the end
 
         As text: range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4
@@ -112,11 +118,11 @@ class Stages(Typed[T]):
         )
 
     def cast(self, field: str, dtype: Any) -> Dataset[T]:
-        """Numbers as another dtype.
+        """Converts numbers to another dtype.
 
         field: field of numbers
-        dtype: dtype that it gets; floats are rounded to the nearest, or cut towards zero to
-            integers; a number out of its range is an error of its record
+        dtype: new dtype; floats are rounded to the nearest float, or toward zero to integers; a
+            record with a number out of range is a bad record
 
         As text: range:10 | cast:value,dtype=float32
         """
@@ -133,14 +139,14 @@ class Stages(Typed[T]):
         select_cols: int | Iterable[int] | None = None,
         columns: str | Iterable[str] | None = None,
     ) -> Dataset[T]:
-        """Lines of CSV to one column per field.
+        """Decodes lines of CSV to one column per field.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string;
             the field is required), or {dtype: ..., default: ...}
         field_delim: one character between fields
         use_quote_delim: double quotes enclose fields; false = they are characters like others
-        na_value: text of a missing field, besides the empty one
+        na_value: text of a missing field, as well as empty text
         select_cols: numbers of the fields to decode, ascending from 0; null = all
         columns: names of the columns; null = c0, c1, ... by the number of the field
 
@@ -168,15 +174,15 @@ class Stages(Typed[T]):
         max_samples: int = 134217728,
         md5: bool = False,
     ) -> Dataset[T]:
-        """FLAC data to samples.
+        """Decodes FLAC data to samples.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         channels: channels that every sound must have
         dtype: float32, float64 (-1 to 1), uint8, int16, int32 or int64
         out: name of the column of samples, [frames, channels]
         rate: name of the column of frames per second
         max_samples: sounds with more samples, in all channels, are refused
-        md5: compare the samples with the MD5 in the header; a third slower
+        md5: compare the samples with the MD5 in the header, which makes decoding a third slower
 
         As text: fixed_length:sound.flac,record_bytes=61 | decode_flac:1
         """
@@ -206,10 +212,10 @@ class Stages(Typed[T]):
         max_pixels: int = 134217728,
         out: str | None = None,
     ) -> Dataset[T]:
-        """Images to pixels, by content.
+        """Decodes JPEG and PNG images to pixels.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
-        channels: numbers of a pixel: 1 (gray), 3, and of PNG data 2 and 4 (with alpha)
+        field: column to decode; null = the default of the decoder, or the only column of bytes
+        channels: channels of a pixel: 1 (gray) or 3; for PNG data also 2 and 4 (with alpha)
         ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
         crop: [y, x, height, width] to decode, in pixels of the result; null = all
         random_crop: [height, width] of a window at a random place, which follows from the seed,
@@ -254,10 +260,10 @@ class Stages(Typed[T]):
         dct_method: str = "INTEGER_ACCURATE",
         max_pixels: int = 134217728,
     ) -> Dataset[T]:
-        """JPEG images to pixels.
+        """Decodes JPEG images to pixels.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
-        channels: numbers of a pixel: 1 (gray) or 3; of PNG data 2 and 4, too
+        field: column to decode; null = the default of the decoder, or the only column of bytes
+        channels: channels of a pixel: 1 (gray) or 3; for PNG data also 2 and 4 (with alpha)
         ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
         crop: [y, x, height, width] to decode, in pixels of the result; null = all
         out: name of the decoded column; null = the name of the column that it replaces
@@ -288,9 +294,9 @@ class Stages(Typed[T]):
         )
 
     def decode_json(self, field: str, fields: Any) -> Dataset[T]:
-        """Objects of JSON, one column per field.
+        """Decodes JSON objects to one column per field.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
             [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
             place in nested objects; auto = found in the first 1000 records when the dataset is
@@ -307,11 +313,11 @@ class Stages(Typed[T]):
         shape: int | Iterable[int] | None = None,
         out: str | None = None,
     ) -> Dataset[T]:
-        """Arrays of NumPy (.npy) to numbers.
+        """Decodes NumPy arrays (.npy) to numbers.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         dtype: dtype of the arrays
-        shape: dimensions of every array; the first ones may be -1, any size; null = [-1]; an
+        shape: dimensions of every array; the first ones may be -1 (any size); null = [-1]; an
             array without dimensions counts as [1]
         out: name of the decoded column; null = the name of the column that it replaces
 
@@ -330,11 +336,12 @@ class Stages(Typed[T]):
         random_crop: int | Iterable[int] | None = None,
         max_pixels: int = 134217728,
     ) -> Dataset[T]:
-        """PNG images to pixels.
+        """Decodes PNG images to pixels.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
-        channels: numbers of a pixel: 1 (gray), 2 (with alpha), 3 or 4 (with alpha)
-        dtype: uint8 or uint16; 16 bits lose the lower 8, 8 bits are multiplied by 257
+        field: column to decode; null = the default of the decoder, or the only column of bytes
+        channels: channels of a pixel: 1 (gray), 2 (gray, alpha), 3 or 4 (with alpha)
+        dtype: uint8 or uint16; uint8 drops the lower 8 of 16 bits, uint16 multiplies 8 bits by
+            257
         out: name of the decoded column; null = the name of the column that it replaces
         crop: [y, x, height, width] of the result; null = all
         random_crop: [height, width] of a window at a random place, which follows from the seed,
@@ -363,13 +370,13 @@ class Stages(Typed[T]):
         fixed_length: int | None = None,
         out: str | None = None,
     ) -> Dataset[T]:
-        """Byte strings as numbers.
+        """Reinterprets byte strings as numbers.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         dtype: dtype of the numbers
-        little_endian: byte order of the numbers
-        fixed_length: bytes of a row: longer strings are cut, shorter ones padded with zeros;
-            null = rows of any length
+        little_endian: the numbers are little endian; false = big endian
+        fixed_length: bytes of a row: longer strings are cut, and shorter ones padded with
+            zeros; null = rows of any length
         out: name of the decoded column; null = the name of the column that it replaces
 
         As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:int16
@@ -394,15 +401,16 @@ class Stages(Typed[T]):
         max_samples: int = 134217728,
         try_recover_truncated: bool = False,
     ) -> Dataset[T]:
-        """WAV data to samples.
+        """Decodes WAV data to samples.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         channels: channels that every sound must have
         dtype: float32, float64 (-1 to 1), uint8, int16, int32 or int64
         out: name of the column of samples, [frames, channels]
         rate: name of the column of frames per second
         max_samples: sounds with more samples, in all channels, are refused
-        try_recover_truncated: decode the samples that are there where the header declares more
+        try_recover_truncated: if the header declares more samples than the data has, decode
+            those that exist
 
         As text: fixed_length:sound.wav,record_bytes=52 | decode_wav:1
         """
@@ -418,7 +426,7 @@ class Stages(Typed[T]):
         )
 
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset[T]:
-        """The number of each record (batch), as a column.
+        """Adds the number of each record (batch) as a column.
 
         start: number of the first record (batch)
         field: name of the column
@@ -428,9 +436,9 @@ class Stages(Typed[T]):
         return self._stage("enumerate", start=start, field=field)
 
     def image_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
-        """height, width and channels of images, without decoding them.
+        """Reads the height, width and channels of images only.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
         out: name of the decoded column; null = the name of the column that it replaces
 
         As text: fixed_length:image.png,record_bytes=81 | image_info
@@ -455,23 +463,23 @@ class Stages(Typed[T]):
         floor: float = 1e-10,
         rate_field: str = "sample_rate",
     ) -> Dataset[T]:
-        """Logarithms of the mel spectrogram of sounds.
+        """Computes log-mel spectrograms of sounds.
 
-        field: field of sound of one channel: [frames] or [frames, 1] of float32
+        field: field with sounds of one channel: [frames] or [frames, 1] of float32
         rate: samples per second
         n_fft: samples of a frame, an even number
         hop: samples from frame to frame
         window: samples of the Hann window, in the middle of a frame; null = n_fft
-        n_mels: filters: numbers of a frame of the result
-        low: frequency where the filters begin, in Hz
-        high: frequency where the filters end, in Hz; null = rate / 2
+        n_mels: number of filters: numbers in a frame of the result
+        low: lowest frequency of the filters, in Hz
+        high: highest frequency of the filters, in Hz; null = rate / 2
         scale: mel scale: that of librosa, or that of HTK and torchaudio (slaney, htk)
         norm: filters of area 1 (librosa), or of height 1 (torchaudio) (slaney, none)
         padding: n_fft / 2 samples before and after a sound: reflected, zeros, or none (reflect,
             zeros, none)
         log: logarithm; none = the power itself (natural, log10, none)
-        floor: smaller powers count as this one
-        rate_field: where the records have this field, it must be equal to rate
+        floor: smaller powers are raised to this
+        rate_field: if the records have this field, it must be equal to rate
 
         As text: fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 |
             log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2
@@ -495,9 +503,9 @@ class Stages(Typed[T]):
         )
 
     def npy_info(self, field: str) -> Dataset[T]:
-        """Dtype and shape of arrays of NumPy (.npy), without decoding them.
+        """Reads the dtype and shape of NumPy arrays (.npy) only.
 
-        field: column to decode; null = the decoder's own, or the only one of bytes
+        field: column to decode; null = the default of the decoder, or the only column of bytes
 
         As text: fixed_length:numbers.npy,record_bytes=71 | npy_info
         """
@@ -514,18 +522,18 @@ class Stages(Typed[T]):
         max_segments: int = 65536,
         ids: bool = False,
     ) -> Dataset[T]:
-        """Several sequences in one record of at most `length` steps.
+        """Packs several sequences into one record of at most `length` steps.
 
-        length: most steps of a packed record
-        fields: fields to pack, which have the same length in each record; null = all ragged
-            ones. The others become lists of one value per segment
-        open_bins: packed records that are filled at the same time
-        split: fill each packed record to the end, and cut sequences there; else only too_long
-            cuts any
-        too_long: records longer than length: bad records, cut off, skipped and counted, or cut
-            into pieces (error, truncate, skip, split)
-        max_segments: most records in a packed record
-        ids: also the fields FIELD_segment_ids (from 1) and FIELD_positions
+        length: maximum number of steps in a packed record
+        fields: fields to pack, with the same length in each record; null = all ragged fields;
+            other fields become lists with one value per segment
+        open_bins: number of packed records that are filled at the same time
+        split: fill each packed record to its end and cut the sequence there; false = only
+            too_long cuts sequences
+        too_long: what to do with a record longer than length: treat it as a bad record, cut it
+            off, skip and count it, or cut it into pieces (error, truncate, skip, split)
+        max_segments: maximum number of sequences in a packed record
+        ids: add the fields FIELD_segment_ids (from 1) and FIELD_positions
 
         As text: text_lines:lines.txt | pack:20,fields=line
         """
@@ -550,13 +558,14 @@ class Stages(Typed[T]):
         padding_side: str = "right",
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
-        """Groups batch_size records to a batch, padded to the longest.
+        """Groups batch_size records into a batch, padded to the longest.
 
         batch_size: records in a batch
-        padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
-        padding_values: {field: value} or one value for all; null = 0 and empty
-        pad_to_multiple: round lengths up to this
-        padding_side: padding follows the values of a sequence, or precedes them (right, left)
+        padded_shapes: {field: [length or null, ...]} to pad to; null = the longest record of
+            the batch
+        padding_values: {field: value}, or one value for all fields; null = 0, and empty strings
+        pad_to_multiple: round padded lengths up to a multiple of this
+        padding_side: put padding after the values of a sequence, or before them (right, left)
         drop_remainder: drop a smaller last batch
 
         As text: range:10 | padded_batch:4
@@ -572,12 +581,12 @@ class Stages(Typed[T]):
         )
 
     def parse_example(self, spec: Any, *, field: str | None = None) -> Dataset[T]:
-        """tf.train.Example messages to columns.
+        """Parses tf.train.Example messages to columns.
 
         spec: features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, dtype:
-            ..., shape: [...], default: ...}}; auto = found in the first 1000 records when the
-            dataset is made; the description has them from then on
-        field: column to decode; null = the decoder's own, or the only one of bytes
+            ..., shape: [...], default: ...}}; auto = find them in the first 1000 records when
+            the dataset is made, and write them into the description
+        field: column to decode; null = the default of the decoder, or the only column of bytes
 
         As text: tfrecord:train.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}
         """
@@ -586,13 +595,13 @@ class Stages(Typed[T]):
     def parse_sequence_example(
         self, context: Any = None, sequences: Any = None, *, field: str | None = None
     ) -> Dataset[T]:
-        """tf.train.SequenceExample messages to columns.
+        """Parses tf.train.SequenceExample messages to columns.
 
         context: features of the context, as in parse_example
         sequences: feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ...,
-            shape: [...]}}; auto = these and the context are found in the first 1000 records
-            when the dataset is made; the description has them from then on
-        field: column to decode; null = the decoder's own, or the only one of bytes
+            shape: [...]}}; auto = find these and the context in the first 1000 records when the
+            dataset is made, and write them into the description
+        field: column to decode; null = the default of the decoder, or the only column of bytes
 
         As text: tfrecord:train.tfrecord |
             parse_sequence_example:{frames:{kind:FixedLenSequence,shape:[16],dtype:float32}}
@@ -602,17 +611,17 @@ class Stages(Typed[T]):
         )
 
     def prefetch(self, n: int = 2, *, bytes: int | str | None = None) -> Dataset[T]:
-        """Make blocks ahead of the consumer.
+        """Prepares blocks (batches) ahead of the consumer.
 
-        n: blocks (batches) that may lie ready
-        bytes: most bytes of them; null = 256M
+        n: maximum number of blocks (batches) that are ready
+        bytes: maximum bytes of these blocks; null = 256M
 
         As text: range:10 | prefetch:2
         """
         return self._stage("prefetch", n=n, bytes=bytes)
 
     def rename(self, fields: Any) -> Dataset[T]:
-        """Other names for fields.
+        """Renames fields.
 
         fields: {old: new, ...}
 
@@ -621,7 +630,7 @@ class Stages(Typed[T]):
         return self._stage("rename", fields=fields)
 
     def repeat(self, count: int | None = None) -> Dataset[T]:
-        """The input several times, or forever.
+        """Repeats the input several times, or forever.
 
         count: how many times; null = forever
 
@@ -639,15 +648,15 @@ class Stages(Typed[T]):
         quality: str = "HQ",
         max_samples: int = 134217728,
     ) -> Dataset[T]:
-        """Sounds at another number of frames per second.
+        """Converts sounds to another number of frames per second.
 
-        field: field of sound: [frames] or [frames, channels] of float32, float64, int16 or
+        field: field with sounds: [frames] or [frames, channels] of float32, float64, int16 or
             int32
         rate: frames per second of the result
-        input_rate: frames per second of all sounds; null = as rate_field says
-        rate_field: field of the frames per second of each record; it gets the new rate
-        quality: of the filter, as SoX names it: high, very high, medium, low, quick (HQ, VHQ,
-            MQ, LQ, QQ)
+        input_rate: frames per second of all sounds; null = taken from rate_field
+        rate_field: field with the frames per second of each record; replaced by the new rate
+        quality: quality of the filter, in the names of SoX: high, very high, medium, low, quick
+            (HQ, VHQ, MQ, LQ, QQ)
         max_samples: results with more samples, in all channels, are refused
 
         As text: fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 |
@@ -664,10 +673,11 @@ class Stages(Typed[T]):
         )
 
     def reshape(self, field: str, shape: int | Iterable[int]) -> Dataset[T]:
-        """The numbers of a field in another shape.
+        """Changes the shape of a field of numbers.
 
         field: field of numbers
-        shape: the new dimensions of a record; the first may be -1: as many as there are
+        shape: the new dimensions of a record; the first may be -1, which follows from the
+            others
 
         As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 |
             reshape:record,shape=[2,2]
@@ -677,11 +687,12 @@ class Stages(Typed[T]):
     def resize_image(
         self, field: str, size: int | Iterable[int], *, method: str = "bilinear"
     ) -> Dataset[T]:
-        """Images of one size.
+        """Resizes images to one size.
 
-        field: field of images: [height, width, channels] of uint8 or float32
+        field: field with images: [height, width, channels] of uint8 or float32
         size: [height, width] of the result
-        method: between the nearest pixels, or the mean of all that are covered (bilinear, area)
+        method: bilinear: interpolate between the nearest pixels; area: mean of all covered
+            pixels (bilinear, area)
 
         As text: fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 |
             reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]
@@ -691,17 +702,16 @@ class Stages(Typed[T]):
     def shard(
         self, index: int, count: int, *, equal: str | None = None, sync: str | None = None
     ) -> Dataset[T]:
-        """One of several parts.
+        """Keeps one of several parts of the records (batches).
 
-        index: which part, from 0
+        index: number of the part, from 0
         count: number of parts
-        equal: drop: all parts have the same number of records (batches), the last ones are
-            dropped; pad: parts that are short by one get a copy, with is_padding true; null =
-            the last round may be incomplete
-        sync: buckets, after bucket_by_sequence_length: ranks in step. At each step all parts
-            have a batch of one bucket, with the same rows and length, and all have the same
-            number of steps; equal=drop or pad (null) says how they end. It sets ranks and tail
-            of that stage
+        equal: make all parts equal in records (batches): drop drops the last ones, pad adds a
+            copy with is_padding true to parts that lack one; null = parts may differ by one
+        sync: buckets, directly after bucket_by_sequence_length: keep ranks in step. At each
+            step the batches of all parts are of one bucket and have the same shape, and all
+            parts have the same number of steps; equal=drop or pad (null) decides how they end.
+            Sets ranks and tail of that stage
 
         As text: range:10 | shard:1,count=3
         """
@@ -710,18 +720,18 @@ class Stages(Typed[T]):
     def shuffle(
         self, buffer_size: int, *, seed: int | None = None, reshuffle: bool = True
     ) -> Dataset[T]:
-        """Records in random order, through a buffer.
+        """Returns records in random order, through a buffer.
 
-        buffer_size: records that wait; the larger, the better mixed
-        seed: seed of its own; null = the iterator's
-        reshuffle: another order in each epoch
+        buffer_size: number of buffered records; a larger buffer mixes better
+        seed: seed of this stage; null = the seed of the iterator
+        reshuffle: use a different order in each epoch
 
         As text: range:100 | shuffle:10,seed=1
         """
         return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)
 
     def skip(self, count: int) -> Dataset[T]:
-        """All but the first records (batches).
+        """Skips the first records (batches).
 
         count: records (batches) to skip
 
@@ -732,11 +742,12 @@ class Stages(Typed[T]):
     def slice(
         self, field: str, begin: int | Iterable[int], size: int | Iterable[int]
     ) -> Dataset[T]:
-        """A part of each value of a field.
+        """Cuts a part out of each value of a field.
 
         field: field of numbers
-        begin: where the part begins in each dimension, ragged ones first
-        size: its size in each dimension; -1 = to the end; missing ones = all
+        begin: start of the part in each dimension, ragged dimensions first
+        size: size of the part in each dimension; -1 = to the end; missing dimensions are kept
+            whole
 
         As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 |
             slice:record,begin=[1],size=[2]
@@ -744,16 +755,16 @@ class Stages(Typed[T]):
         return self._stage("slice", field=field, begin=begin, size=size)
 
     def take(self, count: int) -> Dataset[T]:
-        """The first records (batches).
+        """Returns the first records (batches) only.
 
-        count: records (batches) to pass on
+        count: maximum number of records (batches) to return
 
         As text: range:10 | take:7
         """
         return self._stage("take", count=count)
 
     def unbatch(self) -> Dataset[dict[str, Any]]:
-        """Records out of batches, without padding.
+        """Splits batches into records, without padding.
 
         As text: range:10 | batch:4 | unbatch
         """
@@ -783,41 +794,42 @@ class Stages(Typed[T]):
         make_keys_unique: bool = False,
         check_finite: bool = False,
     ) -> Dataset[Batch]:
-        """Long sequences in segments of num_unroll steps, for a model that carries its state
-        from one to the next.
+        """Cuts long sequences into segments, for a model that carries its state.
 
         num_unroll: steps of a segment
-        batch_size: slots: sequences that are read at the same time, one per row of the batch
-        sequences: fields to cut, which have the same length in each record; null = all that are
-            ragged
-        context: fields to repeat in each segment; null = all others
+        batch_size: number of slots: sequences that are read at the same time, one per row of
+            the batch
+        sequences: fields to cut, with the same length in each record; null = all ragged fields
+        context: fields to repeat in each segment; null = all other fields
         key: field that names the sequences; null = their number, from 0
-        length: integer field: steps of a record; null = as long as its sequences
-        burn_in: last steps of a segment that the next one repeats; loss_mask is false at steps
-            that were in the segment before
-        shift: also FIELD_target: the sequences, that many steps later. Steps without a target
-            are dropped
+        length: integer field with the number of steps of a record; null = the length of its
+            sequences
+        burn_in: number of steps at the end of a segment that the next one repeats; loss_mask is
+            false at repeated steps
+        shift: add FIELD_target, the sequence this many steps later; steps without a target are
+            dropped
         targets: sequences with a target; null = all
-        min_segment: fewest new steps of a last segment; shorter ones are dropped, and a
-            sequence without any other is dropped and counted
-        zero_length: records without a step: bad records, skipped and counted, or one empty
-            segment (error, skip, segment)
-        pad: pad the last segment of a sequence; else records must fill it
-        padding_values: {sequence: value} or one value for all; null = 0 and empty. A target has
-            the value of its name, FIELD_target, or of its field
-        allow_small_batch: at the end of the input go on while any slot has a sequence; else
-            stop when one has none, and drop and count the sequences in the others
+        min_segment: minimum number of new steps in a last segment; a shorter one is dropped,
+            and a sequence without another segment is dropped and counted
+        zero_length: what to do with a record without steps: treat it as a bad record, skip and
+            count it, or make one empty segment (error, skip, segment)
+        pad: pad the last segment of a sequence; false = a record that does not fill it is an
+            error
+        padding_values: {sequence: value}, or one value for all; null = 0, and empty strings; a
+            target uses the value of its name, FIELD_target, or else that of its field
+        allow_small_batch: at the end of the input, continue while any slot has a sequence;
+            false = stop when a slot is empty, and drop and count the sequences in the others
         ranks: [rank, world]: ranks in step, each with its own batch_size slots. All read the
             same records and need the same seed; null = one rank
-        layout: a sequence keeps its row, and the model its states; or batches carry states, and
-            the consumer saves the next ones (slots, ready)
-        states: of ready: map of name to dtype, or to {dtype, shape}. A state begins with the
+        layout: slots: a sequence keeps its row, and the model keeps the states; ready: batches
+            carry states, and the consumer saves the next ones (slots, ready)
+        states: for ready: map of name to dtype, or to {dtype, shape}; a state begins with the
             field of its name, or with zeros
-        capacity: of ready: sequences that are open at the same time, at least batch_size; null
-            = batch_size
-        make_keys_unique: of ready: append a number to each key, as keys of open sequences must
-            differ
-        check_finite: of ready: refuse states with NaN or infinity
+        capacity: for ready: number of sequences that are open at the same time, at least
+            batch_size; null = batch_size
+        make_keys_unique: for ready: append a number to each key, because keys of open sequences
+            must differ
+        check_finite: for ready: refuse states with NaN or infinity
 
         As text: text_lines:lines.txt | decode_raw:uint8,field=line |
             unroll:4,batch_size=2,zero_length=segment
@@ -859,16 +871,17 @@ class Stages(Typed[T]):
         padding_side: str = "right",
         drop_remainder: bool = False,
     ) -> Dataset[T]:
-        """Batches of neighboring records, which may overlap.
+        """Groups neighboring records into batches, which may overlap.
 
         size: records in a window
-        shift: records from the beginning of a window to that of the next; null = size
+        shift: records from the start of a window to the start of the next; null = size
         stride: distance between the records of a window; 1 = neighbors
         padded: pad the batches, as padded_batch does; else they stay ragged
-        padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
-        padding_values: {field: value} or one value for all; null = 0 and empty
-        pad_to_multiple: round lengths up to this
-        padding_side: padding follows the values of a sequence, or precedes them (right, left)
+        padded_shapes: {field: [length or null, ...]} to pad to; null = the longest record of
+            the batch
+        padding_values: {field: value}, or one value for all fields; null = 0, and empty strings
+        pad_to_multiple: round padded lengths up to a multiple of this
+        padding_side: put padding after the values of a sequence, or before them (right, left)
         drop_remainder: drop windows that are not full at the end
 
         As text: range:10 | window:4,shift=2
@@ -895,13 +908,13 @@ class Stages(Typed[T]):
         fields: str | Iterable[str] | None = None,
         drop_remainder: bool = False,
     ) -> Dataset[T]:
-        """Records of a number of steps out of longer ones.
+        """Cuts long records into windows of a number of steps.
 
         size: steps in a window
-        shift: steps from the beginning of a window to that of the next; null = size
+        shift: steps from the start of a window to the start of the next; null = size
         stride: distance between the steps of a window; 1 = neighbors
-        fields: fields to cut, which have the same length in each record; null = all ragged
-            ones. The others are repeated
+        fields: fields to cut, with the same length in each record; null = all ragged fields;
+            other fields are repeated
         drop_remainder: drop windows with fewer steps, at the end of each record
 
         As text: text_lines:lines.txt | window_steps:6,shift=4,fields=line

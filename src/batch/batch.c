@@ -51,7 +51,7 @@ static void batch_close(void *state) { levada_grouping_close(state); }
 const levada_stage_def levada_stage_batch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "batch",
-    .doc = "groups batch_size records to a batch; ragged columns stay ragged",
+    .doc = "groups batch_size records into a batch; ragged columns stay ragged",
     .example = "range:10 | batch:4",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

@@ -21,46 +21,50 @@
 
 static const levada_arg bucket_options[] = {
     LEVADA_ARG(TEXTS, levada_bucket_args, length, .required = true, .positional = true,
-               .doc = "field whose first dimension counts, or an integer field; up to 4 of them"),
+               .doc = "field whose first dimension is the length, or an integer field with the "
+                      "length; up to 4 fields"),
     LEVADA_ARG(VALUE, levada_bucket_args, boundaries,
-               .doc = "strictly increasing; bucket i holds boundaries[i-1] <= length < "
-                      "boundaries[i]. Pairs for two fields. null = chosen while data flows"),
+               .doc = "strictly increasing lengths: bucket i holds boundaries[i-1] <= length < "
+                      "boundaries[i]; pairs for two fields; null = chosen while data flows"),
     LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
                .doc = "records in a batch: one number, or one for each bucket"),
     LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = LEVADA_COST_MOST,
-               .doc = "instead of batch_sizes: largest cost of a batch, records * cost of one"),
+               .doc = "instead of batch_sizes: maximum cost of a batch, which is its number of "
+                      "records times the cost of the longest"),
     LEVADA_ARG(VALUE, levada_bucket_args, cost,
                .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "
                       "their squares), 2d (product of two), or a pure function of its lengths "
                       "({c: NAME} of a plug-in); null = linear"),
     LEVADA_ARG(INT, levada_bucket_args, num_buckets, .min = 1, .max = 4096,
-               .doc = "most buckets if boundaries are chosen while data flows; null = 16"),
+               .doc = "maximum number of buckets, if boundaries are chosen while data flows; null "
+                      "= 16"),
     LEVADA_ARG(INT, levada_bucket_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,
-               .doc = "instead of boundaries: records to buffer and sort"),
+               .doc = "instead of boundaries: number of records to buffer and sort by length"),
     LEVADA_ARG(CHOICE, levada_bucket_args, too_long, .choices = "error|truncate|skip|alone",
-               .doc = "a single record that exceeds max_tokens: is an error, is cut, is dropped "
-                      "and counted, or is a batch of its own"),
+               .doc = "what to do with a record that exceeds max_tokens by itself: raise an error, "
+                      "cut it, drop and count it, or make a batch of it alone"),
     LEVADA_ARG(VALUE, levada_bucket_args, padded_shapes,
-               .doc = "{field: [length or null, ...]}; null = the longest of the batch"),
+               .doc = "{field: [length or null, ...]} to pad to; null = the longest record of the "
+                      "batch"),
     LEVADA_ARG(VALUE, levada_bucket_args, padding_values,
-               .doc = "{field: value} or one value for all; null = 0 and empty"),
+               .doc = "{field: value}, or one value for all fields; null = 0, and empty strings"),
     LEVADA_ARG(BOOL, levada_bucket_args, pad_to_bucket_boundary, .otherwise = "false",
-               .doc = "pad to the boundary of the bucket less one, not to the longest"),
+               .doc = "pad to the boundary of the bucket minus 1, not to the longest record"),
     LEVADA_ARG(INT, levada_bucket_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
-               .doc = "round lengths up to this"),
+               .doc = "round padded lengths up to a multiple of this"),
     LEVADA_PADDING_LEFT(levada_bucket_args),
     LEVADA_ARG(BOOL, levada_bucket_args, no_padding, .otherwise = "false",
-               .doc = "ragged batches instead of padded ones"),
+               .doc = "return ragged batches instead of padded ones"),
     LEVADA_ARG(BOOL, levada_bucket_args, drop_remainder, .otherwise = "false",
                .doc = "with batch_sizes: drop records that do not fill a batch at the end"),
     LEVADA_ARG(INTS, levada_bucket_args, ranks, .min = 0, .max = 1 << 20,
                .doc =
-                   "[rank, world], which shard with sync=buckets sets: ranks in step. All ranks "
+                   "[rank, world] for ranks in step, set by shard with sync=buckets; all ranks "
                    "need the same seed; null = one rank"),
     LEVADA_ARG(CHOICE, levada_bucket_args, tail, .choices = "pad|drop",
-               .doc = "with ranks, at the end, as equal of shard: copies fill the last batches, "
-                      "with is_padding true and length 0; or fewer records than ranks are dropped "
-                      "and counted"),
+               .doc = "with ranks, at the end of the input: pad fills the last batches with copies "
+                      "(is_padding is true, lengths are 0); drop drops and counts the remaining "
+                      "records, fewer than ranks in each bucket"),
     LEVADA_ARG_END
 };
 
@@ -476,7 +480,7 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
 const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .struct_size = sizeof(levada_stage_def),
     .name = "bucket_by_sequence_length",
-    .doc = "batches of records of similar length, padded",
+    .doc = "groups records of similar length into padded batches",
     .example = "range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

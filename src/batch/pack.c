@@ -63,22 +63,22 @@ typedef struct pack_state {
 
 static const levada_arg pack_options[] = {
     LEVADA_ARG(INT, pack_args, length, .required = true, .positional = true, .min = 1,
-               .max = PACK_LENGTH, .doc = "most steps of a packed record"),
+               .max = PACK_LENGTH, .doc = "maximum number of steps in a packed record"),
     LEVADA_ARG(TEXTS, pack_args, fields,
-               .doc = "fields to pack, which have the same length in each record; null = all "
-                      "ragged ones. The others become lists of one value per segment"),
+               .doc = "fields to pack, with the same length in each record; null = all ragged "
+                      "fields; other fields become lists with one value per segment"),
     LEVADA_ARG(INT, pack_args, open_bins, .otherwise = "64", .min = 1, .max = PACK_BINS,
-               .doc = "packed records that are filled at the same time"),
+               .doc = "number of packed records that are filled at the same time"),
     LEVADA_ARG(BOOL, pack_args, split, .otherwise = "false",
-               .doc = "fill each packed record to the end, and cut sequences there; else only "
-                      "too_long cuts any"),
+               .doc = "fill each packed record to its end and cut the sequence there; false = only "
+                      "too_long cuts sequences"),
     LEVADA_ARG(CHOICE, pack_args, too_long, .choices = "error|truncate|skip|split",
-               .doc = "records longer than length: bad records, cut off, skipped and counted, or "
-                      "cut into pieces"),
+               .doc = "what to do with a record longer than length: treat it as a bad record, cut "
+                      "it off, skip and count it, or cut it into pieces"),
     LEVADA_ARG(INT, pack_args, max_segments, .otherwise = "65536", .min = 1, .max = 65536,
-               .doc = "most records in a packed record"),
+               .doc = "maximum number of sequences in a packed record"),
     LEVADA_ARG(BOOL, pack_args, ids, .otherwise = "false",
-               .doc = "also the fields FIELD_segment_ids (from 1) and FIELD_positions"),
+               .doc = "add the fields FIELD_segment_ids (from 1) and FIELD_positions"),
     LEVADA_ARG_END
 };
 
@@ -535,7 +535,7 @@ static levada_status pack_restore(void *state, levada_state_reader *from, levada
 const levada_stage_def levada_stage_pack = {
     .struct_size = sizeof(levada_stage_def),
     .name = "pack",
-    .doc = "several sequences in one record of at most `length` steps",
+    .doc = "packs several sequences into one record of at most `length` steps",
     .example = "text_lines:lines.txt | pack:20,fields=line",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

@@ -18,7 +18,7 @@ typedef struct levada_padding_options {
 
 #define LEVADA_PADDING_LEFT(args_type)                                                           \
     LEVADA_ARG(CHOICE, args_type, padding_side, .choices = "right|left",                          \
-               .doc = "padding follows the values of a sequence, or precedes them")
+               .doc = "put padding after the values of a sequence, or before them")
 
 /* Columns of the padded batch. Fields that an open spec does not have yet are not asked for. */
 LEVADA_MUST_USE levada_status levada_padding_spec(const levada_padding_options *options,

@@ -20,55 +20,58 @@ static const levada_arg unroll_options[] = {
                .max = UNROLL_STEPS, .doc = "steps of a segment"),
     LEVADA_ARG(INT, levada_unroll_args, batch_size, .required = true, .min = 1,
                .max = LEVADA_UNROLL_ROWS,
-               .doc = "slots: sequences that are read at the same time, one per row of the batch"),
+               .doc = "number of slots: sequences that are read at the same time, one per row of "
+                      "the batch"),
     LEVADA_ARG(TEXTS, levada_unroll_args, sequences,
-               .doc = "fields to cut, which have the same length in each record; null = all that "
-                      "are ragged"),
+               .doc = "fields to cut, with the same length in each record; null = all ragged "
+                      "fields"),
     LEVADA_ARG(TEXTS, levada_unroll_args, context,
-               .doc = "fields to repeat in each segment; null = all others"),
+               .doc = "fields to repeat in each segment; null = all other fields"),
     LEVADA_ARG(TEXT, levada_unroll_args, key,
                .doc = "field that names the sequences; null = their number, from 0"),
     LEVADA_ARG(TEXT, levada_unroll_args, length,
-               .doc = "integer field: steps of a record; null = as long as its sequences"),
+               .doc = "integer field with the number of steps of a record; null = the length of "
+                      "its sequences"),
     LEVADA_ARG(INT, levada_unroll_args, burn_in, .otherwise = "0", .min = 0, .max = UNROLL_STEPS,
-               .doc = "last steps of a segment that the next one repeats; loss_mask is false at "
-                      "steps that were in the segment before"),
+               .doc = "number of steps at the end of a segment that the next one repeats; "
+                      "loss_mask is false at repeated steps"),
     LEVADA_ARG(INT, levada_unroll_args, shift, .otherwise = "0", .min = 0, .max = UNROLL_STEPS,
-               .doc = "also FIELD_target: the sequences, that many steps later. Steps without a "
+               .doc = "add FIELD_target, the sequence this many steps later; steps without a "
                       "target are dropped"),
     LEVADA_ARG(TEXTS, levada_unroll_args, targets, .doc = "sequences with a target; null = all"),
     LEVADA_ARG(INT, levada_unroll_args, min_segment, .otherwise = "1", .min = 1,
                .max = UNROLL_STEPS,
-               .doc = "fewest new steps of a last segment; shorter ones are dropped, and a "
-                      "sequence without any other is dropped and counted"),
+               .doc = "minimum number of new steps in a last segment; a shorter one is dropped, "
+                      "and a sequence without another segment is dropped and counted"),
     LEVADA_ARG(CHOICE, levada_unroll_args, zero_length, .choices = "error|skip|segment",
-               .doc = "records without a step: bad records, skipped and counted, or one empty "
-                      "segment"),
+               .doc = "what to do with a record without steps: treat it as a bad record, skip and "
+                      "count it, or make one empty segment"),
     LEVADA_ARG(BOOL, levada_unroll_args, pad, .otherwise = "true",
-               .doc = "pad the last segment of a sequence; else records must fill it"),
+               .doc = "pad the last segment of a sequence; false = a record that does not fill it "
+                      "is an error"),
     LEVADA_ARG(VALUE, levada_unroll_args, padding_values,
-               .doc = "{sequence: value} or one value for all; null = 0 and empty. A target has "
-                      "the value of its name, FIELD_target, or of its field"),
+               .doc = "{sequence: value}, or one value for all; null = 0, and empty strings; a "
+                      "target uses the value of its name, FIELD_target, or else that of its field"),
     LEVADA_ARG(BOOL, levada_unroll_args, allow_small_batch, .otherwise = "true",
-               .doc = "at the end of the input go on while any slot has a sequence; else stop when "
-                      "one has none, and drop and count the sequences in the others"),
+               .doc = "at the end of the input, continue while any slot has a sequence; false = "
+                      "stop when a slot is empty, and drop and count the sequences in the others"),
     LEVADA_ARG(INTS, levada_unroll_args, ranks, .min = 0, .max = LEVADA_UNROLL_ROWS,
                .doc = "[rank, world]: ranks in step, each with its own batch_size slots. All read "
                       "the same records and need the same seed; null = one rank"),
     LEVADA_ARG(CHOICE, levada_unroll_args, layout, .choices = "slots|ready",
-               .doc = "a sequence keeps its row, and the model its states; or batches carry "
-                      "states, and the consumer saves the next ones"),
+               .doc = "slots: a sequence keeps its row, and the model keeps the states; ready: "
+                      "batches carry states, and the consumer saves the next ones"),
     LEVADA_ARG(VALUE, levada_unroll_args, states,
-               .doc = "of ready: map of name to dtype, or to {dtype, shape}. A state begins with "
+               .doc = "for ready: map of name to dtype, or to {dtype, shape}; a state begins with "
                       "the field of its name, or with zeros"),
     LEVADA_ARG(INT, levada_unroll_args, capacity, .min = 1, .max = LEVADA_UNROLL_ROWS,
-               .doc = "of ready: sequences that are open at the same time, at least batch_size; "
-                      "null = batch_size"),
+               .doc = "for ready: number of sequences that are open at the same time, at least "
+                      "batch_size; null = batch_size"),
     LEVADA_ARG(BOOL, levada_unroll_args, make_keys_unique, .otherwise = "false",
-               .doc = "of ready: append a number to each key, as keys of open sequences must "
+               .doc = "for ready: append a number to each key, because keys of open sequences must "
                       "differ"),
     LEVADA_ARG(BOOL, levada_unroll_args, check_finite, .otherwise = "false",
-               .doc = "of ready: refuse states with NaN or infinity"),
+               .doc = "for ready: refuse states with NaN or infinity"),
     LEVADA_ARG_END
 };
 
@@ -146,8 +149,7 @@ static levada_status unroll_restore(void *state, levada_state_reader *from, leva
 const levada_stage_def levada_stage_unroll = {
     .struct_size = sizeof(levada_stage_def),
     .name = "unroll",
-    .doc = "long sequences in segments of num_unroll steps, for a model that carries its state "
-           "from one to the next",
+    .doc = "cuts long sequences into segments, for a model that carries its state",
     .example = "text_lines:lines.txt | decode_raw:uint8,field=line | unroll:4,batch_size=2,"
                "zero_length=segment",
     .mode = LEVADA_MODE_SERIAL,

@@ -10,7 +10,8 @@ typedef struct decode_flac_args {
 static const levada_arg decode_flac_options[] = {
     LEVADA_SOUND_ARGUMENTS,
     LEVADA_ARG(BOOL, decode_flac_args, md5, .otherwise = "false",
-               .doc = "compare the samples with the MD5 in the header; a third slower"),
+               .doc = "compare the samples with the MD5 in the header, which makes decoding a "
+                      "third slower"),
     LEVADA_ARG_END
 };
 
@@ -63,7 +64,7 @@ static const levada_example_file decode_flac_files[] = {
 const levada_decoder_def levada_decoder_decode_flac = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_flac",
-    .doc = "FLAC data to samples",
+    .doc = "decodes FLAC data to samples",
     .example = "fixed_length:sound.flac,record_bytes=61 | decode_flac:1",
     .example_files = decode_flac_files,
     .field = "record",

@@ -9,7 +9,7 @@
 static const levada_arg decode_image_arguments[] = {
     LEVADA_ARG(INT, levada_picture_args, channels, .otherwise = "3", .positional = true,
                .min = 1, .max = 4,
-               .doc = "numbers of a pixel: 1 (gray), 3, and of PNG data 2 and 4 (with alpha)"),
+               .doc = "channels of a pixel: 1 (gray) or 3; for PNG data also 2 and 4 (with alpha)"),
     LEVADA_PICTURE_ARGUMENTS,
     LEVADA_ARG_END
 };
@@ -49,7 +49,7 @@ static const levada_example_file decode_image_files[] = {
 const levada_decoder_def levada_decoder_decode_image = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_image",
-    .doc = "images to pixels, by content",
+    .doc = "decodes JPEG and PNG images to pixels",
     .example = "fixed_length:image.png,record_bytes=81 | decode_image:3",
     .example_files = decode_image_files,
     .field = "record",

@@ -11,7 +11,7 @@
 static const levada_arg decode_jpeg_arguments[] = {
     LEVADA_ARG(INT, levada_picture_args, channels, .otherwise = "3", .positional = true,
                .min = 1, .max = 4,
-               .doc = "numbers of a pixel: 1 (gray) or 3; of PNG data 2 and 4, too"),
+               .doc = "channels of a pixel: 1 (gray) or 3; for PNG data also 2 and 4 (with alpha)"),
     LEVADA_PICTURE_ARGUMENTS,
     LEVADA_ARG_END
 };
@@ -51,7 +51,7 @@ static const levada_example_file decode_jpeg_files[] = {
 const levada_decoder_def levada_decoder_decode_jpeg = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_jpeg",
-    .doc = "JPEG images to pixels",
+    .doc = "decodes JPEG images to pixels",
     .example = "fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1",
     .example_files = decode_jpeg_files,
     .field = "record",

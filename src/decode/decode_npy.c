@@ -23,8 +23,8 @@ static const levada_arg decode_npy_options[] = {
     LEVADA_ARG(DTYPE, decode_npy_args, dtype, .required = true, .positional = true,
                .doc = "dtype of the arrays"),
     LEVADA_ARG(INTS, decode_npy_args, shape, .min = -1, .max = INT32_MAX,
-               .doc = "dimensions of every array; the first ones may be -1, any size; "
-                      "null = [-1]; an array without dimensions counts as [1]"),
+               .doc = "dimensions of every array; the first ones may be -1 (any size); null = "
+                      "[-1]; an array without dimensions counts as [1]"),
     LEVADA_ARG_END
 };
 
@@ -241,7 +241,7 @@ static const levada_example_file decode_npy_files[] = {
 const levada_decoder_def levada_decoder_decode_npy = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_npy",
-    .doc = "arrays of NumPy (.npy) to numbers",
+    .doc = "decodes NumPy arrays (.npy) to numbers",
     .example = "fixed_length:numbers.npy,record_bytes=71 | decode_npy:int16",
     .example_files = decode_npy_files,
     .field = "record",

@@ -16,9 +16,10 @@ typedef struct decode_png_args {
 static const levada_arg decode_png_arguments[] = {
     LEVADA_ARG(INT, decode_png_args, channels, .otherwise = "3", .positional = true,
                .min = 1, .max = 4,
-               .doc = "numbers of a pixel: 1 (gray), 2 (with alpha), 3 or 4 (with alpha)"),
+               .doc = "channels of a pixel: 1 (gray), 2 (gray, alpha), 3 or 4 (with alpha)"),
     LEVADA_ARG(DTYPE, decode_png_args, dtype, .otherwise = "uint8",
-               .doc = "uint8 or uint16; 16 bits lose the lower 8, 8 bits are multiplied by 257"),
+               .doc = "uint8 or uint16; uint8 drops the lower 8 of 16 bits, uint16 multiplies 8 "
+                      "bits by 257"),
     LEVADA_ARG(INTS, decode_png_args, crop, .min = 0, .max = INT32_MAX,
                .doc = "[y, x, height, width] of the result; null = all"),
     LEVADA_ARG(INTS, decode_png_args, random_crop, .min = 1, .max = INT32_MAX,
@@ -83,7 +84,7 @@ static const levada_example_file decode_png_files[] = {
 const levada_decoder_def levada_decoder_decode_png = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_png",
-    .doc = "PNG images to pixels",
+    .doc = "decodes PNG images to pixels",
     .example = "fixed_length:image.png,record_bytes=81 | decode_png:3",
     .example_files = decode_png_files,
     .field = "record",

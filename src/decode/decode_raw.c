@@ -24,9 +24,9 @@ static const levada_arg decode_raw_options[] = {
     LEVADA_ARG(DTYPE, decode_raw_args, dtype, .required = true, .positional = true,
                .doc = "dtype of the numbers"),
     LEVADA_ARG(BOOL, decode_raw_args, little_endian, .otherwise = "true",
-               .doc = "byte order of the numbers"),
+               .doc = "the numbers are little endian; false = big endian"),
     LEVADA_ARG(INT, decode_raw_args, fixed_length,
-               .doc = "bytes of a row: longer strings are cut, shorter ones padded with zeros; "
+               .doc = "bytes of a row: longer strings are cut, and shorter ones padded with zeros; "
                       "null = rows of any length"),
     LEVADA_ARG_END
 };
@@ -187,7 +187,7 @@ static const levada_example_file decode_raw_files[] = {
 const levada_decoder_def levada_decoder_decode_raw = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_raw",
-    .doc = "byte strings as numbers",
+    .doc = "reinterprets byte strings as numbers",
     .example = "fixed_length:numbers.bin,record_bytes=4 | decode_raw:int16",
     .example_files = decode_raw_files,
     .field = "record",

@@ -14,7 +14,8 @@ typedef struct decode_wav_args {
 static const levada_arg decode_wav_options[] = {
     LEVADA_SOUND_ARGUMENTS,
     LEVADA_ARG(BOOL, decode_wav_args, try_recover_truncated, .otherwise = "false",
-               .doc = "decode the samples that are there where the header declares more"),
+               .doc = "if the header declares more samples than the data has, decode those that "
+                      "exist"),
     LEVADA_ARG_END
 };
 
@@ -62,7 +63,7 @@ static const levada_example_file decode_wav_files[] = {
 const levada_decoder_def levada_decoder_decode_wav = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_wav",
-    .doc = "WAV data to samples",
+    .doc = "decodes WAV data to samples",
     .example = "fixed_length:sound.wav,record_bytes=52 | decode_wav:1",
     .example_files = decode_wav_files,
     .field = "record",

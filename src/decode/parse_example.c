@@ -18,8 +18,8 @@ typedef struct parse_example_args {
 static const levada_arg parse_example_options[] = {
     LEVADA_ARG(VALUE, parse_example_args, spec, .required = true, .positional = true,
                .doc = "features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, "
-                      "dtype: ..., shape: [...], default: ...}}; auto = found in the first 1000 "
-                      "records when the dataset is made; the description has them from then on"),
+                      "dtype: ..., shape: [...], default: ...}}; auto = find them in the first "
+                      "1000 records when the dataset is made, and write them into the description"),
     LEVADA_ARG_END
 };
 
@@ -75,7 +75,7 @@ static levada_status parse_example_decode(void *state, const void *args, const l
 const levada_decoder_def levada_decoder_parse_example = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "parse_example",
-    .doc = "tf.train.Example messages to columns",
+    .doc = "parses tf.train.Example messages to columns",
     .example = "tfrecord:train.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}",
     .field = "record",
     .args = parse_example_options,

@@ -17,8 +17,8 @@ typedef struct parse_sequence_example_args {
 static const levada_arg parse_sequence_example_options[] = {
     LEVADA_ARG(VALUE, parse_sequence_example_args, sequences, .positional = true,
                .doc = "feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ..., "
-                      "shape: [...]}}; auto = these and the context are found in the first 1000 "
-                      "records when the dataset is made; the description has them from then on"),
+                      "shape: [...]}}; auto = find these and the context in the first 1000 records "
+                      "when the dataset is made, and write them into the description"),
     LEVADA_ARG(VALUE, parse_sequence_example_args, context,
                .doc = "features of the context, as in parse_example"),
     LEVADA_ARG_END
@@ -84,7 +84,7 @@ static levada_status parse_sequence_example_decode(void *state, const void *args
 const levada_decoder_def levada_decoder_parse_sequence_example = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "parse_sequence_example",
-    .doc = "tf.train.SequenceExample messages to columns",
+    .doc = "parses tf.train.SequenceExample messages to columns",
     .example = "tfrecord:train.tfrecord | parse_sequence_example:{frames:{kind:FixedLenSequence,"
                "shape:[16],dtype:float32}}",
     .field = "record",

@@ -137,7 +137,7 @@ static levada_status concat_restore(void *state, levada_state_reader *from, leva
 const levada_combiner_def levada_combiner_concat = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "concat",
-    .doc = "one input after the other",
+    .doc = "returns all records of one input, then those of the next",
     .example = "concat(range:10; range:5,start=100)",
     .args = concat_options,
     .args_size = sizeof(concat_args),

@@ -59,11 +59,12 @@ typedef struct interleave_state {
 
 static const levada_arg interleave_options[] = {
     LEVADA_ARG(PIPE, interleave_args, pipe, .required = true, .positional = true,
-               .doc = "what to open for a record: {field} in its texts is that field's value"),
+               .doc = "pipe to open for each record; {field} in its text is replaced by the value "
+                      "of that field"),
     LEVADA_ARG(INT, interleave_args, cycle_length, .otherwise = "4", .min = 1, .max = 4096,
-               .doc = "how many are open at a time"),
+               .doc = "number of pipes that are open at the same time"),
     LEVADA_ARG(INT, interleave_args, block_length, .otherwise = "1", .min = 1, .max = INT64_MAX,
-               .doc = "records of one before the next one's turn"),
+               .doc = "number of records from one pipe before the next pipe's turn"),
     LEVADA_ARG_END,
 };
 
@@ -430,7 +431,7 @@ static int64_t interleave_copies(const void *args)
 const levada_combiner_def levada_combiner_interleave = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "interleave",
-    .doc = "a pipe for each record, and their records in turn",
+    .doc = "opens a pipe for each record, and returns their records in turn",
     .example = "files:[a.tfrecord,b.tfrecord] | interleave:(tfrecord:\"{path}\"),cycle_length=2",
     .args = interleave_options,
     .args_size = sizeof(interleave_args),

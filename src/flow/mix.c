@@ -43,9 +43,9 @@ typedef struct mix_state {
 
 static const levada_arg mix_options[] = {
     LEVADA_ARG(VALUE, mix_args, weights,
-               .doc = "a number for each input, at least 0; null = all alike"),
+               .doc = "one number for each input, at least 0; null = the same for all"),
     LEVADA_ARG(INT, mix_args, seed, .min = 0, .max = INT64_MAX,
-               .doc = "seed of its own; null = the iterator's"),
+               .doc = "seed of this stage; null = the seed of the iterator"),
     LEVADA_ARG_END
 };
 
@@ -281,7 +281,7 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
 const levada_combiner_def levada_combiner_mix = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "mix",
-    .doc = "records (batches) drawn from several inputs by weight",
+    .doc = "draws records (batches) from several inputs by weight",
     .example = "mix(range:10; range:5,start=100):weights=[2,1],seed=3",
     .args = mix_options,
     .args_size = sizeof(mix_args),

@@ -13,9 +13,10 @@ typedef struct prefetch_args {
 
 static const levada_arg prefetch_options[] = {
     LEVADA_ARG(INT, prefetch_args, n, .positional = true, .min = 1, .max = 1 << 20,
-               .otherwise = "2", .tuning = true, .doc = "blocks (batches) that may lie ready"),
+               .otherwise = "2", .tuning = true, .doc = "maximum number of blocks (batches) that "
+                                                        "are ready"),
     LEVADA_ARG(SIZE, prefetch_args, bytes, .min = 1, .max = INT64_MAX, .tuning = true,
-               .doc = "most bytes of them; null = 256M"),
+               .doc = "maximum bytes of these blocks; null = 256M"),
     LEVADA_ARG_END
 };
 
@@ -38,7 +39,7 @@ static void prefetch_read_ahead(const void *args, int64_t *blocks, int64_t *byte
 const levada_stage_def levada_stage_prefetch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "prefetch",
-    .doc = "make blocks ahead of the consumer",
+    .doc = "prepares blocks (batches) ahead of the consumer",
     .example = "range:10 | prefetch:2",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,

@@ -248,7 +248,7 @@ static levada_status zip_restore(void *state, levada_state_reader *from, levada_
 const levada_combiner_def levada_combiner_zip = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "zip",
-    .doc = "the columns of several inputs side by side",
+    .doc = "joins the columns of several inputs, record by record",
     .example = "zip(range:10; range:7,start=100 | rename:{value:x})",
     .args = zip_options,
     .args_size = sizeof(zip_args),

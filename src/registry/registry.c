@@ -43,33 +43,37 @@ static const levada_arg registry_file_args[] = {
     LEVADA_ARG(TEXT, levada_file_args, compression, .otherwise = "auto",
                .doc = "auto (looks at the first bytes), none, or a filter such as gzip"),
     LEVADA_ARG(BOOL, levada_file_args, shuffle_files, .otherwise = "false",
-               .doc = "reads the files in another order in each epoch"),
+               .doc = "read the files in a different order in each epoch"),
     /* Good records do not depend on it: a job that died of damage may go on with another policy. */
     LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
-               .doc = "at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator"),
+               .doc = "what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy "
+                      "of the iterator"),
     LEVADA_ARG(BOOL, levada_file_args, index, .otherwise = "false",
-               .doc = "uses the indexes that `levada index` wrote beside the files"),
+               .doc = "use the indexes that `levada index` wrote next to the files"),
     LEVADA_ARG(BOOL, levada_file_args, shuffle_records, .otherwise = "false",
-               .doc = "reads the records of all files in another order in each epoch; needs index"),
+               .doc = "read the records of all files in a different order in each epoch; needs "
+                      "index"),
     LEVADA_ARG(INTS, levada_file_args, records, .min = 0, .max = INT64_MAX,
-               .doc = "[start, stop]: only the records with these numbers, from 0 on, of all files "
-                      "in their order; needs index; null = all"),
+               .doc = "[start, stop): read only the records with these numbers, counted from 0 "
+                      "through all files in order; needs index; null = all"),
     LEVADA_ARG(INTS, levada_file_args, part, .min = 0, .max = INT64_MAX,
-               .doc = "[i, n]: part i of n; with an index a range of the records, else whole "
-                      "files: every n-th, from number i on; null = all"),
+               .doc = "[i, n]: read only part i of n; with an index a range of the records, "
+                      "otherwise every n-th file, starting with file i; null = all"),
     LEVADA_ARG_END
 };
 
 static const levada_arg registry_decoder_args[] = {
     LEVADA_ARG(TEXT, levada_decoder_args, field,
-               .doc = "column to decode; null = the decoder's own, or the only one of bytes"),
+               .doc = "column to decode; null = the default of the decoder, or the only column of "
+                      "bytes"),
     LEVADA_ARG_END
 };
 
 /* Of a decoder that replaces its column. */
 static const levada_arg registry_replacing_args[] = {
     LEVADA_ARG(TEXT, levada_decoder_args, field,
-               .doc = "column to decode; null = the decoder's own, or the only one of bytes"),
+               .doc = "column to decode; null = the default of the decoder, or the only column of "
+                      "bytes"),
     LEVADA_ARG(TEXT, levada_decoder_args, out,
                .doc = "name of the decoded column; null = the name of the column that it replaces"),
     LEVADA_ARG_END

@@ -48,7 +48,7 @@ typedef struct levada_csv_args {
                    .doc = "double quotes enclose fields; false = they are characters like "      \
                           "others"),                                                             \
         LEVADA_ARG(TEXT, levada_csv_args, na_value, .otherwise = "\"\"",                         \
-                   .doc = "text of a missing field, besides the empty one"),                     \
+                   .doc = "text of a missing field, as well as empty text"),                     \
         LEVADA_ARG(INTS, levada_csv_args, select_cols,                                           \
                    .doc = "numbers of the fields to decode, ascending from 0; null = all"),      \
         LEVADA_ARG(TEXTS, levada_csv_args, columns,                                              \

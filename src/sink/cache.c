@@ -37,8 +37,9 @@ typedef struct cache_state {
 
 static const levada_arg cache_options[] = {
     LEVADA_ARG(TEXT, cache_args, path, .positional = true, .tuning = true,
-               .doc = "file that holds the records; it is reused where it was made of the same "
-                      "description of the input, and else replaced. null = in memory"),
+               .doc = "file for the records; it is reused if it was written by the same "
+                      "description of the input, and replaced otherwise; null = keep them in "
+                      "memory"),
     LEVADA_ARG_END,
 };
 
@@ -407,7 +408,7 @@ static levada_status cache_restore(void *state, levada_state_reader *from, levad
 const levada_stage_def levada_stage_cache = {
     .struct_size = sizeof(levada_stage_def),
     .name = "cache",
-    .doc = "the records of the first pass again in later ones, without reading them again",
+    .doc = "keeps the records of the first pass for later passes",
     .example = "range:10 | cache",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

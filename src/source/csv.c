@@ -34,7 +34,7 @@ static const levada_arg csv_options[] = {
     LEVADA_ARG(BOOL, levada_csv_args, infer, .otherwise = "false",
                .doc =
                    "find record_defaults, columns and header in the first 1000 rows of the first "
-                   "file, when the dataset is made; the description has them from then on"),
+                   "file when the dataset is made, and write them into the description"),
     LEVADA_CSV_OPTIONS, LEVADA_ARG_END
 };
 
@@ -277,7 +277,7 @@ static const levada_example_file csv_files[] = {
 const levada_format_def levada_format_csv = {
     .struct_size = sizeof(levada_format_def),
     .name = "csv",
-    .doc = "rows of CSV files, one column per field",
+    .doc = "reads rows of CSV files, one column per field",
     .example =
         "csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true",
     .example_files = csv_files,

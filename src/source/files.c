@@ -26,9 +26,9 @@ typedef struct files_state {
 
 static const levada_arg files_options[] = {
     LEVADA_ARG(TEXTS, files_args, pattern, .required = true, .positional = true, .paths = true,
-               .doc = "paths and patterns (* ? [a-z]); what a pattern finds is sorted"),
+               .doc = "paths and patterns (* ? [a-z]); the matches of a pattern are sorted"),
     LEVADA_ARG(BOOL, files_args, shuffle, .otherwise = "false",
-               .doc = "another order in each epoch"),
+               .doc = "use a different order in each epoch"),
     LEVADA_ARG_END,
 };
 
@@ -184,7 +184,7 @@ static levada_status files_restore(void *state, levada_state_reader *from, levad
 const levada_source_def levada_source_files = {
     .struct_size = sizeof(levada_source_def),
     .name = "files",
-    .doc = "names of files",
+    .doc = "returns file names",
     .example = "files:*.txt",
     .args = files_options,
     .args_size = sizeof(files_args),

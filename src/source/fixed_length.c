@@ -25,11 +25,11 @@ static const levada_arg fixed_length_options[] = {
                .max = INT64_MAX, .doc = "bytes to skip at the end of every file"),
     LEVADA_ARG(SIZE, fixed_length_args, hop_bytes, .otherwise = "0", .min = 0,
                .max = INT64_MAX,
-               .doc = "from the start of a record to that of the next; 0 = record_bytes, less: "
-                      "they overlap, more: bytes are skipped"),
+               .doc = "bytes from the start of a record to the start of the next; records overlap "
+                      "if this is less than record_bytes, and bytes are skipped if it is more; 0 = "
+                      "record_bytes"),
     LEVADA_ARG(BOOL, fixed_length_args, drop_partial, .otherwise = "false",
-               .doc = "drop an incomplete record at the end of a file; else it is "
-                      "an error"),
+               .doc = "drop an incomplete record at the end of a file; false = it is an error"),
     LEVADA_ARG_END,
 };
 
@@ -165,7 +165,7 @@ static levada_status fixed_length_next(void *state, const void *args, const uint
 const levada_format_def levada_format_fixed_length = {
     .struct_size = sizeof(levada_format_def),
     .name = "fixed_length",
-    .doc = "records of one length",
+    .doc = "reads records of one length",
     .example = "fixed_length:images.bin,record_bytes=4",
     .field = "record",
     .args = fixed_length_options,

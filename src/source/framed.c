@@ -27,17 +27,18 @@ typedef struct framed_state {
 
 static const levada_arg framed_options[] = {
     LEVADA_ARG(SIZE, framed_args, header_bytes, .required = true, .min = 1, .max = FRAMED_HEADER,
-               .doc = "bytes before each payload, the length among them"),
+               .doc = "bytes of the header before each payload, which contains the length"),
     LEVADA_ARG(SIZE, framed_args, length_offset, .otherwise = "0", .min = 0, .max = FRAMED_HEADER,
-               .doc = "where the length is in the header"),
+               .doc = "position of the length in the header"),
     LEVADA_ARG(INT, framed_args, length_bytes, .otherwise = "4", .min = 1, .max = 8,
-               .doc = "bytes of the length"),
+               .doc = "number of bytes of the length"),
     LEVADA_ARG(INT, framed_args, length_bits, .otherwise = "0", .min = 0, .max = 63,
-               .doc = "low bits of it that are the length, 0 = all; the others must be 0"),
+               .doc = "number of low bits that are the length; the other bits must be 0; 0 = all "
+                      "bits"),
     LEVADA_ARG(BOOL, framed_args, big_endian, .otherwise = "false",
                .doc = "the length is big endian"),
     LEVADA_ARG(BOOL, framed_args, length_with_header, .otherwise = "false",
-               .doc = "the length counts the header, too"),
+               .doc = "the length includes the header"),
     LEVADA_ARG(SIZE, framed_args, footer_bytes, .otherwise = "0", .min = 0, .max = FRAMED_HEADER,
                .doc = "bytes to skip after each payload"),
     LEVADA_ARG(SIZE, framed_args, align_bytes, .otherwise = "1", .min = 1, .max = FRAMED_HEADER,
@@ -178,7 +179,7 @@ static const levada_example_file framed_files[] = {
 const levada_format_def levada_format_framed = {
     .struct_size = sizeof(levada_format_def),
     .name = "framed",
-    .doc = "records after a header of fixed size that holds their length (RecordIO)",
+    .doc = "reads records after a header of fixed size with their length (RecordIO)",
     .example = "framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,"
                "align_bytes=4,magic=5243",
     .example_files = framed_files,

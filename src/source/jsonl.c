@@ -201,7 +201,7 @@ static const levada_example_file jsonl_files[] = {
 const levada_format_def levada_format_jsonl = {
     .struct_size = sizeof(levada_format_def),
     .name = "jsonl",
-    .doc = "lines of JSON, one column per field",
+    .doc = "reads lines of JSON, one column per field",
     .example = "jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}",
     .example_files = jsonl_files,
     .field = "line",

@@ -147,7 +147,7 @@ static int64_t memory_count(const void *args) { return ((const memory_args *)arg
 const levada_source_def levada_source_memory = {
     .struct_size = sizeof(levada_source_def),
     .name = "memory",
-    .doc = "records that lie in memory",
+    .doc = "returns records in memory",
     .example = NULL, /* a block cannot be written down */
     .args = memory_options,
     .args_size = sizeof(memory_args),

@@ -16,11 +16,12 @@ typedef struct range_state {
 
 static const levada_arg range_options[] = {
     LEVADA_ARG(INT, range_args, count, .positional = true, .min = 0, .max = INT64_MAX,
-               .doc = "how many numbers; null = as many as come before stop"),
+               .doc = "how many numbers; null = all before stop"),
     LEVADA_ARG(INT, range_args, start, .otherwise = "0", .doc = "the first number"),
-    LEVADA_ARG(INT, range_args, stop, .doc = "the number to end before; null = count says"),
+    LEVADA_ARG(INT, range_args, stop, .doc = "the first number that is not returned; null = count "
+                                             "decides"),
     LEVADA_ARG(INT, range_args, step, .otherwise = "1",
-               .doc = "distance of two numbers; not 0, may be negative"),
+               .doc = "difference of two neighbors; may be negative, but not 0"),
     LEVADA_ARG_END,
 };
 
@@ -149,7 +150,7 @@ static levada_status range_restore(void *state, levada_state_reader *from, levad
 const levada_source_def levada_source_range = {
     .struct_size = sizeof(levada_source_def),
     .name = "range",
-    .doc = "numbers in a row",
+    .doc = "returns consecutive numbers",
     .example = "range:10",
     .args = range_options,
     .args_size = sizeof(range_args),

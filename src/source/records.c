@@ -18,9 +18,11 @@ typedef struct records_state {
 
 static const levada_arg records_options[] = {
     LEVADA_ARG(FUNCTION, records_args, fn, .required = true, .positional = true,
-               .doc = "called without a block; returns the next one, or the end"),
+               .doc = "function that is called without a block, and returns the next block or the "
+                      "end"),
     LEVADA_ARG(VALUE, records_args, spec,
-               .doc = "its columns: {name: dtype or {dtype, kind, shape}}; null = as they come"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}; null = those "
+                      "of the returned blocks"),
     LEVADA_ARG_END,
 };
 
@@ -97,7 +99,7 @@ static levada_status records_restore(void *state, levada_state_reader *from, lev
 const levada_source_def levada_source_records = {
     .struct_size = sizeof(levada_source_def),
     .name = "records",
-    .doc = "records that a function returns",
+    .doc = "returns the records of a function",
     .example = "records:{c:numbers}",
     .args = records_options,
     .args_size = sizeof(records_args),

@@ -24,8 +24,8 @@ typedef struct tar_args {
 
 static const levada_arg tar_options[] = {
     LEVADA_ARG(TEXTS, tar_args, fields,
-               .doc = "fields to return, each as a column of that name: jpg, cls, ...; a sample "
-                      "must have them; null = names and values of all fields, ragged"),
+               .doc = "fields to return as columns: jpg, cls, ...; a sample without one of them is "
+                      "a bad record; null = the names and values of all fields, ragged"),
     LEVADA_ARG_END
 };
 
@@ -359,7 +359,7 @@ static const levada_example_file tar_files[] = {
 const levada_format_def levada_format_tar = {
     .struct_size = sizeof(levada_format_def),
     .name = "tar",
-    .doc = "samples of tar archives, as WebDataset names them",
+    .doc = "reads samples of tar archives, in the naming of WebDataset",
     .example = "tar:samples.tar,fields=[txt,cls]",
     .example_files = tar_files,
     .field = "members",

@@ -115,7 +115,7 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
 const levada_format_def levada_format_text_lines = {
     .struct_size = sizeof(levada_format_def),
     .name = "text_lines",
-    .doc = "lines of text files, without their ends",
+    .doc = "reads lines of text files, without line ends",
     .example = "text_lines:lines.txt",
     .field = "line",
     .args = text_lines_options,

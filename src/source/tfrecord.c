@@ -23,7 +23,7 @@ typedef struct tfrecord_state {
 
 static const levada_arg tfrecord_options[] = {
     LEVADA_ARG(BOOL, tfrecord_args, verify, .otherwise = "true",
-               .doc = "check the checksums of payloads; those of lengths are always checked"),
+               .doc = "verify the checksums of payloads; checksums of lengths are always verified"),
     LEVADA_ARG_END,
 };
 
@@ -173,7 +173,7 @@ static int64_t tfrecord_resync(void *state, const void *args, const uint8_t *dat
 const levada_format_def levada_format_tfrecord = {
     .struct_size = sizeof(levada_format_def),
     .name = "tfrecord",
-    .doc = "records of TFRecord files",
+    .doc = "reads records of TFRecord files",
     .example = "tfrecord:examples.tfrecord",
     .field = "record",
     .args = tfrecord_options,

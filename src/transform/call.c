@@ -25,7 +25,8 @@ static const levada_arg call_options[] = {
     LEVADA_ARG(FUNCTION, call_args, fn, .required = true, .positional = true,
                .doc = "a function from blocks to blocks with the same number of records"),
     LEVADA_ARG(VALUE, call_args, spec,
-               .doc = "its columns: {name: dtype or {dtype, kind, shape}}; null = as they come"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}; null = those "
+                      "of the returned blocks"),
     LEVADA_ARG_END,
 };
 
@@ -91,7 +92,7 @@ static levada_status call_restore(void *state, levada_state_reader *from, levada
 const levada_stage_def levada_stage_call = {
     .struct_size = sizeof(levada_stage_def),
     .name = "call",
-    .doc = "each block through a function, in order",
+    .doc = "passes each block through a function, in order",
     .example = "range:10 | call:{c:twice}",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

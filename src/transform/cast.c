@@ -26,8 +26,8 @@ static const levada_arg cast_options[] = {
     LEVADA_ARG(TEXT, cast_args, field, .required = true, .positional = true,
                .doc = "field of numbers"),
     LEVADA_ARG(DTYPE, cast_args, dtype, .required = true,
-               .doc = "dtype that it gets; floats are rounded to the nearest, or cut towards zero "
-                      "to integers; a number out of its range is an error of its record"),
+               .doc = "new dtype; floats are rounded to the nearest float, or toward zero to "
+                      "integers; a record with a number out of range is a bad record"),
     LEVADA_ARG_END,
 };
 
@@ -200,7 +200,7 @@ static levada_status cast_apply(void *state, const void *args, const levada_bloc
 const levada_stage_def levada_stage_cast = {
     .struct_size = sizeof(levada_stage_def),
     .name = "cast",
-    .doc = "numbers as another dtype",
+    .doc = "converts numbers to another dtype",
     .example = "range:10 | cast:value,dtype=float32",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,

@@ -108,7 +108,7 @@ static levada_status enumerate_restore(void *state, levada_state_reader *from, l
 const levada_stage_def levada_stage_enumerate = {
     .struct_size = sizeof(levada_stage_def),
     .name = "enumerate",
-    .doc = "the number of each record (batch), as a column",
+    .doc = "adds the number of each record (batch) as a column",
     .example = "range:10,start=5 | enumerate",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

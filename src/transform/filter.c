@@ -22,9 +22,10 @@ typedef struct filter_state {
 
 static const levada_arg filter_options[] = {
     LEVADA_ARG(TEXT, filter_args, expression, .positional = true,
-               .doc = "such as \"len(tokens) > 4 and label in [1, 2]\"; null = fn says it"),
+               .doc = "condition, such as \"len(tokens) > 4 and label in [1, 2]\"; null = fn "
+                      "decides"),
     LEVADA_ARG(FUNCTION, filter_args, fn,
-               .doc = "a pure function: a block in, a block with one column of truths out"),
+               .doc = "a pure function from a block to a block with one bool column"),
     LEVADA_ARG_END,
 };
 
@@ -144,7 +145,7 @@ static levada_status filter_apply(void *state, const void *args, const levada_bl
 const levada_stage_def levada_stage_filter = {
     .struct_size = sizeof(levada_stage_def),
     .name = "filter",
-    .doc = "the records for which something holds",
+    .doc = "keeps the records for which a condition is true",
     .example = "range:10 | filter:\"value >= 3 and value != 5\"",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SUBSET,

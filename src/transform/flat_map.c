@@ -21,11 +21,11 @@ typedef struct flat_map_state {
 
 static const levada_arg flat_map_options[] = {
     LEVADA_ARG(FUNCTION, flat_map_args, fn, .required = true, .positional = true,
-               .doc = "a pure function from blocks to blocks, whose first column is the row that "
-                      "each record was made of"),
+               .doc = "a pure function from blocks to blocks, whose first column is the row of the "
+                      "input that each record was made from"),
     LEVADA_ARG(VALUE, flat_map_args, spec,
-               .doc = "its further columns: {name: dtype or {dtype, kind, shape}}; null = as they "
-                      "come"),
+               .doc = "other columns of the result: {name: dtype or {dtype, kind, shape}}; null = "
+                      "those of the returned blocks"),
     LEVADA_ARG_END,
 };
 
@@ -153,7 +153,7 @@ static levada_status flat_map_apply(void *state, const void *args, const levada_
 const levada_stage_def levada_stage_flat_map = {
     .struct_size = sizeof(levada_stage_def),
     .name = "flat_map",
-    .doc = "any number of records for each one, by a pure function",
+    .doc = "makes any number of records from each record, with a pure function",
     .example = "range:10 | flat_map:{c:spread}",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_FREE,

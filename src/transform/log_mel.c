@@ -44,7 +44,7 @@ typedef struct log_mel_work {
 
 static const levada_arg log_mel_options[] = {
     LEVADA_ARG(TEXT, log_mel_args, field, .required = true, .positional = true,
-               .doc = "field of sound of one channel: [frames] or [frames, 1] of float32"),
+               .doc = "field with sounds of one channel: [frames] or [frames, 1] of float32"),
     LEVADA_ARG(INT, log_mel_args, rate, .otherwise = "16000", .min = 1, .max = 1 << 22,
                .doc = "samples per second"),
     LEVADA_ARG(INT, log_mel_args, n_fft, .otherwise = "400", .min = 2, .max = LOG_MEL_MOST,
@@ -54,11 +54,11 @@ static const levada_arg log_mel_options[] = {
     LEVADA_ARG(INT, log_mel_args, window, .min = 1, .max = LOG_MEL_MOST,
                .doc = "samples of the Hann window, in the middle of a frame; null = n_fft"),
     LEVADA_ARG(INT, log_mel_args, n_mels, .otherwise = "80", .min = 1, .max = 4096,
-               .doc = "filters: numbers of a frame of the result"),
+               .doc = "number of filters: numbers in a frame of the result"),
     LEVADA_ARG(FLOAT, log_mel_args, low, .otherwise = "0", .min = 0, .max = 1 << 22,
-               .doc = "frequency where the filters begin, in Hz"),
+               .doc = "lowest frequency of the filters, in Hz"),
     LEVADA_ARG(FLOAT, log_mel_args, high, .min = 0, .max = 1 << 22,
-               .doc = "frequency where the filters end, in Hz; null = rate / 2"),
+               .doc = "highest frequency of the filters, in Hz; null = rate / 2"),
     LEVADA_ARG(CHOICE, log_mel_args, scale, .choices = "slaney|htk",
                .doc = "mel scale: that of librosa, or that of HTK and torchaudio"),
     LEVADA_ARG(CHOICE, log_mel_args, norm, .choices = "slaney|none",
@@ -68,9 +68,9 @@ static const levada_arg log_mel_options[] = {
     LEVADA_ARG(CHOICE, log_mel_args, log, .choices = "natural|log10|none",
                .doc = "logarithm; none = the power itself"),
     LEVADA_ARG(FLOAT, log_mel_args, floor, .otherwise = "1e-10", .min = 0, .max = 1 << 30,
-               .doc = "smaller powers count as this one"),
+               .doc = "smaller powers are raised to this"),
     LEVADA_ARG(TEXT, log_mel_args, rate_field, .otherwise = "sample_rate",
-               .doc = "where the records have this field, it must be equal to rate"),
+               .doc = "if the records have this field, it must be equal to rate"),
     LEVADA_ARG_END,
 };
 
@@ -335,7 +335,7 @@ static const levada_example_file log_mel_files[] = {
 const levada_stage_def levada_stage_log_mel = {
     .struct_size = sizeof(levada_stage_def),
     .name = "log_mel",
-    .doc = "logarithms of the mel spectrogram of sounds",
+    .doc = "computes log-mel spectrograms of sounds",
     .example = "fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 | "
                "log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2",
     .example_files = log_mel_files,

@@ -20,7 +20,8 @@ static const levada_arg map_options[] = {
     LEVADA_ARG(FUNCTION, map_args, fn, .required = true, .positional = true,
                .doc = "a pure function from blocks to blocks with the same number of records"),
     LEVADA_ARG(VALUE, map_args, spec,
-               .doc = "its columns: {name: dtype or {dtype, kind, shape}}; null = as they come"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}; null = those "
+                      "of the returned blocks"),
     LEVADA_ARG_END,
 };
 
@@ -62,7 +63,7 @@ static levada_status map_apply(void *state, const void *args, const levada_block
 const levada_stage_def levada_stage_map = {
     .struct_size = sizeof(levada_stage_def),
     .name = "map",
-    .doc = "each block through a pure function",
+    .doc = "passes each block through a pure function",
     .example = "range:10 | map:{c:twice}",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,

@@ -103,7 +103,7 @@ static levada_status rename_apply(void *state, const void *args, const levada_bl
 const levada_stage_def levada_stage_rename = {
     .struct_size = sizeof(levada_stage_def),
     .name = "rename",
-    .doc = "other names for fields",
+    .doc = "renames fields",
     .example = "range:10 | rename:{value:x}",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,

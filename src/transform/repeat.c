@@ -83,7 +83,7 @@ static int64_t repeat_passes(const void *args)
 const levada_stage_def levada_stage_repeat = {
     .struct_size = sizeof(levada_stage_def),
     .name = "repeat",
-    .doc = "the input several times, or forever",
+    .doc = "repeats the input several times, or forever",
     .example = "range:5 | repeat:2",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,

@@ -31,16 +31,17 @@ typedef struct resample_work {
 
 static const levada_arg resample_options[] = {
     LEVADA_ARG(TEXT, resample_args, field, .required = true, .positional = true,
-               .doc = "field of sound: [frames] or [frames, channels] of float32, float64, int16 "
-                      "or int32"),
+               .doc = "field with sounds: [frames] or [frames, channels] of float32, float64, "
+                      "int16 or int32"),
     LEVADA_ARG(INT, resample_args, rate, .required = true, .min = 1, .max = RESAMPLE_MOST_RATE,
                .doc = "frames per second of the result"),
     LEVADA_ARG(INT, resample_args, input_rate, .min = 1, .max = RESAMPLE_MOST_RATE,
-               .doc = "frames per second of all sounds; null = as rate_field says"),
+               .doc = "frames per second of all sounds; null = taken from rate_field"),
     LEVADA_ARG(TEXT, resample_args, rate_field, .otherwise = "sample_rate",
-               .doc = "field of the frames per second of each record; it gets the new rate"),
+               .doc = "field with the frames per second of each record; replaced by the new rate"),
     LEVADA_ARG(CHOICE, resample_args, quality, .choices = "HQ|VHQ|MQ|LQ|QQ",
-               .doc = "of the filter, as SoX names it: high, very high, medium, low, quick"),
+               .doc = "quality of the filter, in the names of SoX: high, very high, medium, low, "
+                      "quick"),
     LEVADA_ARG(INT, resample_args, max_samples, .otherwise = RESAMPLE_MOST_SAMPLES, .min = 1,
                .max = 1 << 28, .doc = "results with more samples, in all channels, are refused"),
     LEVADA_ARG_END,
@@ -226,7 +227,7 @@ static const levada_example_file resample_files[] = {
 const levada_stage_def levada_stage_resample = {
     .struct_size = sizeof(levada_stage_def),
     .name = "resample",
-    .doc = "sounds at another number of frames per second",
+    .doc = "converts sounds to another number of frames per second",
     .example = "fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 | "
                "resample:record,rate=16000,input_rate=8000",
     .example_files = resample_files,

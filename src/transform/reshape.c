@@ -24,7 +24,8 @@ static const levada_arg reshape_options[] = {
     LEVADA_ARG(TEXT, reshape_args, field, .required = true, .positional = true,
                .doc = "field of numbers"),
     LEVADA_ARG(INTS, reshape_args, shape, .required = true, .min = -1, .max = INT32_MAX,
-               .doc = "the new dimensions of a record; the first may be -1: as many as there are"),
+               .doc = "the new dimensions of a record; the first may be -1, which follows from the "
+                      "others"),
     LEVADA_ARG_END,
 };
 
@@ -192,7 +193,7 @@ static const levada_example_file reshape_files[] = {
 const levada_stage_def levada_stage_reshape = {
     .struct_size = sizeof(levada_stage_def),
     .name = "reshape",
-    .doc = "the numbers of a field in another shape",
+    .doc = "changes the shape of a field of numbers",
     .example = "fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | "
                "reshape:record,shape=[2,2]",
     .example_files = reshape_files,

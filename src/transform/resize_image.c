@@ -48,11 +48,12 @@ typedef struct resize_work {
 
 static const levada_arg resize_image_options[] = {
     LEVADA_ARG(TEXT, resize_image_args, field, .required = true, .positional = true,
-               .doc = "field of images: [height, width, channels] of uint8 or float32"),
+               .doc = "field with images: [height, width, channels] of uint8 or float32"),
     LEVADA_ARG(INTS, resize_image_args, size, .required = true, .min = 1, .max = RESIZE_MOST,
                .doc = "[height, width] of the result"),
     LEVADA_ARG(CHOICE, resize_image_args, method, .choices = "bilinear|area",
-               .doc = "between the nearest pixels, or the mean of all that are covered"),
+               .doc = "bilinear: interpolate between the nearest pixels; area: mean of all covered "
+                      "pixels"),
     LEVADA_ARG_END,
 };
 
@@ -341,7 +342,7 @@ static const levada_example_file resize_image_files[] = {
 const levada_stage_def levada_stage_resize_image = {
     .struct_size = sizeof(levada_stage_def),
     .name = "resize_image",
-    .doc = "images of one size",
+    .doc = "resizes images to one size",
     .example = "fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | "
                "reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]",
     .example_files = resize_image_files,

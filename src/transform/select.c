@@ -13,7 +13,7 @@ typedef struct select_args {
 
 static const levada_arg select_options[] = {
     LEVADA_ARG(TEXTS, select_args, fields, .required = true, .positional = true,
-               .doc = "names of the fields to keep, in the order wanted"),
+               .doc = "names of the fields to keep, in the order of the result"),
     LEVADA_ARG_END,
 };
 
@@ -56,7 +56,7 @@ static levada_status select_apply(void *state, const void *args, const levada_bl
 const levada_stage_def levada_stage_select = {
     .struct_size = sizeof(levada_stage_def),
     .name = "select",
-    .doc = "some of the fields, in a given order",
+    .doc = "keeps some of the fields, in a given order",
     .example = "range:10 | enumerate | select:[index]",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,

@@ -43,18 +43,18 @@ typedef struct shard_state {
 
 static const levada_arg shard_options[] = {
     LEVADA_ARG(INT, shard_args, index, .required = true, .positional = true, .min = 0,
-               .max = INT64_MAX, .doc = "which part, from 0"),
+               .max = INT64_MAX, .doc = "number of the part, from 0"),
     LEVADA_ARG(INT, shard_args, count, .required = true, .min = 1, .max = INT64_MAX,
                .doc = "number of parts"),
     LEVADA_ARG(TEXT, shard_args, equal,
-               .doc = "drop: all parts have the same number of records (batches), the last ones "
-                      "are dropped; pad: parts that are short by one get a copy, with is_padding "
-                      "true; null = the last round may be incomplete"),
+               .doc = "make all parts equal in records (batches): drop drops the last ones, pad "
+                      "adds a copy with is_padding true to parts that lack one; null = parts may "
+                      "differ by one"),
     LEVADA_ARG(TEXT, shard_args, sync,
-               .doc = "buckets, after bucket_by_sequence_length: ranks in step. At each step all "
-                      "parts have a batch of one bucket, with the same rows and length, and all "
-                      "have the same number of steps; equal=drop or pad (null) says how they end. "
-                      "It sets ranks and tail of that stage"),
+               .doc = "buckets, directly after bucket_by_sequence_length: keep ranks in step. At "
+                      "each step the batches of all parts are of one bucket and have the same "
+                      "shape, and all parts have the same number of steps; equal=drop or pad "
+                      "(null) decides how they end. Sets ranks and tail of that stage"),
     LEVADA_ARG_END,
 };
 
@@ -379,7 +379,7 @@ static levada_status shard_restore(void *state, levada_state_reader *from, levad
 const levada_stage_def levada_stage_shard = {
     .struct_size = sizeof(levada_stage_def),
     .name = "shard",
-    .doc = "one of several parts",
+    .doc = "keeps one of several parts of the records (batches)",
     .example = "range:10 | shard:1,count=3",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,

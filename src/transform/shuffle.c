@@ -31,11 +31,12 @@ typedef struct shuffle_state {
 
 static const levada_arg shuffle_options[] = {
     LEVADA_ARG(INT, shuffle_args, buffer_size, .required = true, .positional = true, .min = 1,
-               .max = UINT32_MAX / 4, .doc = "records that wait; the larger, the better mixed"),
+               .max = UINT32_MAX / 4, .doc = "number of buffered records; a larger buffer mixes "
+                                             "better"),
     LEVADA_ARG(INT, shuffle_args, seed, .min = 0, .max = INT64_MAX,
-               .doc = "seed of its own; null = the iterator's"),
+               .doc = "seed of this stage; null = the seed of the iterator"),
     LEVADA_ARG(BOOL, shuffle_args, reshuffle, .otherwise = "true",
-               .doc = "another order in each epoch"),
+               .doc = "use a different order in each epoch"),
     LEVADA_ARG_END
 };
 
@@ -188,7 +189,7 @@ static levada_status shuffle_restore(void *state, levada_state_reader *from, lev
 const levada_stage_def levada_stage_shuffle = {
     .struct_size = sizeof(levada_stage_def),
     .name = "shuffle",
-    .doc = "records in random order, through a buffer",
+    .doc = "returns records in random order, through a buffer",
     .example = "range:100 | shuffle:10,seed=1",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,

@@ -75,7 +75,7 @@ static levada_status skip_restore(void *state, levada_state_reader *from, levada
 const levada_stage_def levada_stage_skip = {
     .struct_size = sizeof(levada_stage_def),
     .name = "skip",
-    .doc = "all but the first records (batches)",
+    .doc = "skips the first records (batches)",
     .example = "range:10 | skip:3",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,

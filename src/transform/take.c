@@ -17,7 +17,7 @@ typedef struct take_state {
 
 static const levada_arg take_options[] = {
     LEVADA_ARG(INT, take_args, count, .required = true, .positional = true, .min = 0,
-               .max = INT64_MAX, .doc = "records (batches) to pass on"),
+               .max = INT64_MAX, .doc = "maximum number of records (batches) to return"),
     LEVADA_ARG_END,
 };
 
@@ -65,7 +65,7 @@ static levada_status take_restore(void *state, levada_state_reader *from, levada
 const levada_stage_def levada_stage_take = {
     .struct_size = sizeof(levada_stage_def),
     .name = "take",
-    .doc = "the first records (batches)",
+    .doc = "returns the first records (batches) only",
     .example = "range:10 | take:7",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,

@@ -338,7 +338,7 @@ static levada_status unbatch_apply(void *state, const void *args, const levada_b
 const levada_stage_def levada_stage_unbatch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "unbatch",
-    .doc = "records out of batches, without padding",
+    .doc = "splits batches into records, without padding",
     .example = "range:10 | batch:4 | unbatch",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_FREE,

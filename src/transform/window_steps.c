@@ -36,12 +36,12 @@ static const levada_arg window_options[] = {
     LEVADA_ARG(INT, window_args, size, .required = true, .positional = true, .min = 1,
                .max = WINDOW_MOST, .doc = "steps in a window"),
     LEVADA_ARG(INT, window_args, shift, .min = 1, .max = INT32_MAX,
-               .doc = "steps from the beginning of a window to that of the next; null = size"),
+               .doc = "steps from the start of a window to the start of the next; null = size"),
     LEVADA_ARG(INT, window_args, stride, .otherwise = "1", .min = 1, .max = WINDOW_MOST,
                .doc = "distance between the steps of a window; 1 = neighbors"),
     LEVADA_ARG(TEXTS, window_args, fields,
-               .doc = "fields to cut, which have the same length in each record; null = all ragged "
-                      "ones. The others are repeated"),
+               .doc = "fields to cut, with the same length in each record; null = all ragged "
+                      "fields; other fields are repeated"),
     LEVADA_ARG(BOOL, window_args, drop_remainder, .otherwise = "false",
                .doc = "drop windows with fewer steps, at the end of each record"),
     LEVADA_ARG_END
@@ -408,7 +408,7 @@ static levada_status window_restore(void *state, levada_state_reader *from, leva
 const levada_stage_def levada_stage_window_steps = {
     .struct_size = sizeof(levada_stage_def),
     .name = "window_steps",
-    .doc = "records of a number of steps out of longer ones",
+    .doc = "cuts long records into windows of a number of steps",
     .example = "text_lines:lines.txt | window_steps:6,shift=4,fields=line",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
