@@ -164,14 +164,17 @@ typedef struct levada_stage_def {
      * have no ranks, else what next() needs to know of records with the columns `in`. Set to 0 when
      * a plug-in is registered. */
     bool (*needs)(const void *args, const levada_spec *in, struct levada_needed *out);
-    /* Of the library's own stages: the stage emits the records of its input unchanged, all of them
-     * equally often, and reads none of their columns. Set to false when a plug-in is registered. */
-    bool reorders;
+    /* Of the library's own stages: the stage emits records of its input unchanged, and chooses and
+     * orders them without their columns. Set to false when a plug-in is registered. */
+    bool chooses;
     /* Of the library's own stages: these options only change those of a stage of `in`. *out gets
      * the changed dataset, which takes the place of both; it stays NULL where the stage runs by
      * itself. Set to NULL when a plug-in is registered. */
     levada_status (*changes)(const void *args, const levada_dataset *in, levada_dataset **out,
                              levada_error *err);
+    /* Of the library's own stages that call a function of the user: whether these options declare
+     * that it keeps the lengths of all fields. Set to NULL when a plug-in is registered. */
+    bool (*keeps_lengths)(const void *args);
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

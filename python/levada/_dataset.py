@@ -175,6 +175,7 @@ class Dataset(Divided[T]):
         processes: bool = False,
         pure: bool = True,
         rng: bool = False,
+        keeps_lengths: bool = False,
     ) -> Dataset[T]:
         """fn(record) -> dict for each record: a dict of NumPy values in, array-likes out.
 
@@ -187,8 +188,8 @@ class Dataset(Divided[T]):
         calls run in `workers` processes, for functions that compute in Python; the function must
         be pure and stand at the top level of a module. `pure`: may be called again for a record
         after a restore. `rng`: fn(record, generator), a NumPy generator that depends on the record
-        alone. A record whose call raises is bad: ``with_options(errors=)`` decides what happens to
-        it. The consumer catches the original exception.
+        alone. `keeps_lengths`: lengths (without `spec` dtypes too) stay those of an index. A record
+        whose call raises is bad (``with_options(errors=)``); one sees the original exception.
         """
         from levada import _functions
 
@@ -200,7 +201,7 @@ class Dataset(Divided[T]):
             kind = _functions.BatchMap if batched else _functions.Map
             options = {"pure": pure, "workers": workers, "per_record": not batched}
             handle = _functions.handle(kind(fn, spec, rng), fn, **options)
-        return self._append("map" if pure else "call", with_spec(handle, spec))
+        return self._append("map" if pure else "call", with_spec(handle, spec, keeps_lengths))
 
     def flat_map(
         self,
@@ -566,12 +567,13 @@ def _unpickle(given, settings):
     return Dataset(unpickled(given), settings)
 
 
-def with_spec(handle, spec):
+def with_spec(handle, spec, keeps_lengths=False):
+    options = {"fn": handle, "keeps_lengths": True} if keeps_lengths else {"fn": handle}
     if not spec:
-        return {"fn": handle}
+        return options
     from levada._columns import kinds_of
 
-    return {"fn": handle, "spec": kinds_of(spec)}
+    return {**options, "spec": kinds_of(spec)}
 
 
 def _workers(core):

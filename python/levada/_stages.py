@@ -73,7 +73,8 @@ class Stages(Typed[T]):
         length: field whose first dimension is the length, or an integer field with the length;
             up to 4 fields
         boundaries: strictly increasing lengths: bucket i holds boundaries[i-1] <= length <
-            boundaries[i]; pairs for two fields; null = chosen while data flows
+            boundaries[i]; pairs for two fields; null = chosen from an index, or while data
+            flows
         batch_sizes: records in a batch: one number, or one for each bucket
         max_tokens: instead of batch_sizes: maximum cost of a batch, which is its number of
             records times the cost of the longest

@@ -6,7 +6,7 @@ import random
 import levada as lv
 import numpy as np
 import pytest
-from levada.errors import DataLossError, FailedPreconditionError
+from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 RECORDS = 1500
 FIELDS = {
@@ -49,6 +49,14 @@ def files(tmp_path_factory):
     return pattern
 
 
+def negative(record):
+    return {**record, "labels": -record["labels"]}
+
+
+def doubled(batch):
+    return {**{name: batch[name] for name in batch}, "id": 2 * batch["id"]}
+
+
 SOURCES = {
     "in order": lambda f: records(f),
     "shuffled": lambda f: records(f, shuffle_records=True),
@@ -56,6 +64,10 @@ SOURCES = {
     "part": lambda f: records(f, part=[1, 2], shuffle_records=True),
     "buffer": lambda f: records(f).shuffle(100).prefetch(4),
     "epochs": lambda f: records(f, shuffle_records=True, records=[0, 300]).repeat(3).shuffle(50),
+    "taken": lambda f: records(f).skip(100).take(900),
+    "taken of a shuffle": lambda f: records(f, shuffle_records=True).skip(7).take(400).repeat(2),
+    "mapped": lambda f: records(f).map(negative, keeps_lengths=True).shuffle(70),
+    "mapped blocks": lambda f: records(f).take(500).map(doubled, batched=True, keeps_lengths=True),
     "early shuffle": lambda f: (
         lv.tfrecord(f, index=True)
         .with_options(seed=5, threads=1)
@@ -142,7 +154,7 @@ def test_more_ranks_than_records(files):
 
 
 @pytest.mark.parametrize("strategy", ["sizes", "chosen", "alone", "lookahead", "ragged"])
-@pytest.mark.parametrize("source", ["in order", "shuffled", "epochs"])
+@pytest.mark.parametrize("source", ["in order", "shuffled", "epochs", "taken", "mapped"])
 def test_each_cut_resumes_with_any_threads(files, source, strategy):
     ds = bucketed(SOURCES[source](files), **STRATEGIES[strategy]).prefetch(3)
     ds = ds.shard(1, 3, sync="buckets")
@@ -219,8 +231,14 @@ def test_explain_tells_why_a_rank_reads_all_records(tmp_path):
     small(tmp_path)
     assert "its own records" in reason(bucketed(ds, **how))
     assert "'tfrecord' has no index=true" in reason(bucketed(records(path, index=False), **how))
-    assert "'take' does not make one record of one" in reason(bucketed(ds.take(9), **how))
-    assert "columns are not known" in reason(bucketed(ds.map(lambda r: r), **how))
+    assert "'filter' does not make one record of one" in reason(
+        bucketed(ds.filter(lambda r: True), **how)
+    )
+    assert "columns are not known" in reason(bucketed(ds.map(dict), **how))
+    mapped = ds.map(dict, spec=FIELDS)
+    assert "'map' may change lengths: keeps_lengths" in reason(bucketed(mapped, **how))
+    kept = ds.map(dict, keeps_lengths=True)
+    assert "its own records" in reason(bucketed(kept.skip(3).take(100), **how))
     assert "errors= of 'tfrecord'" in reason(bucketed(records(path, errors="skip"), **how))
     other = lv.tfrecord(path, index=True).parse_example(FIELDS).with_options(seed=5)
     assert "made by these stages" in reason(bucketed(other, **how))  # without the select
@@ -281,3 +299,14 @@ def test_a_file_that_changed_since_it_was_indexed_is_refused(tmp_path):
     ds = bucketed(records(path), boundaries=BOUNDARIES, batch_sizes=4)
     with pytest.raises(FailedPreconditionError, match="has changed"):
         list(ds.shard(0, 2, sync="buckets").iterate(0))
+
+
+def test_a_map_that_breaks_its_promise_is_an_error(files):
+    def shorter(record):
+        return {**record, "tokens": record["tokens"][:-1]}
+
+    ds = bucketed(records(files).map(shorter, keeps_lengths=True), **STRATEGIES["sizes"])
+    with pytest.raises(DataLossError, match="'tokens' has length"):
+        list(ds.shard(0, 2, sync="buckets").iterate(0))
+    with pytest.raises(InvalidArgumentError, match="keeps_lengths"):
+        records(files).map(shorter, keeps_lengths=True, pure=False)

@@ -82,6 +82,9 @@ typedef struct levada_choice {
     bool     once;   /* the shapes of batches must not change after the first choice */
     bool     made;   /* there is a choice */
     bool     fixed;  /* it is made from an index, for good */
+    bool     pending; /* it will be, when the function of costs can be called */
+    uint64_t lengths; /* a hash of all that the index has */
+    char     why[LEVADA_INDEX_WHY]; /* it is not made from an index */
     int64_t  seen;   /* lengths */
     int64_t *window; /* a ring of the last ones */
 } levada_choice;
@@ -175,8 +178,13 @@ extern const levada_grouping_policy levada_bucket_policy, levada_bucket_lookahea
 /* The rule and the layout of one bucket, whose group must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t bucket,
                                                      levada_error *err);
-/* Chooses the boundaries from the index of the source, if that has the lengths. */
+/* Chooses the boundaries from the index of the files, if that has the lengths. At open; a cost that
+ * is a function cannot be computed there, so that the choice is pending then. */
 LEVADA_MUST_USE levada_status levada_bucket_choose_indexed(levada_bucket_state  *s,
+                                                           const levada_context *context,
+                                                           levada_error         *err);
+/* Makes the choice that is pending, before the first record is placed. AGAIN: call again. */
+LEVADA_MUST_USE levada_status levada_bucket_choose_pending(levada_bucket_state  *s,
                                                            const levada_context *context,
                                                            levada_error         *err);
 /* Rules and layouts of the boundaries as they are now. All groups must be empty. */

@@ -25,7 +25,8 @@ static const levada_arg bucket_options[] = {
                       "length; up to 4 fields"),
     LEVADA_ARG(VALUE, levada_bucket_args, boundaries,
                .doc = "strictly increasing lengths: bucket i holds boundaries[i-1] <= length < "
-                      "boundaries[i]; pairs for two fields; null = chosen while data flows"),
+                      "boundaries[i]; pairs for two fields; null = chosen from an index, or "
+                      "while data flows"),
     LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
                .doc = "records in a batch: one number, or one for each bucket"),
     LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = LEVADA_COST_MOST,
@@ -490,7 +491,7 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .args = bucket_options,
     .args_size = sizeof(levada_bucket_args),
     .state_size = sizeof(levada_bucket_state),
-    .state_version = 2,
+    .state_version = 3,
     .check = bucket_check,
     .open = bucket_open,
     .close = bucket_close,

@@ -1,88 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/alloc.h"
+#include "base/random.h"
 #include "batch/bucket.h"
 #include "files/index_lengths.h"
 #include "run/context.h"
 #include <levada/lengths.h>
 
-static levada_status bucket_index_add(void *user, const int64_t *lengths, int64_t n,
-                                      levada_error *err)
-{
-    return levada_length_histogram_add(user, lengths, n, err);
-}
+#include <string.h>
+
+/* What is made of the lengths of all records. */
+typedef struct bucket_index {
+    const levada_bucket_state *s;
+    levada_length_histogram   *h;   /* of records that join batches; NULL = not wanted */
+    uint64_t                   all; /* a hash of the lengths of all */
+} bucket_index;
 
 /* The length with which a record joins a batch; -1: it joins none. */
-static levada_status bucket_index_length(const levada_bucket_state *s, int64_t length,
+static levada_status bucket_index_length(const levada_bucket_state *s, const int64_t *lengths,
                                          int64_t *out, levada_error *err)
 {
-    double each = 0;
+    int64_t keys[LEVADA_GROUP_KEYS];
+    double  each = 0;
 
-    *out = length < INT32_MAX ? length : INT32_MAX; /* no batch could be longer */
-    if (s->args->too_long == LEVADA_TOO_LONG_TRUNCATE) {
-        LEVADA_TRY(levada_truncation_lengths(&s->truncation, out, err));
+    for (int32_t i = 0; i < s->cost.fields; i++) {
+        keys[i] = lengths[i] < INT32_MAX ? lengths[i] : INT32_MAX; /* no batch could be longer */
     }
-    LEVADA_TRY(levada_cost_record(&s->cost, out, &each, err));
+    if (s->args->too_long == LEVADA_TOO_LONG_TRUNCATE) {
+        LEVADA_TRY(levada_truncation_lengths(&s->truncation, keys, err));
+    }
+    LEVADA_TRY(levada_cost_record(&s->cost, keys, &each, err));
+    *out = levada_lengths_sum(keys, s->cost.fields);
+    if (*out > INT32_MAX) *out = INT32_MAX;
     if (levada_cost_exceeds(&s->cost, 1, each)) *out = -1;
     return LEVADA_OK;
 }
 
-/* Limits the lengths, and joins those that are equal then. */
-static levada_status bucket_index_limit(const levada_bucket_state *s, const int64_t *lengths,
-                                        const int64_t *counts, int64_t n, int64_t *to,
-                                        int64_t *to_counts, int64_t *made, levada_error *err)
+static levada_status bucket_index_add(void *user, const int64_t *lengths, int64_t n,
+                                      levada_error *err)
 {
-    int64_t k = 0;
+    bucket_index *x = user;
+    int32_t       fields = x->s->cost.fields;
 
+    for (int64_t i = 0; i < n * fields; i++) {
+        x->all = levada_random_key(x->all, (uint64_t)lengths[i]);
+    }
+    if (!x->h) return LEVADA_OK;
+    LEVADA_TRY(levada_cost_learn(&x->s->cost, lengths, n, err));
     for (int64_t i = 0; i < n; i++) {
         int64_t length = 0;
 
-        LEVADA_TRY(bucket_index_length(s, lengths[i], &length, err));
-        if (length < 0) continue;
-        if (k == 0 || to[k - 1] != length) {
-            to[k] = length;
-            to_counts[k++] = 0;
-        }
-        to_counts[k - 1] += counts[i];
+        LEVADA_TRY(bucket_index_length(x->s, lengths + i * fields, &length, err));
+        if (length >= 0) LEVADA_TRY(levada_length_histogram_add(x->h, &length, 1, err));
     }
-    *made = k;
     return LEVADA_OK;
 }
 
-static levada_status bucket_index_choose(levada_bucket_state *s, levada_length_histogram *h,
-                                         const levada_context *context, levada_error *err)
+static levada_status bucket_index_fix(levada_bucket_state *s, levada_length_histogram *h,
+                                      const levada_context *context, levada_error *err)
 {
     const int64_t *lengths = NULL, *counts = NULL;
-    int64_t n = 0, half, *own;
-    levada_status st;
+    int64_t        n = 0;
 
     LEVADA_TRY(levada_length_histogram_get(h, &lengths, &counts, &n, err));
-    half = n;
-    own = levada_alloc((size_t)n * 2 * sizeof *own + 1);
-    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for boundaries");
-    st = bucket_index_limit(s, lengths, counts, n, own, own + half, &n, err);
-    if (st == LEVADA_OK && n > 0) {
-        st = levada_choice_fix(&s->choice, &s->buckets, own, own + half, n, err);
-        if (st == LEVADA_OK) levada_choice_report(&s->choice, &s->buckets, context, true);
-    }
-    levada_free(own);
+    if (n == 0) return LEVADA_OK;
+    LEVADA_TRY(levada_choice_fix(&s->choice, &s->buckets, lengths, counts, n, err));
+    levada_choice_report(&s->choice, &s->buckets, context, true);
+    return LEVADA_OK;
+}
+
+/* Looks up the lengths, and chooses if `now`. */
+static levada_status bucket_index_look(levada_bucket_state *s, const levada_context *context,
+                                       bool now, levada_index_lookup *lookup, levada_error *err)
+{
+    bucket_index  x = { .s = s };
+    levada_status st = LEVADA_OK;
+
+    *lookup = (levada_index_lookup){ .fields = (const char *const *)s->args->length.at,
+                                     .n = s->cost.fields,
+                                     .each = bucket_index_add,
+                                     .user = &x };
+    if (now) st = levada_length_histogram_create(&x.h, err);
+    if (st == LEVADA_OK) st = levada_index_look_up(levada_context_input(context), lookup, err);
+    s->choice.lengths = x.all;
+    if (st == LEVADA_OK && now && !lookup->why[0]) st = bucket_index_fix(s, x.h, context, err);
+    levada_length_histogram_destroy(&x.h);
     return st;
 }
 
 levada_status levada_bucket_choose_indexed(levada_bucket_state *s, const levada_context *context,
                                            levada_error *err)
 {
-    const levada_dataset *input = levada_context_input(context);
-    levada_length_histogram *h = NULL;
-    bool found = false;
-    levada_status st;
+    bool                later = s->cost.kind == LEVADA_COST_FUNCTION;
+    levada_index_lookup lookup;
 
-    if (!input || s->args->length.n != 1 || s->cost.kind == LEVADA_COST_FUNCTION) {
-        return LEVADA_OK;
+    if (!levada_context_input(context)) return LEVADA_OK;
+    LEVADA_TRY(bucket_index_look(s, context, !later, &lookup, err));
+    memcpy(s->choice.why, lookup.why, sizeof s->choice.why);
+    s->choice.pending = later && !lookup.why[0];
+    if (!s->choice.fixed) levada_choice_report(&s->choice, &s->buckets, context, false);
+    return LEVADA_OK;
+}
+
+levada_status levada_bucket_choose_pending(levada_bucket_state *s, const levada_context *context,
+                                           levada_error *err)
+{
+    levada_index_lookup lookup;
+
+    LEVADA_TRY(bucket_index_look(s, context, true, &lookup, err));
+    if (lookup.why[0]) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again: %s",
+                           lookup.why);
     }
-    LEVADA_TRY(levada_length_histogram_create(&h, err));
-    st = levada_index_lengths_of_files(input, s->args->length.at[0], bucket_index_add, h, &found,
-                                       err);
-    if (st == LEVADA_OK && found) st = bucket_index_choose(s, h, context, err);
-    levada_length_histogram_destroy(&h);
-    return st;
+    s->choice.pending = false;
+    return levada_bucket_set_rules(s, err);
 }

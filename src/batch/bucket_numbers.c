@@ -45,7 +45,7 @@ static levada_status bucket_numbers_compare(const levada_bucket_state *s,
         if (was[i] == now[i] || (now[i] < 0 && was[i] == 0)) continue;
         (void)levada_fail(err, LEVADA_EDATA_LOSS,
                           "'%s' has length %lld, and %lld in the index: make it again with levada "
-                          "index --length",
+                          "index --length, unless a map does not do what keeps_lengths declares",
                           field, (long long)now[i], (long long)was[i]);
         levada_context_place(s->grouping.context, batch, i, err);
         return LEVADA_EDATA_LOSS;

@@ -249,6 +249,7 @@ static levada_status bucket_place(const void *self, levada_grouping *g, int64_t 
     bool given = !s->choice.window || (s->choice.fixed && !s->choice.once);
     bool usual = s->cost.fields == 1 && s->cost.kind == LEVADA_COST_LINEAR && given;
 
+    if (s->choice.pending) LEVADA_TRY(levada_bucket_choose_pending(s, g->context, err));
     LEVADA_TRY(levada_cost_learn(&s->cost, levada_grouping_key(g), g->n - g->at, err));
     while (g->at < g->n && *full < 0) {
         if (usual) LEVADA_TRY(bucket_place_run(s, g, full, err));
@@ -311,7 +312,7 @@ static levada_status bucket_restore(const void *self, levada_grouping *g,
     if (!s->choice.window) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_count(from, "recalled", g->n - g->at, &s->recalled, err));
     LEVADA_TRY(levada_choice_restore(&s->choice, &s->buckets, from, err));
-    if (s->choice.made) levada_choice_report(&s->choice, &s->buckets, g->context, false);
+    levada_choice_report(&s->choice, &s->buckets, g->context, false);
     return levada_bucket_set_rules(s, err);
 }
 

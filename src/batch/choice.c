@@ -183,16 +183,25 @@ levada_status levada_choice_widen(const levada_choice *c, levada_buckets *bucket
     return LEVADA_OK;
 }
 
+/* Where boundaries come from. */
+static const char *choice_origin(const levada_choice *c)
+{
+    if (c->fixed) return "from the index";
+    if (c->pending) return "from the index, at the first record";
+    return c->why[0] ? "from the records so far: " : "from the records so far";
+}
+
 void levada_choice_report(const levada_choice *c, const levada_buckets *buckets,
                           const levada_context *context, bool made)
 {
     levada_text text = { 0 };
 
-    levada_text_put(&text, "boundaries=[");
-    for (int64_t i = 0; i < buckets->n - 1; i++) {
+    levada_text_put(&text, c->made ? "boundaries=[" : "boundaries ");
+    for (int64_t i = 0; c->made && i < buckets->n - 1; i++) {
         levada_text_format(&text, "%s%lld", i ? "," : "", (long long)buckets->at[i]);
     }
-    levada_text_put(&text, c->fixed ? "], from the index" : "]");
+    levada_text_format(&text, "%s%s%s", c->made ? "], " : "", choice_origin(c),
+                       c->fixed || c->pending ? "" : c->why);
     if (!text.failed) levada_context_chosen(context, text.at);
     if (!text.failed && made) {
         levada_context_log(context, LEVADA_LOG_INFO, "bucket_by_sequence_length: %s", text.at);
@@ -205,22 +214,36 @@ levada_status levada_choice_save(const levada_choice *c, const levada_buckets *b
 {
     LEVADA_TRY(levada_state_put_i64(to, "seen", c->seen, err));
     LEVADA_TRY(levada_state_put_i64s(to, "window", c->window, choice_count(c), err));
+    if (c->fixed || c->pending) {
+        LEVADA_TRY(levada_state_put_i64(to, "lengths", (int64_t)c->lengths, err));
+    }
     if (!c->made) return LEVADA_OK;
-    if (c->fixed) LEVADA_TRY(levada_state_put_i64(to, "indexed", 1, err));
     return levada_state_put_i64s(to, "boundaries", buckets->at, buckets->n - 1, err);
 }
 
-/* Boundaries that an index of the same data chose are those that it chooses now. */
-static levada_status choice_check_index(const levada_choice *c, const levada_buckets *now,
-                                        const int64_t *at, int64_t n, levada_error *err)
+/* A choice from an index: of the same lengths as those that the index has now, if it has any. */
+static levada_status choice_restore_indexed(levada_choice *c, bool made, levada_state_reader *from,
+                                            levada_error *err)
 {
-    if (!c->fixed || c->once) return LEVADA_OK; /* of batches with one shape the last one grows */
-    if (n == now->n - 1 && (n == 0 || memcmp(at, now->at, (size_t)n * sizeof *at) == 0)) {
-        return LEVADA_OK;
+    bool    has = levada_state_has(from, "lengths");
+    int64_t lengths = 0;
+
+    if (has) LEVADA_TRY(levada_state_get_i64(from, "lengths", &lengths, err));
+    if (has && (c->fixed || c->pending) && (uint64_t)lengths != c->lengths) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the index has other lengths than when the state was saved, so the data "
+                           "has changed");
     }
-    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the index has other lengths than when the state was saved: they make other "
-                       "boundaries, so the data has changed");
+    if (has && !made && !c->pending) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the state was saved before boundaries were chosen from an index, which "
+                           "does not have the lengths now: %s",
+                           c->why);
+    }
+    c->lengths = (uint64_t)lengths;
+    c->pending = has && !made;
+    c->fixed = has && made;
+    return LEVADA_OK;
 }
 
 levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
@@ -242,11 +265,8 @@ levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
     if (!sound || n != choice_count(c) || nat > c->buckets) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
-    if (made && levada_state_has(from, "indexed")) {
-        LEVADA_TRY(choice_check_index(c, buckets, at, nat, err));
-    }
+    LEVADA_TRY(choice_restore_indexed(c, made, from, err));
     if (n) memcpy(c->window, window, (size_t)n * sizeof *window);
     c->made = made;
-    c->fixed = made && levada_state_has(from, "indexed");
     return levada_buckets_set(buckets, at, nat, err);
 }

@@ -104,13 +104,10 @@ bool levada_file_reader_range(const levada_file_reader *r, int64_t *first, int64
     return r->index != NULL;
 }
 
-levada_status levada_file_reader_lengths(levada_file_reader *r, const char *field,
-                                         const uint8_t stages[16], levada_lengths_each *each,
-                                         void *user, bool *found, levada_error *err)
+levada_status levada_file_reader_lengths(levada_file_reader *r, levada_lengths_each *each,
+                                         void *user, levada_error *err)
 {
-    *found = false;
-    return r->index ? levada_index_lengths(r->index, field, stages, each, user, found, err)
-                    : LEVADA_OK;
+    return levada_index_lengths(r->index, each, user, err);
 }
 
 levada_status levada_file_reader_select(levada_file_reader *r, const char *const *fields,

@@ -159,12 +159,10 @@ bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, 
  * one that was opened. With an index only. */
 LEVADA_MUST_USE levada_status levada_file_reader_locate(levada_file_reader *reader, int64_t number,
                                                         levada_origin *out, levada_error *err);
-/* levada_index_lengths of its files, all of them; not found without an index. */
-LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader *reader,
-                                                         const char *field,
-                                                         const uint8_t stages[16],
+/* levada_index_lengths of its files, all of them, after their fields were found. */
+LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader  *reader,
                                                          levada_lengths_each *each, void *user,
-                                                         bool *found, levada_error *err);
+                                                         levada_error *err);
 /* Whether it reads all records of its files, in their order. */
 bool levada_file_reader_is_whole(const levada_file_reader *reader);
 /* The columns of its blocks, of bytes. Borrowed for the life of the reader. */

@@ -11,6 +11,7 @@
 
 #define INDEX_PAGES 256 /* in the cache: 1 MiB              */
 #define INDEX_OPEN 16   /* indexes that are open at a time  */
+#define INDEX_ROWS (LEVADA_INDEX_LENGTHS / 3) /* records whose lengths are copied at a time */
 
 /* An index file that is open, and a page of one: each has one place in a table, by its number. */
 typedef struct index_file {
@@ -33,7 +34,7 @@ struct levada_index {
     int64_t            *first; /* record of each, and of all */
     index_file          open[INDEX_OPEN];
     index_page         *pages; /* INDEX_PAGES of them        */
-    int32_t             which[LEVADA_LENGTH_FIELDS]; /* the fields that were selected */
+    int32_t             nwhich, which[LEVADA_LENGTH_FIELDS]; /* the fields that were selected */
 };
 
 /* -- the last page */
@@ -493,7 +494,8 @@ static bool index_has(const levada_index *x, const levada_index_foot *foot,
 levada_status levada_index_select(levada_index *x, const char *const *fields, int32_t n,
                                   const uint8_t stages[16], bool *found, levada_error *err)
 {
-    *found = true;
+    *found = n <= LEVADA_LENGTH_FIELDS;
+    x->nwhich = n;
     for (int32_t i = 0; *found && i < x->files->n; i++) {
         levada_index_foot foot;
 
@@ -527,30 +529,42 @@ levada_status levada_index_length(levada_index *x, int32_t i, int64_t number, in
     return LEVADA_OK;
 }
 
-static levada_status index_lengths_of(levada_index *x, int32_t shard, levada_lengths_each *each,
-                                      void *user, levada_error *err)
+/* The lengths of n records from `first` on, of one page: those of one record after another. */
+static levada_status index_lengths_copy(levada_index *x, int32_t shard, int64_t first, int64_t n,
+                                        int64_t *out, levada_error *err)
 {
-    int64_t lengths[LEVADA_INDEX_LENGTHS];
-    int64_t count = x->first[shard + 1] - x->first[shard];
-    int64_t page = index_length_page(x, shard, 0);
-
-    for (int64_t at = 0; at < count; at += LEVADA_INDEX_LENGTHS, page++) {
-        int64_t n = count - at < LEVADA_INDEX_LENGTHS ? count - at : LEVADA_INDEX_LENGTHS;
+    for (int32_t k = 0; k < x->nwhich; k++) {
+        int64_t        page = index_length_page(x, shard, k) + first / LEVADA_INDEX_LENGTHS;
         const uint8_t *from = NULL;
 
         LEVADA_TRY(index_page_of(x, shard, page, &from, err));
-        for (int64_t i = 0; i < n; i++) lengths[i] = (int64_t)index_get(from + 4 * i, 4);
+        from += 4 * (first % LEVADA_INDEX_LENGTHS);
+        for (int64_t i = 0; i < n; i++) {
+            out[i * x->nwhich + k] = (int64_t)index_get(from + 4 * i, 4);
+        }
+    }
+    return LEVADA_OK;
+}
+
+static levada_status index_lengths_of(levada_index *x, int32_t shard, levada_lengths_each *each,
+                                      void *user, levada_error *err)
+{
+    int64_t lengths[INDEX_ROWS * LEVADA_LENGTH_FIELDS];
+    int64_t count = x->first[shard + 1] - x->first[shard];
+
+    for (int64_t at = 0; at < count; at += INDEX_ROWS) {
+        int64_t n = count - at < INDEX_ROWS ? count - at : INDEX_ROWS;
+
+        LEVADA_TRY(index_lengths_copy(x, shard, at, n, lengths, err));
         LEVADA_TRY(each(user, lengths, n, err));
     }
     return LEVADA_OK;
 }
 
-levada_status levada_index_lengths(levada_index *x, const char *field, const uint8_t stages[16],
-                                   levada_lengths_each *each, void *user, bool *found,
+levada_status levada_index_lengths(levada_index *x, levada_lengths_each *each, void *user,
                                    levada_error *err)
 {
-    LEVADA_TRY(levada_index_select(x, &field, 1, stages, found, err));
-    for (int32_t i = 0; *found && i < x->files->n; i++) {
+    for (int32_t i = 0; i < x->files->n; i++) {
         LEVADA_TRY(levada_index_check_file(x, i, err));
         LEVADA_TRY(index_lengths_of(x, i, each, user, err));
     }

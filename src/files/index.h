@@ -94,20 +94,18 @@ int64_t levada_index_number(const levada_index *index, int32_t shard, int64_t re
 void levada_index_locate(const levada_index *index, int64_t number, int32_t *shard,
                          int64_t *record);
 /* Whether the indexes of all files have the lengths of these fields, made by the stages of that
- * hash. At most LEVADA_LENGTH_FIELDS. */
+ * hash. Not where n exceeds LEVADA_LENGTH_FIELDS. */
 LEVADA_MUST_USE levada_status levada_index_select(levada_index *index, const char *const *fields,
                                                   int32_t n, const uint8_t stages[16], bool *found,
                                                   levada_error *err);
 /* The length of the i-th field that was found last, in record `number`. */
 LEVADA_MUST_USE levada_status levada_index_length(levada_index *index, int32_t i, int64_t number,
                                                   int64_t *out, levada_error *err);
-/* The lengths of `field`, made by the stages of that hash: those of consecutive records, in the
- * order of the files. *found is false, and nothing is called, where an index does not have them.
- * EFAILED_PRECONDITION: a file has changed since it was indexed. An error of `each` is returned. */
-LEVADA_MUST_USE levada_status levada_index_lengths(levada_index *index, const char *field,
-                                                   const uint8_t stages[16],
-                                                   levada_lengths_each *each, void *user,
-                                                   bool *found, levada_error *err);
+/* The lengths of the fields that were found last: those of consecutive records, in the order of the
+ * files, with those of one record after another. EFAILED_PRECONDITION: a file has changed since it
+ * was indexed. Any other status but LEVADA_OK that `each` returns is returned. */
+LEVADA_MUST_USE levada_status levada_index_lengths(levada_index *index, levada_lengths_each *each,
+                                                   void *user, levada_error *err);
 /* Whether the index of a file is still the one that was opened; else EFAILED_PRECONDITION. */
 LEVADA_MUST_USE levada_status levada_index_check_again(levada_index *index, int32_t shard,
                                                        levada_error *err);

@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "files/file_reader.h"
 
+#include <stdio.h>
+
 bool levada_index_passes(const levada_op *op)
 {
     if (op->family == LEVADA_FAMILY_DECODER) return true;
@@ -13,27 +15,36 @@ bool levada_index_passes(const levada_op *op)
            op->def.stage.rows == LEVADA_ROWS_SAME;
 }
 
-bool levada_index_reorders(const levada_op *op)
+bool levada_index_chooses(const levada_op *op)
 {
-    return op->family == LEVADA_FAMILY_STAGE &&
-           (op->def.stage.reorders || op->def.stage.read_ahead);
+    return op->family == LEVADA_FAMILY_STAGE && (op->def.stage.chooses || op->def.stage.read_ahead);
 }
 
-/* Stages that change no record, and with `order` neither their order nor their number. */
-static bool index_lengths_keeps(const levada_op *op, bool order)
+/* A function of the user that is declared to change no length. */
+static bool index_lengths_declared(const levada_dataset *ds)
 {
+    return ds->op->family == LEVADA_FAMILY_STAGE && ds->op->def.stage.keeps_lengths &&
+           ds->op->def.stage.keeps_lengths(ds->args);
+}
+
+/* Stages that change no length, and with `order` neither the order of records nor their number. */
+static bool index_lengths_keeps(const levada_dataset *ds, bool order)
+{
+    const levada_op *op = ds->op;
+
+    if (index_lengths_declared(ds)) return true;
     if (op->family != LEVADA_FAMILY_STAGE) return false;
     if (order) return op->def.stage.read_ahead != NULL;
-    return levada_index_reorders(op) || op->def.stage.shards;
+    return levada_index_chooses(op) || op->def.stage.shards;
 }
 
-/* The source, if all stages on it make one record of one, or change none; else the stage that does
- * not. Appends what the first kind does. */
+/* The source or combiner, if all stages on it make one record of one, or change none; else the
+ * stage that does not. Appends what the first kind does. */
 static const levada_dataset *index_lengths_walk(const levada_dataset *ds, bool order,
                                                 levada_text *stages)
 {
-    for (; ds->ninputs == 1; ds = ds->inputs[0]) {
-        if (index_lengths_keeps(ds->op, order)) continue;
+    for (; ds->ninputs == 1 && ds->op->family != LEVADA_FAMILY_COMBINER; ds = ds->inputs[0]) {
+        if (index_lengths_keeps(ds, order)) continue;
         if (!levada_index_passes(ds->op)) return ds;
         levada_dataset_print_own(stages, ds);
     }
@@ -41,7 +52,8 @@ static const levada_dataset *index_lengths_walk(const levada_dataset *ds, bool o
     return ds;
 }
 
-static levada_status index_lengths_hash(levada_text *stages, uint8_t out[16], levada_error *err)
+static levada_status index_lengths_hash(const levada_text *stages, uint8_t out[16],
+                                        levada_error *err)
 {
     if (stages->failed) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
@@ -80,41 +92,122 @@ levada_status levada_index_hash(const levada_dataset *dataset, uint8_t out[16], 
     return index_lengths_hash_of(dataset, false, out, err);
 }
 
-static levada_status index_lengths_read(const levada_dataset *source, const char *field,
-                                        const uint8_t stages[16], bool order,
-                                        levada_lengths_each *each, void *user, bool *found,
-                                        levada_error *err)
+/* -- why not */
+
+bool levada_index_is_read(const levada_dataset *source, char why[LEVADA_INDEX_WHY])
+{
+    const levada_file_args *files;
+
+    if (source->ninputs && source->op->family != LEVADA_FAMILY_COMBINER) {
+        snprintf(why, LEVADA_INDEX_WHY, "'%s' does not make one record of one", source->op->name);
+        return false;
+    }
+    if (source->op->family != LEVADA_FAMILY_FORMAT) {
+        snprintf(why, LEVADA_INDEX_WHY, "'%s' has no index", source->op->name);
+        return false;
+    }
+    files = (const void *)((const char *)source->args + source->op->core_offset);
+    if (files->index) return true;
+    snprintf(why, LEVADA_INDEX_WHY, "'%s' has no index=true", source->op->name);
+    return false;
+}
+
+/* The first function upstream that may change lengths; NULL = none. */
+static const levada_dataset *index_lengths_undeclared(const levada_dataset *ds)
+{
+    for (; ds->ninputs == 1; ds = ds->inputs[0]) {
+        bool stage = ds->op->family == LEVADA_FAMILY_STAGE;
+
+        if (stage && ds->op->def.stage.keeps_lengths && !index_lengths_declared(ds)) return ds;
+    }
+    return NULL;
+}
+
+void levada_index_lacks(const levada_dataset *dataset, const char *const *fields, int32_t n,
+                        char why[LEVADA_INDEX_WHY])
+{
+    const levada_dataset *function = index_lengths_undeclared(dataset);
+    levada_text           text = { 0 };
+
+    for (int32_t i = 0; i < n; i++) levada_text_format(&text, "%s%s", i ? "," : "", fields[i]);
+    if (function) {
+        snprintf(why, LEVADA_INDEX_WHY,
+                 "'%s' may change lengths: keeps_lengths=true says that it does not",
+                 function->op->name);
+    } else {
+        snprintf(why, LEVADA_INDEX_WHY,
+                 "the index does not have the lengths of %.120s, made by these stages (levada "
+                 "index --length)",
+                 text.failed ? "these fields" : text.at);
+    }
+    levada_text_clear(&text);
+}
+
+/* -- lengths */
+
+/* Of a source of files, with what the stages on it print. */
+static levada_status index_lengths_read(levada_index_lookup *lookup, bool order,
+                                        const levada_dataset *source, const levada_text *stages,
+                                        bool *found, levada_error *err)
 {
     levada_context      context;
     levada_file_reader *reader = NULL;
-    levada_status       st = LEVADA_OK;
+    uint8_t             hash[16];
+    levada_status       st;
 
+    *found = false;
+    LEVADA_TRY(index_lengths_hash(stages, hash, err));
     LEVADA_TRY(levada_file_reader_look(source, &context, &reader, err));
-    if (!order || levada_file_reader_is_whole(reader)) {
-        st = levada_file_reader_lengths(reader, field, stages, each, user, found, err);
+    st = order && !levada_file_reader_is_whole(reader)
+             ? LEVADA_OK
+             : levada_file_reader_select(reader, lookup->fields, lookup->n, hash, found, err);
+    if (st == LEVADA_OK && *found && lookup->each) {
+        st = levada_file_reader_lengths(reader, lookup->each, lookup->user, err);
     }
     levada_file_reader_destroy(&reader);
     return st;
 }
 
-static levada_status index_lengths_find(const levada_dataset *dataset, const char *field,
-                                        bool order, levada_lengths_each *each, void *user,
-                                        bool *found, levada_error *err)
+static levada_status index_lengths_visit(levada_index_lookup *lookup, const levada_dataset *ds,
+                                         levada_text *stages, levada_error *err);
+
+/* The inputs of a combiner whose records are theirs: each with the stages downstream of it. */
+static levada_status index_lengths_inputs(levada_index_lookup *lookup, const levada_dataset *ds,
+                                          levada_text *stages, levada_error *err)
 {
-    levada_text stages = { 0 };
-    const levada_dataset *source = index_lengths_walk(dataset, order, &stages);
-    const levada_file_args *files = NULL;
-    uint8_t hash[16];
+    size_t        size = stages->size;
+    levada_status st = LEVADA_OK;
+
+    for (int32_t i = 0; st == LEVADA_OK && !lookup->why[0] && i < ds->ninputs; i++) {
+        stages->size = size;
+        st = index_lengths_visit(lookup, ds->inputs[i], stages, err);
+    }
+    return st;
+}
+
+static levada_status index_lengths_visit(levada_index_lookup *lookup, const levada_dataset *ds,
+                                         levada_text *stages, levada_error *err)
+{
+    const levada_dataset *source = index_lengths_walk(ds, false, stages);
+    bool                  found = false;
+
+    if (source->op->family == LEVADA_FAMILY_COMBINER && source->op->def.combiner.passes) {
+        return index_lengths_inputs(lookup, source, stages, err);
+    }
+    if (!levada_index_is_read(source, lookup->why)) return LEVADA_OK;
+    LEVADA_TRY(index_lengths_read(lookup, false, source, stages, &found, err));
+    if (!found) levada_index_lacks(ds, lookup->fields, lookup->n, lookup->why);
+    return LEVADA_OK;
+}
+
+levada_status levada_index_look_up(const levada_dataset *dataset, levada_index_lookup *lookup,
+                                   levada_error *err)
+{
+    levada_text   stages = { 0 };
     levada_status st;
 
-    *found = false;
-    if (source->op->family == LEVADA_FAMILY_FORMAT) {
-        files = (const void *)((const char *)source->args + source->op->core_offset);
-    }
-    st = files && files->index ? index_lengths_hash(&stages, hash, err) : LEVADA_OK;
-    if (st == LEVADA_OK && files && files->index) {
-        st = index_lengths_read(source, field, hash, order, each, user, found, err);
-    }
+    lookup->why[0] = '\0';
+    st = index_lengths_visit(lookup, dataset, &stages, err);
     levada_text_clear(&stages);
     return st;
 }
@@ -125,12 +218,15 @@ levada_status levada_inspect_lengths(const levada_dataset *dataset, const char *
 {
     LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
     LEVADA_TRY(levada_require(field && each && found, "field, each or found", err));
-    return index_lengths_find(dataset, field, true, each, user, found, err);
-}
+    levada_index_lookup   lookup = { .fields = &field, .n = 1, .each = each, .user = user };
+    levada_text           stages = { 0 };
+    const levada_dataset *source = index_lengths_walk(dataset, true, &stages);
+    levada_status         st = LEVADA_OK;
 
-levada_status levada_index_lengths_of_files(const levada_dataset *dataset, const char *field,
-                                            levada_lengths_each *each, void *user, bool *found,
-                                            levada_error *err)
-{
-    return index_lengths_find(dataset, field, false, each, user, found, err);
+    *found = false;
+    if (levada_index_is_read(source, lookup.why)) {
+        st = index_lengths_read(&lookup, true, source, &stages, found, err);
+    }
+    levada_text_clear(&stages);
+    return st;
 }

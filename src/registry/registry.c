@@ -300,8 +300,9 @@ levada_status levada_op_create(levada_family family, const void *def, const char
     if (plugin != NULL && family == LEVADA_FAMILY_STAGE) {
         op->def.stage.late = 0;
         op->def.stage.needs = NULL;
-        op->def.stage.reorders = false;
+        op->def.stage.chooses = false;
         op->def.stage.changes = NULL;
+        op->def.stage.keeps_lengths = NULL;
     }
     if (status == LEVADA_OK && plugin != NULL) {
         op->plugin = levada_strdup(plugin);

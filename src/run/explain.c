@@ -112,7 +112,7 @@ static void explain_reads(levada_text *text, const levada_dataset *at)
     levada_context      context;
     levada_file_reader *reader = NULL;
     levada_own          own = { 0 };
-    char                line[LEVADA_OWN_WHY + 64];
+    char                line[LEVADA_INDEX_WHY + 64];
     levada_status       st = LEVADA_OK;
 
     if (at->op->family != LEVADA_FAMILY_STAGE || at->ninputs != 1) return;

@@ -110,7 +110,7 @@ static int64_t stage_passes(const levada_dataset *at)
 /* What the stage reads, where it batches for ranks. */
 static levada_status stage_note_own(levada_node *it, const levada_own *own, levada_error *err)
 {
-    char line[LEVADA_OWN_WHY + 64];
+    char line[LEVADA_INDEX_WHY + 64];
 
     levada_own_print(own, line, sizeof line);
     it->reads = levada_strdup(line);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/own.h"
 
-#include "files/index_lengths.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -21,14 +19,9 @@ static void own_check_source(levada_own *own, const levada_dataset *source)
     const levada_file_args *files;
     levada_policy           policy;
 
-    if (source->op->family != LEVADA_FAMILY_FORMAT) {
-        snprintf(own->why, sizeof own->why, "'%s' has no index", source->op->name);
-        return;
-    }
+    if (!levada_index_is_read(source, own->why)) return;
     files = (const void *)((const char *)source->args + source->op->core_offset);
-    if (!files->index) {
-        snprintf(own->why, sizeof own->why, "'%s' has no index=true", source->op->name);
-    } else if (levada_policy_parse(files->errors, &policy, NULL) != LEVADA_OK || policy.skip) {
+    if (levada_policy_parse(files->errors, &policy, NULL) != LEVADA_OK || policy.skip) {
         snprintf(own->why, sizeof own->why, "errors= of '%s' may skip records", source->op->name);
     }
 }
@@ -54,12 +47,8 @@ levada_status levada_own_describe(const levada_dataset *stage, bool skips, levad
         snprintf(out->why, sizeof out->why, "%s", out->needed.more);
         return LEVADA_OK;
     }
-    while (ds->ninputs == 1 && (levada_index_passes(ds->op) || levada_index_reorders(ds->op))) {
+    while (ds->ninputs == 1 && (levada_index_passes(ds->op) || levada_index_chooses(ds->op))) {
         ds = ds->inputs[0];
-    }
-    if (ds->ninputs) {
-        snprintf(out->why, sizeof out->why, "'%s' does not make one record of one", ds->op->name);
-        return LEVADA_OK;
     }
     own_check_source(out, ds);
     return out->why[0] ? LEVADA_OK : levada_index_hash(stage->inputs[0], out->stages, err);
@@ -67,20 +56,12 @@ levada_status levada_own_describe(const levada_dataset *stage, bool skips, levad
 
 levada_status levada_own_find(levada_own *own, levada_file_reader *source, levada_error *err)
 {
-    size_t at;
-    bool   found = false;
+    bool found = false;
 
     LEVADA_TRY(levada_file_reader_select(source, own->needed.fields, own->needed.n, own->stages,
                                          &found, err));
     if (found) return LEVADA_OK;
-    snprintf(own->why, sizeof own->why, "the index does not have the lengths of ");
-    for (int32_t i = 0; i < own->needed.n; i++) {
-        at = strlen(own->why);
-        snprintf(own->why + at, sizeof own->why - at, "%s%s", i ? "," : "",
-                 own->needed.fields[i]);
-    }
-    at = strlen(own->why);
-    snprintf(own->why + at, sizeof own->why - at, ", made by these stages (levada index --length)");
+    levada_index_lacks(own->stage->inputs[0], own->needed.fields, own->needed.n, own->why);
     return LEVADA_OK;
 }
 

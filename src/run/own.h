@@ -18,6 +18,7 @@
 
 #include "files/file_reader.h"
 #include "files/index.h"
+#include "files/index_lengths.h"
 
 /* What a batching stage needs to know of records before it has chosen its own. */
 typedef struct levada_needed {
@@ -29,13 +30,11 @@ typedef struct levada_needed {
 /* Adds a field, once. False: these are too many. */
 bool levada_needed_add(levada_needed *needed, const char *field);
 
-#define LEVADA_OWN_WHY 240
-
 typedef struct levada_own {
     const levada_dataset *stage; /* that batches for one of several ranks; NULL = there is none */
     levada_needed         needed;
     uint8_t               stages[16]; /* hash of what makes a record, as an index has it */
-    char                  why[LEVADA_OWN_WHY]; /* it reads all records; "" = only its own */
+    char                  why[LEVADA_INDEX_WHY]; /* it reads all records; "" = only its own */
 } levada_own;
 
 /* What the description of the stage and of its input allows. `skips`: the iterator's policy skips

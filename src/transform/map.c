@@ -9,6 +9,7 @@
 typedef struct map_args {
     const levada_function *fn;
     const levada_value    *spec;
+    bool                   keeps_lengths;
 } map_args;
 
 typedef struct map_state {
@@ -22,6 +23,10 @@ static const levada_arg map_options[] = {
     LEVADA_ARG(VALUE, map_args, spec,
                .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}; null = those "
                       "of the returned blocks"),
+    LEVADA_ARG(BOOL, map_args, keeps_lengths, .otherwise = "false",
+               .doc =
+                   "declares that every field keeps its length, and without spec the columns too, "
+                   "so that the lengths of an index hold for its result"),
     LEVADA_ARG_END,
 };
 
@@ -35,8 +40,13 @@ static levada_status map_check(const void *args, const levada_spec *in, levada_s
                            "map may call a function again for the same records; this one is not "
                            "pure: use call");
     }
-    return levada_call_spec(a->fn, a->spec, in, out, err);
+    LEVADA_TRY(levada_call_spec(a->fn, a->spec, in, out, err));
+    if (a->spec || !a->keeps_lengths) return LEVADA_OK;
+    levada_spec_unref(out);
+    return LEVADA_OK; /* the columns of its input */
 }
+
+static bool map_keeps_lengths(const void *args) { return ((const map_args *)args)->keeps_lengths; }
 
 static levada_status map_open(void *state, const void *args, const levada_context *context,
                               levada_error *err)
@@ -75,4 +85,5 @@ const levada_stage_def levada_stage_map = {
     .close = map_close,
     .cancel = map_cancel,
     .apply = map_apply,
+    .keeps_lengths = map_keeps_lengths,
 };

@@ -96,5 +96,5 @@ const levada_stage_def levada_stage_repeat = {
     .save = repeat_save,
     .restore = repeat_restore,
     .passes = repeat_passes,
-    .reorders = true,
+    .chooses = true,
 };

@@ -205,5 +205,5 @@ const levada_stage_def levada_stage_shuffle = {
     .save = shuffle_save,
     .restore = shuffle_restore,
     .saves = "buffered records, by origin",
-    .reorders = true,
+    .chooses = true,
 };

@@ -88,4 +88,5 @@ const levada_stage_def levada_stage_skip = {
     .next = skip_next,
     .save = skip_save,
     .restore = skip_restore,
+    .chooses = true,
 };

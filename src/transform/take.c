@@ -78,4 +78,5 @@ const levada_stage_def levada_stage_take = {
     .next = take_next,
     .save = take_save,
     .restore = take_restore,
+    .chooses = true,
 };
