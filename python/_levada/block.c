@@ -24,6 +24,7 @@ PyObject *levada_py_block_new(levada_py_state *state, levada_block **block)
 static void block_dealloc(PyObject *self)
 {
     levada_block_unref(&((levada_py_block *)self)->block);
+    Py_XDECREF(((levada_py_block *)self)->index);
     levada_py_free(self);
 }
 
@@ -246,29 +247,6 @@ static PyObject *block_values(PyObject *self, PyObject *index)
     return column ? block_column_view(self, column) : NULL;
 }
 
-/* Number of the column of that name, or -1, perhaps with an exception. */
-static int32_t block_number(PyObject *self, PyObject *name)
-{
-    Py_ssize_t  size = 0;
-    const char *text = PyUnicode_AsUTF8AndSize(name, &size);
-
-    if (text && strlen(text) == (size_t)size)
-        return levada_spec_find(levada_block_spec(block_of(self)), text);
-    /* what cannot be written is not a name */
-    if (!text && PyErr_ExceptionMatches(PyExc_UnicodeError)) PyErr_Clear();
-    return -1;
-}
-
-/* What a loop over batches needs: `find` and `values` in one call. */
-static PyObject *block_view(PyObject *self, PyObject *name)
-{
-    int32_t found = PyUnicode_Check(name) ? block_number(self, name) : -1;
-
-    if (PyErr_Occurred()) return NULL;
-    if (found < 0) Py_RETURN_NONE;
-    return block_column_view(self, levada_block_at(block_of(self), found));
-}
-
 static PyObject *block_lengths(PyObject *self, PyObject *index)
 {
     const levada_column *column = block_column(self, index);
@@ -342,24 +320,67 @@ LEVADA_PY_METHOD(block_fields, levada_py_block, true,
                  levada_py_fields(levada_block_spec(self->block)))
 
 /* Interned: a look-up by a name that is written out in a program compares pointers. */
+static PyObject *block_new_index(const levada_spec *spec)
+{
+    PyObject *index = PyDict_New();
+
+    for (int32_t i = 0; index && i < levada_spec_count(spec); i++) {
+        PyObject *name = PyUnicode_InternFromString(levada_spec_field(spec, i)->name);
+        PyObject *number = PyLong_FromLong(i);
+
+        if (!name || !number || PyDict_SetItem(index, name, number) < 0) Py_CLEAR(index);
+        Py_XDECREF(number);
+        Py_XDECREF(name);
+    }
+    return index;
+}
+
+PyObject *levada_py_block_index(PyObject *block)
+{
+    levada_py_block   *self = (levada_py_block *)block;
+    levada_py_state   *state = levada_py_state_of(block);
+    const levada_spec *spec = levada_block_spec(self->block);
+    PyObject          *made = NULL, *old = NULL;
+
+    if (self->index) return self->index;
+    if (!state->index || state->spec != spec) {
+        made = block_new_index(spec);
+        if (!made) return NULL;
+        old = state->index;
+        state->index = made;
+        levada_spec_unref(&state->spec);
+        state->spec = levada_spec_ref(spec);
+        Py_XDECREF(old);
+    }
+    return self->index = Py_NewRef(state->index);
+}
+
+PyObject *levada_py_block_array(PyObject *block, int32_t i)
+{
+    const levada_column *column = levada_block_at(block_of(block), i);
+
+    if (!column || column->field->depth) return NULL;
+    if (column->field->dtype == LEVADA_BYTES || column->field->dtype == LEVADA_BFLOAT16)
+        return NULL;
+    return levada_py_array_new(block, column->values, column->field->dtype, column->n,
+                               column->dims, column->field->ndim);
+}
+
 static PyObject *block_names(PyObject *self, void *unused)
 {
-    const levada_spec *spec = levada_block_spec(block_of(self));
-    int32_t            i, n = levada_spec_count(spec);
-    PyObject          *names = PyTuple_New(n), *name = NULL;
+    PyObject *index = levada_py_block_index(self);
 
-    for (i = 0; names && i < n; i++) {
-        name = PyUnicode_InternFromString(levada_spec_field(spec, i)->name);
-        if (!name || PyTuple_SetItem(names, i, name) < 0) Py_CLEAR(names);
-    }
-    return names;
+    return index ? PySequence_Tuple(index) : NULL;
 }
 
 static PyObject *block_find(PyObject *self, PyObject *name)
 {
-    int32_t found = block_number(self, name);
+    PyObject *index = levada_py_block_index(self);
+    PyObject *found = index ? PyObject_GetItem(index, name) : NULL;
 
-    return PyErr_Occurred() ? NULL : PyLong_FromLong(found);
+    if (found || !PyErr_ExceptionMatches(PyExc_KeyError)) return found;
+    PyErr_Clear();
+    return PyLong_FromLong(-1);
 }
 
 static PyObject *block_origins(PyObject *self, PyObject *args)
@@ -405,12 +426,18 @@ int32_t *levada_py_columns(PyObject *list, int32_t n)
     return columns;
 }
 
+/* Nothing that can be read: NumPy asks the base of an array for a buffer that can be written before
+ * it lets its user write again into an array that was made read-only. */
+static int block_buffer(PyObject *self, Py_buffer *out, int flags)
+{
+    return PyBuffer_FillInfo(out, self, self, 0, !((levada_py_block *)self)->writable, flags);
+}
+
 static PyMethodDef block_methods[] = {
     {"fields", block_fields, METH_NOARGS,
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},
     {"find", block_find, METH_O, "Number of the column of that name, or -1."},
     {"dims", block_dims, METH_O, "Inner dimensions of a column, all known."},
-    {"view", block_view, METH_O, "View of the FIXED column of that name, or None."},
     {"strings", block_strings, METH_O, "List of bytes of a column of plain strings, or None."},
     {"values", block_values, METH_O, "View of a FIXED column, [n, dims...], or None."},
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
@@ -437,4 +464,5 @@ LEVADA_PY_TYPE(block, "Block", levada_py_block, Py_TPFLAGS_DISALLOW_INSTANTIATIO
                "Records as columns; levada.Batch wraps it.",
                LEVADA_PY_SLOT(tp_dealloc, block_dealloc),
                LEVADA_PY_SLOT(tp_methods, block_methods),
+               LEVADA_PY_SLOT(bf_getbuffer, block_buffer),
                LEVADA_PY_SLOT(tp_getset, block_getset));

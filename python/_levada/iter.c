@@ -426,23 +426,11 @@ static void iter_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* A class of the package that is based on ours has no module of its own. */
-static levada_py_state *iter_state_of(PyTypeObject *type)
-{
-    levada_py_state *state = NULL;
-
-    while (type && !(state = PyType_GetModuleState(type))) {
-        PyErr_Clear();
-        type = PyType_GetSlot(type, Py_tp_base);
-    }
-    return state;
-}
-
 static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"dataset", "seed", "epoch", "threads", "block_rows",
                                         "errors", "max_bytes", NULL};
-    levada_py_state    *state = iter_state_of(type);
+    levada_py_state    *state = levada_py_state_of_type(type);
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        err = LEVADA_ERROR_INIT;
     levada_status       st;

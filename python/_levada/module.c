@@ -15,6 +15,18 @@ levada_py_state *levada_py_state_of(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
+/* A class of the package that is based on ours has no module of its own. */
+levada_py_state *levada_py_state_of_type(PyTypeObject *type)
+{
+    levada_py_state *state = NULL;
+
+    while (type && !(state = PyType_GetModuleState(type))) {
+        PyErr_Clear();
+        type = PyType_GetSlot(type, Py_tp_base);
+    }
+    return state;
+}
+
 static atomic_long module_forks;
 
 long levada_py_forks(void) { return atomic_load_explicit(&module_forks, memory_order_relaxed); }

@@ -25,14 +25,26 @@ typedef struct levada_py_main levada_py_main;
 
 /* The types of the module: each file that defines one ends in LEVADA_PY_TYPE. */
 #define LEVADA_PY_TYPES(X)                                                                    \
-    X(block)                                                                    \
-    X(view) X(dataset) X(iter) X(function) X(writer) X(sink) X(tensor) X(queue) \
+    X(block)                                                                        \
+    X(batch)                                                                        \
+    X(view)                                                             \
+    X(dataset) X(iter) X(function) X(writer) X(sink) X(tensor) X(queue) \
         X(barrier) X(saver) X(segments) X(reader) X(bucket) X(front)
 /* Lists of functions of the module, levada_py_functions_<word> in their files. */
 #define LEVADA_PY_FUNCTIONS(X)                                                                \
     X(dataset)                                                                    \
     X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
         X(bucket)
+
+/* What numpy.c calls of NumPy. */
+typedef struct levada_py_numpy {
+    PyObject     *asarray; /* NULL: nobody has looked for NumPy yet */
+    PyTypeObject *type;    /* of its arrays, borrowed */
+    PyObject *(*descr)(int type);
+    PyObject *(*create)(PyTypeObject *type, PyObject *descr, int ndim, const Py_ssize_t *shape,
+                        const Py_ssize_t *strides, void *data, int flags, PyObject *like);
+    int (*set_base)(PyObject *array, PyObject *base); /* takes the base */
+} levada_py_numpy;
 
 typedef struct levada_py_state {
 #define LEVADA_PY_MEMBER(word) PyTypeObject *word;
@@ -41,11 +53,15 @@ typedef struct levada_py_state {
     levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays forever: queues have it */
     PyObject         *made;  /* "_made"; stays forever: iterators call it */
+    levada_py_numpy   numpy; /* stays forever */
+    levada_spec      *spec;  /* of the batch that was looked into last, */
+    PyObject         *index; /* and its fields, {name: number} */
 } levada_py_state;
 
 typedef struct levada_py_block {
     PyObject_HEAD
     levada_block *block;
+    PyObject     *index;    /* {name: number of the column}, or NULL: levada_py_block_index */
     bool          writable; /* nobody else had a reference when Python got it */
 } levada_py_block;
 
@@ -54,9 +70,10 @@ typedef struct levada_py_dataset {
     levada_dataset *dataset;
 } levada_py_dataset;
 
-/* The state, from an object whose type was made by this module: Iter, which alone can be
- * subclassed, keeps it. */
+/* The state, from an object whose type was made by this module, and is not a subclass. */
 levada_py_state *levada_py_state_of(PyObject *self);
+/* The same from a type, also from a subclass (of Iter or Batch). */
+levada_py_state *levada_py_state_of_type(PyTypeObject *type);
 
 #define LEVADA_PY_SPEC(word) extern PyType_Spec levada_py_spec_##word;
 LEVADA_PY_TYPES(LEVADA_PY_SPEC)
@@ -160,10 +177,19 @@ PyObject     *levada_py_from_value(levada_py_state *state, const levada_value *v
 /* n values of `dims` each at data, which `owner`, a block, keeps. view.c */
 PyObject *levada_py_view_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,
                              const int64_t *dims, int32_t ndims);
+/* The same memory as a NumPy array, whose base is the owner. numpy.c */
+PyObject *levada_py_array_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,
+                              const int64_t *dims, int32_t ndims);
 /* Bytes of an element; 1 for those of byte strings. */
 Py_ssize_t levada_py_item_size(levada_dtype dtype);
 /* Takes the block, where there is memory for the object. */
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
+/* The columns of a block object by name, {name: number} in their order: nobody may change it, as
+ * blocks with the same spec share it. Borrowed; NULL with an exception. */
+PyObject *levada_py_block_index(PyObject *block);
+/* A FIXED column as a NumPy array; NULL without an exception: it is not one of numbers whose dtype
+ * NumPy has by itself. */
+PyObject *levada_py_block_array(PyObject *block, int32_t i);
 /* Tuple (name, dtype, depth, dims, padded, pad as bytes) of each field. */
 PyObject *levada_py_fields(const levada_spec *spec);
 /* Takes the dataset. */

@@ -239,7 +239,18 @@ static PyObject *view_dtype(PyObject *self, void *unused)
     return PyUnicode_FromString(levada_dtype_name(((view_object *)self)->dtype));
 }
 
+static PyObject *view_array(PyObject *self, PyObject *unused)
+{
+    const view_object *view = (view_object *)self;
+    int64_t            dims[VIEW_DIMS];
+
+    for (int32_t d = 1; d < view->ndim; d++) dims[d - 1] = view->shape[d];
+    return levada_py_array_new(view->owner, view->data, view->dtype, view->shape[0], dims,
+                               view->ndim - 1);
+}
+
 static PyMethodDef view_methods[] = {
+    {"array", view_array, METH_NOARGS, "NumPy array over the memory; nothing is copied."},
     {"__dlpack__", (PyCFunction)(uintptr_t)view_dlpack, METH_VARARGS | METH_KEYWORDS,
      "DLPack capsule of the memory; nothing is copied."},
     {"__dlpack_device__", view_device, METH_NOARGS, "(1, 0): the CPU."},

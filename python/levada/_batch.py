@@ -78,7 +78,7 @@ def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
     return _levada.dicts(names, columns, block.rows)
 
 
-class Batch:
+class Batch(_levada.Batch):
     """Records of one batch, by field name.
 
     ``batch["x"]`` is a NumPy array [n, ...] (FIXED: over the memory of the batch, without a copy,
@@ -89,26 +89,21 @@ class Batch:
     ``items()`` and ``dict(batch)`` work on fields.
     """
 
-    __slots__ = ("__weakref__", "_block", "_cache", "_files", "_lengths")
+    __slots__ = ("__weakref__",)
 
-    def __init__(self, block: _levada.Block, files: _Files | None = None) -> None:
-        if type(block) is not _levada.Block:  # libraries rebuild containers from their items
-            raise TypeError("a Batch is made by an iterator; a dict of its fields is dict(batch)")
-        self._block = block
-        self._cache: dict[str, Any] = {}
-        self._lengths: dict[str, Array] | None = None
-        self._files = files
+    if TYPE_CHECKING:
 
-    def __getitem__(self, name: str) -> Any:
-        value = self._cache.get(name)
-        if value is None:
-            view = self._block.view(name)
-            value = array_of(view) if view is not None else self._other(name)
-            self._cache[name] = value
-        return value
+        def __init__(self, block: _levada.Block, files: _Files | None = None) -> None: ...
 
-    def _other(self, name):
-        return column_of(self._block, self._index(name))
+        def __getitem__(self, name: str) -> Any: ...
+
+        def __iter__(self) -> Iterator[str]: ...
+
+    # The extension's part keeps the values. It makes those that are plain arrays, and calls
+    # _other() for the others.
+
+    def _other(self, i):
+        return column_of(self._block, i)
 
     def _index(self, name: str) -> int:
         i = self._block.find(name) if isinstance(name, str) else -1
@@ -131,9 +126,6 @@ class Batch:
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a field, or `default` if the batch has no such field."""
         return self[name] if name in self else default
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._block.names)
 
     def __len__(self) -> int:
         return self._block.rows

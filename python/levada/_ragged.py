@@ -21,19 +21,9 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-def _asarray(view):
-    """NumPy's asarray, which takes this function's place when it is first needed."""
-    global _asarray
-    from numpy import asarray as _asarray
-
-    return _asarray(view)
-
-
 def array_of(view: Any) -> Array:
     """NumPy array over a view of the extension: no copy."""
-    array = _asarray(view)
-    if array.ndim == 0:  # NumPy says nothing where it had no memory to look at the view
-        raise MemoryError("no memory for the array of a column")
+    array = view.array()
     if "ml_dtypes" in sys.modules and view.dtype == "bfloat16":
         return array.view(sys.modules["ml_dtypes"].bfloat16)
     return array

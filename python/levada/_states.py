@@ -65,9 +65,12 @@ class StateBatch(RequeuedOnError, Batch):
 
     __slots__ = ("_iterator",)
 
-    def __init__(self, block: _levada.Block, files: _Files | None, iterator: Iterator[Any]) -> None:
-        super().__init__(block, files)
+    _iterator: Iterator[Any]
+
+    def __new__(cls, block: _levada.Block, files: _Files | None, iterator: Iterator[Any]) -> Self:
+        self = super().__new__(cls, block, files)
         self._iterator = iterator
+        return self
 
     def __copy__(self):
         return StateBatch(self._block, self._files, self._iterator)
