@@ -135,6 +135,7 @@ class Runner:
             "ours": "levada",
             "tf": "tensorflow",
             "python": "google.protobuf",
+            "sf": "soundfile",
             "stdlib": "csv",
         }
         interpreter = self.interpreter(modules.get(library, library))
