@@ -140,8 +140,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index(levada_env *env, c
                                                               const char   *source,
                                                               int64_t      *records,
                                                               levada_error *err);
-/* Reads the file and compares its checksum with that in its index. EFAILED_PRECONDITION: the file
- * has changed; ENOT_FOUND: it has no index; EDATA_LOSS: the index is damaged. */
+/* Checks all pages and entries of the index, and reads the file and compares its checksum with that
+ * in the index. EFAILED_PRECONDITION: the file has changed; ENOT_FOUND: it has no index;
+ * EDATA_LOSS: the index is damaged. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index_check(levada_env *env,
                                                                     const char *path,
                                                                     int64_t    *records,

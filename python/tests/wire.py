@@ -13,8 +13,9 @@ def _crc_of_byte(byte):
 _TABLE = [_crc_of_byte(byte) for byte in range(256)]
 
 
-def crc32c(data):
-    crc = 0xFFFFFFFF
+def crc32c(data, before=0):
+    """Of `data` after bytes whose checksum is `before`."""
+    crc = before ^ 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 255]
     return crc ^ 0xFFFFFFFF

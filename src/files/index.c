@@ -17,6 +17,7 @@
 typedef struct index_file {
     levada_bytes *bytes; /* NULL = none */
     int32_t       shard;
+    bool          checked; /* it is the index that was opened first */
 } index_file;
 
 typedef struct index_page {
@@ -31,6 +32,7 @@ struct levada_index {
     const atomic_bool  *cancelled;
     levada_bytes_mark  *marks; /* of each data file          */
     uint32_t           *sums;  /* of the bytes of each       */
+    uint32_t           *feet;  /* of the last page of each index */
     int64_t            *first; /* record of each, and of all */
     index_file          open[INDEX_OPEN];
     index_page         *pages; /* INDEX_PAGES of them        */
@@ -146,6 +148,7 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     out->mark.head = (uint32_t)index_get(page + INDEX_AT_MARK, 4);
     memcpy(out->source, page + INDEX_AT_SOURCE, LEVADA_INDEX_NAME - 1);
     memcpy(out->options, page + INDEX_AT_OPTIONS, sizeof out->options);
+    out->page = (uint32_t)index_get(page + LEVADA_INDEX_SUM, 4);
     if (version == LEVADA_INDEX_VERSION_LENGTHS) LEVADA_TRY(index_get_fields(page, out, err));
     return out->count < 0 || out->mark.size < 0 ? index_damaged(err) : LEVADA_OK;
 }
@@ -209,8 +212,7 @@ static int64_t index_pages(int64_t count, int64_t each)
     return count / each + (count % each != 0);
 }
 
-/* Whether the file has exactly the pages that its records need. */
-static bool index_fits(int64_t size, const levada_index_foot *foot)
+bool levada_index_fits(int64_t size, const levada_index_foot *foot)
 {
     int64_t pages = index_pages(foot->count, LEVADA_INDEX_ROWS) + 1;
 
@@ -242,6 +244,7 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
     }
     if (st != LEVADA_OK) return st;
     file->shard = shard;
+    file->checked = false;
     *out = file->bytes;
     return LEVADA_OK;
 }
@@ -283,7 +286,7 @@ static levada_status index_foot(levada_index *x, int32_t shard, levada_index_foo
     size = levada_bytes_mark_of(bytes).size;
     st = index_read(bytes, size / LEVADA_INDEX_PAGE - 1, page, err);
     if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(x->env), page, out, err);
-    if (st == LEVADA_OK && !index_fits(size, out)) st = index_damaged(err);
+    if (st == LEVADA_OK && !levada_index_fits(size, out)) st = index_damaged(err);
     return st == LEVADA_OK ? LEVADA_OK : index_place(x, shard, st, err);
 }
 
@@ -299,6 +302,7 @@ static levada_status index_enter(levada_index *x, int32_t shard, const levada_op
     if (st != LEVADA_OK) return index_place(x, shard, st, err);
     x->marks[shard] = foot.mark;
     x->sums[shard] = foot.sum;
+    x->feet[shard] = foot.page;
     x->first[shard + 1] = x->first[shard] + foot.count;
     return LEVADA_OK;
 }
@@ -311,9 +315,10 @@ static levada_status index_fill(levada_index *x, const levada_op *op, const void
 
     x->marks = levada_alloc_zero((n + 1) * sizeof *x->marks);
     x->sums = levada_alloc_zero((n + 1) * sizeof *x->sums);
+    x->feet = levada_alloc_zero((n + 1) * sizeof *x->feet);
     x->first = levada_alloc_zero((n + 1) * sizeof *x->first);
     x->pages = levada_alloc_zero(INDEX_PAGES * sizeof *x->pages);
-    if (!x->marks || !x->sums || !x->first || !x->pages) {
+    if (!x->marks || !x->sums || !x->feet || !x->first || !x->pages) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
     }
     LEVADA_TRY(levada_index_options(op, args, options, err));
@@ -347,6 +352,7 @@ void levada_index_close(levada_index **index)
     for (int i = 0; i < INDEX_OPEN; i++) levada_bytes_close(&x->open[i].bytes);
     levada_free(x->marks);
     levada_free(x->sums);
+    levada_free(x->feet);
     levada_free(x->first);
     levada_free(x->pages);
     levada_free(x);
@@ -367,18 +373,27 @@ levada_status levada_index_check(const levada_index *x, int32_t shard, const lev
     return LEVADA_EFAILED_PRECONDITION;
 }
 
-levada_status levada_index_check_again(levada_index *x, int32_t shard, levada_error *err)
+/* Whether the index that is open now has the same entries as the one that was opened first and, if
+ * its lengths are used, the same lengths. */
+static levada_status index_check_open(levada_index *x, int32_t shard, levada_error *err)
 {
-    index_file       *file = &x->open[shard % INDEX_OPEN];
     levada_index_foot foot;
 
-    levada_bytes_close(&file->bytes); /* opened again by its name */
     LEVADA_TRY(index_foot(x, shard, &foot, err));
     if (foot.sum == x->sums[shard] && foot.mark.size == x->marks[shard].size &&
-        foot.count == x->first[shard + 1] - x->first[shard]) {
+        foot.count == x->first[shard + 1] - x->first[shard] &&
+        (x->nwhich == 0 || foot.page == x->feet[shard])) {
+        x->open[shard % INDEX_OPEN].checked = true;
         return LEVADA_OK;
     }
-    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again");
+    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again");
+    return index_place(x, shard, LEVADA_EFAILED_PRECONDITION, err);
+}
+
+levada_status levada_index_check_again(levada_index *x, int32_t shard, levada_error *err)
+{
+    levada_bytes_close(&x->open[shard % INDEX_OPEN].bytes); /* opened again by its name */
+    return index_check_open(x, shard, err);
 }
 
 /* -- records */
@@ -419,6 +434,7 @@ static levada_status index_page_of(levada_index *x, int32_t shard, int64_t numbe
     if (page->owner == shard + 1 && page->number == number) return LEVADA_OK;
     page->owner = 0;
     LEVADA_TRY(index_file_open(x, shard, &bytes, err));
+    if (!x->open[shard % INDEX_OPEN].checked) LEVADA_TRY(index_check_open(x, shard, err));
     st = index_read(bytes, number, page->data, err);
     if (st == LEVADA_OK &&
         index_get(page->data + LEVADA_INDEX_SUM, 4) !=
@@ -501,8 +517,9 @@ levada_status levada_index_select(levada_index *x, const char *const *fields, in
 
         LEVADA_TRY(index_foot(x, i, &foot, err));
         for (int32_t k = 0; i == 0 && k < n; k++) x->which[k] = index_field(&foot, fields[k]);
-        *found = index_has(x, &foot, fields, n, stages);
+        *found = index_has(x, &foot, fields, n, stages) && foot.page == x->feet[i];
     }
+    if (!*found) x->nwhich = 0;
     return LEVADA_OK;
 }
 

@@ -47,6 +47,7 @@ typedef struct levada_index_foot {
     int32_t nfields;         /* whose lengths it has                                 */
     char    fields[LEVADA_LENGTH_FIELDS][LEVADA_INDEX_FIELD];
     uint8_t stages[16];      /* hash of the stages that make these fields            */
+    uint32_t page;           /* checksum of this page, once it was read              */
 } levada_index_foot;
 
 /* A record. */
@@ -73,6 +74,9 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
 LEVADA_MUST_USE levada_status levada_index_get_foot(const levada_kernels *kernels,
                                                     const uint8_t page[LEVADA_INDEX_PAGE],
                                                     levada_index_foot *out, levada_error *err);
+
+/* Whether an index of this size has exactly the pages that its records need. */
+bool levada_index_fits(int64_t size, const levada_index_foot *foot);
 
 /* `files` and `cancelled` (NULL = never) are borrowed for the life of the index.
  * EFAILED_PRECONDITION: a file has no index, or one of another format or with other options;

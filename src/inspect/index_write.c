@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes and checks the index of a file (files/index.h): one pass over its records, one over its
- * bytes.
+ * Writes the index of a file (files/index.h): one pass over its records, one over its bytes.
  */
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -9,6 +8,7 @@
 #include "batch/length.h"
 #include "files/index.h"
 #include "files/index_lengths.h"
+#include "inspect/index_measure.h"
 #include "inspect/scan.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
@@ -218,9 +218,8 @@ static levada_status index_write_length_pages(index_write *w, levada_error *err)
 
 /* -- the last page */
 
-/* The checksum of all bytes of a file, and its mark. */
-static levada_status index_write_sum(levada_env *env, const char *path, levada_index_foot *foot,
-                                     levada_error *err)
+levada_status levada_index_measure(levada_env *env, const char *path, levada_index_foot *foot,
+                                   levada_error *err)
 {
     levada_bytes_options plain = { .compression = "none" };
     levada_bytes        *bytes = NULL;
@@ -255,7 +254,7 @@ static levada_status index_write_finish(index_write *w, const char *path, levada
     foot.count = w->count;
     memcpy(foot.source, ds->op->name, n);
     LEVADA_TRY(levada_index_options(ds->op, ds->args, foot.options, err));
-    LEVADA_TRY(index_write_sum(ds->env, path, &foot, err));
+    LEVADA_TRY(levada_index_measure(ds->env, path, &foot, err));
     if (foot.mark.size != w->scan.size) {
         return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
     }
@@ -320,68 +319,4 @@ levada_status levada_inspect_index_lengths(levada_env *env, const char *path, co
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_require(fields != NULL, "fields", err));
     return index_write_all(env, path, source, stages, fields, records, err);
-}
-
-/* The pages of an open index before its last one. */
-static levada_status index_write_pages(const levada_kernels *kernels, const levada_bytes *bytes,
-                                       int64_t size, levada_error *err)
-{
-    uint8_t page[LEVADA_INDEX_PAGE];
-
-    for (int64_t at = 0; at < size; at += LEVADA_INDEX_PAGE) {
-        int64_t        made = 0;
-        const uint8_t *e = page + LEVADA_INDEX_SUM;
-        uint32_t       sum;
-
-        LEVADA_TRY(levada_bytes_read_at(bytes, at, page, sizeof page, &made, err));
-        sum = (uint32_t)e[0] | (uint32_t)e[1] << 8 | (uint32_t)e[2] << 16 | (uint32_t)e[3] << 24;
-        if (made < LEVADA_INDEX_PAGE ||
-            sum != levada_index_sum(kernels, page, at / LEVADA_INDEX_PAGE))
-            return levada_fail(err, LEVADA_EDATA_LOSS, "the index is damaged: make it again");
-    }
-    return LEVADA_OK;
-}
-
-/* The last page of the index of a file; the others have their checksums. */
-static levada_status index_write_foot(levada_env *env, const char *name, levada_index_foot *out,
-                                      levada_error *err)
-{
-    levada_bytes_options plain = { .compression = "none" };
-    levada_bytes        *bytes = NULL;
-    uint8_t              page[LEVADA_INDEX_PAGE];
-    int64_t              made = 0, at;
-    levada_status        st;
-
-    LEVADA_TRY(levada_bytes_open(env, name, &plain, &bytes, err));
-    at = levada_bytes_mark_of(bytes).size - LEVADA_INDEX_PAGE;
-    st = levada_bytes_read_at(bytes, at < 0 ? 0 : at, page, sizeof page, &made, err);
-    if (st == LEVADA_OK && made < LEVADA_INDEX_PAGE) {
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "the file is shorter than an index of levada");
-    }
-    if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(env), page, out, err);
-    if (st == LEVADA_OK) st = index_write_pages(levada_env_kernels(env), bytes, at, err);
-    if (st != LEVADA_OK) levada_error_place(err, NULL, name, -1, -1);
-    levada_bytes_close(&bytes);
-    return st;
-}
-
-levada_status levada_inspect_index_check(levada_env *env, const char *path, int64_t *records,
-                                         levada_error *err)
-{
-    LEVADA_TRY(levada_require(path != NULL, "path", err));
-    char             *name = levada_index_path(path);
-    levada_index_foot was, now;
-    levada_status     st;
-
-    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
-    st = index_write_foot(env, name, &was, err);
-    levada_free(name);
-    if (st == LEVADA_OK) st = index_write_sum(env, path, &now, err);
-    if (st == LEVADA_OK && (now.sum != was.sum || now.mark.size != was.mark.size)) {
-        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "the file has changed since it was indexed");
-        levada_error_place(err, NULL, path, -1, -1);
-    }
-    if (st == LEVADA_OK && records) *records = was.count;
-    return st;
 }

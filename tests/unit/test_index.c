@@ -388,6 +388,37 @@ static void a_damaged_index_is_refused(void **state)
     t_clear(&was);
 }
 
+/* Each byte of an index with lengths: pages of entries, of lengths, and the last one. */
+static void no_changed_byte_changes_a_length(void **state)
+{
+    t_bytes was;
+    int64_t seen[2], sum = 0;
+    bool    found;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = t_path(i ? "b.txt" : "a.txt");
+
+        assert_int_equal(levada_inspect_index_lengths(NULL, path, NULL, NULL, "line", NULL, NULL),
+                         LEVADA_OK);
+    }
+    was = t_read_file(t_path("b.txt.lvindex"));
+    for (size_t i = 0; i <= was.size; i++) { /* none at the end */
+        levada_status st;
+
+        if (i < was.size) was.at[i] ^= (uint8_t)(1U << i % 8);
+        t_write_file(t_path("b.txt.lvindex"), was.at, was.size);
+        if (i < was.size) was.at[i] ^= (uint8_t)(1U << i % 8);
+        seen[0] = seen[1] = 0;
+        st = lengths_of(described(""), "line", seen, &found);
+        assert_true(st == LEVADA_OK || st == LEVADA_EDATA_LOSS);
+        assert_true(st == LEVADA_OK || i >= 3 * (size_t)LEVADA_INDEX_PAGE);
+        if (i == 0) sum = seen[1];
+        if (st == LEVADA_OK) assert_true(found && seen[0] == ALL && seen[1] == sum);
+    }
+    t_clear(&was);
+}
+
 static void other_formats_and_options_are_refused(void **state)
 {
     char text[600];
@@ -469,6 +500,7 @@ int main(void)
         INDEX_TEST(lengths_are_found),
         INDEX_TEST(lengths_of_other_sources_are_not_found),
         INDEX_TEST(a_damaged_index_is_refused),
+        INDEX_TEST(no_changed_byte_changes_a_length),
         INDEX_TEST(other_formats_and_options_are_refused),
         INDEX_TEST(options_that_do_not_fit_are_refused),
         INDEX_TEST(parts_without_an_index_are_files),
