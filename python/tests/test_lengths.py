@@ -177,8 +177,43 @@ def test_costs_are_numbers():
         sizes(lambda n: n, budget=2**53)
 
 
+def greedy_windows(lengths, window, budget):
+    """Cells and batches of sorted windows; each batch is as large as possible, short ones first."""
+    cells = batches = longest = 0
+    for at in range(0, len(lengths), window):
+        rows = 0
+        for length in [*sorted(lengths[at : at + window]), budget + 1]:
+            if (rows + 1) * length > budget:
+                cells, batches, rows = cells + rows * longest, batches + 1, 0
+            rows, longest = rows + 1, length
+    return cells, batches
+
+
+@pytest.mark.parametrize("cost", ["linear", "quadratic"])
+@pytest.mark.parametrize("held", [2, 3, 5, 10, 40])
+def test_a_window_of_few_batches_pads_less_than_one_cut_greedily(held, cost):
+    """`held`: about how many batches a window holds."""
+    power, window = {"linear": 1, "quadratic": 2}[cost], 400
+    for seed in range(5):
+        lengths = 1 + np.random.default_rng(seed).lognormal(2, 0.7, 8000).astype(int)
+        costs = (lengths**power).tolist()
+        budget = max(sum(costs) * window // len(lengths) // held, *costs)
+        ds = lv.from_arrays({"n": lengths}).bucket_by_sequence_length(
+            "n", max_tokens=budget, lookahead=window, cost=cost
+        )
+        ours = [(len(batch["n"]), int(batch["n"].max()) ** power) for batch in ds]
+        assert sum(rows for rows, _ in ours) == len(lengths)
+        assert all(rows * longest <= budget for rows, longest in ours)
+        cells, batches = greedy_windows(costs, window, budget)
+        padded = sum(rows * longest for rows, longest in ours)
+        assert padded < cells
+        if cost == "linear":  # a batch has the price of half a budget
+            assert padded + len(ours) * budget / 2 < cells + batches * budget / 2
+
+
 @pytest.mark.parametrize("options", [
     {"lookahead": 60}, {"num_buckets": 3}, {"boundaries": [10, 20], "cost": "quadratic"},
+    {"lookahead": 60, "cost": "quadratic"},
     {"boundaries": [10, 20], "too_long": "alone"}, {"lookahead": 60, "too_long": "truncate"},
 ])  # fmt: skip
 def test_a_saved_iterator_resumes_at_any_batch(options):

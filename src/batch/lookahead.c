@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/random.h"
+#include "batch/cuts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -160,28 +161,6 @@ static levada_status lookahead_grow(const levada_lookahead *l, const lookahead_p
     return LEVADA_OK;
 }
 
-/* The same for the usual case, one length and a linear cost: the first record is the longest, so
- * the number of records is known at once. */
-static void lookahead_grow_linear(const levada_lookahead *l, const lookahead_plan *p,
-                                  lookahead_batch *b, double *each, double *real)
-{
-    const lookahead_entry *last = &p->order[b->to - 1];
-    int64_t most = l->batch_size < b->to ? l->batch_size : b->to, fit;
-    int64_t length = levada_cost_length(l->cost, 0, last->value);
-
-    if (length < 1) length = 1;
-    *each = (double)length;
-    fit = l->cost->budget / length;
-    if (fit < most && l->cost->ranks > 1) fit *= l->cost->ranks;
-    if (fit < most) most = fit > 1 ? fit : 1;
-    for (const lookahead_entry *e = last; e > last - most; e--) {
-        length = levada_cost_length(l->cost, 0, e->value);
-        *real += (double)(length > 1 ? length : 1);
-        b->old = b->old || lookahead_is_old(l, e->position);
-    }
-    b->from = b->to - most;
-}
-
 /* The largest batch that ends before position `to` of the order. */
 static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_plan *p,
                                    lookahead_batch *b, levada_error *err)
@@ -190,11 +169,7 @@ static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_pl
     bool   underfull;
 
     b->from = b->to;
-    if (p->nkeys == 1 && l->cost->kind == LEVADA_COST_LINEAR) {
-        lookahead_grow_linear(l, p, b, &each, &real);
-    } else {
-        LEVADA_TRY(lookahead_grow(l, p, b, &each, &real, err));
-    }
+    LEVADA_TRY(lookahead_grow(l, p, b, &each, &real, err));
     underfull = b->from == 0 && b->to < l->batch_size &&
                 !levada_cost_exceeds(l->cost, b->to + 1, each);
     while (b->to - b->from > l->world && (b->to - b->from) % l->world) {
@@ -222,6 +197,78 @@ static levada_status lookahead_cut_all(const levada_lookahead *l, lookahead_plan
         to = batch.from;
     }
     return LEVADA_OK;
+}
+
+/* -- cutting where it pads least: one length, a budget, and a cost that rises with the length.
+ * Records are cut in units of `world`; the shortest ones that make no unit are a batch of their
+ * own. */
+
+static bool lookahead_can_pad_least(const levada_lookahead *l, const lookahead_plan *p)
+{
+    return p->nkeys == 1 && l->batch_size == INT64_MAX && l->cost->kind != LEVADA_COST_FUNCTION;
+}
+
+/* The cost of each record, in their order. */
+static levada_status lookahead_costs(const levada_lookahead *l, const lookahead_plan *p,
+                                     double *own, levada_error *err)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        LEVADA_TRY(levada_cost_record(l->cost, &p->order[i].value, &own[i], err));
+    }
+    return LEVADA_OK;
+}
+
+static lookahead_batch lookahead_batch_of(const levada_lookahead *l, const lookahead_plan *p,
+                                          const double *own, int64_t from, int64_t to)
+{
+    lookahead_batch b = { .from = from, .to = to };
+    double          real = 0;
+
+    for (int64_t i = from; i < to; i++) {
+        real += own[i];
+        b.old = b.old || lookahead_is_old(l, p->order[i].position);
+    }
+    b.waste = 1 - real / (own[to - 1] * (double)(to - from));
+    return b;
+}
+
+/* `units`: the cost of the longest record of each unit. */
+static levada_status lookahead_pad_least(const levada_lookahead *l, lookahead_plan *p,
+                                         const double *own, double *units, int32_t *begin,
+                                         levada_error *err)
+{
+    double  budget = (double)l->cost->budget;
+    int64_t rest = p->n % l->world, at = p->n / l->world;
+
+    for (int64_t i = 0; i < at; i++) units[i] = own[rest + (i + 1) * l->world - 1];
+    if (at) LEVADA_TRY(levada_cuts_find(units, (int32_t)at, budget, budget / 2, begin, err));
+    for (; at > 0; at = begin[at]) {
+        lookahead_batch b = lookahead_batch_of(l, p, own, rest + begin[at] * l->world,
+                                               rest + at * l->world);
+
+        LEVADA_TRY(lookahead_add_batch(p, &b, err));
+    }
+    if (rest) {
+        lookahead_batch b = lookahead_batch_of(l, p, own, 0, rest);
+
+        LEVADA_TRY(lookahead_add_batch(p, &b, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status lookahead_cut_least(const levada_lookahead *l, lookahead_plan *p,
+                                         levada_error *err)
+{
+    size_t        n = (size_t)p->n + 1;
+    double       *own = levada_alloc(2 * n * sizeof *own);
+    int32_t      *begin = levada_alloc(n * sizeof *begin);
+    levada_status st = own && begin ? LEVADA_OK : lookahead_memory(err);
+
+    if (st == LEVADA_OK) st = lookahead_costs(l, p, own, err);
+    if (st == LEVADA_OK) st = lookahead_pad_least(l, p, own, own + n, begin, err);
+    levada_free(own);
+    levada_free(begin);
+    return st;
 }
 
 /* -- choosing */
@@ -291,6 +338,7 @@ static levada_status lookahead_cut_window(const levada_lookahead *l, lookahead_p
                                           levada_error *err)
 {
     lookahead_sort(p, 0, p->n);
+    if (lookahead_can_pad_least(l, p)) return lookahead_cut_least(l, p, err);
     LEVADA_TRY(lookahead_cut_all(l, p, err));
     if (p->nkeys == 1) return LEVADA_OK;
     lookahead_sort_slices(p, p->nbatches);

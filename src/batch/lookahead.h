@@ -2,9 +2,11 @@
 /*
  * Look-ahead: batches from a window of records that is sorted by length, without boundaries.
  *
- * When `records` records are buffered, they are sorted and cut into batches, from the longest down,
- * each as large as the budget allows. The half of the records whose batches waste the least leaves,
- * in random order; the others wait for the next window, where records of their lengths are denser.
+ * When `records` records are buffered, they are sorted and cut into batches. With one length and a
+ * budget these are the cuts that pad least, where a batch has a price of half a budget (cuts.h);
+ * otherwise batches are as large as possible, from the longest down. The half of the records whose
+ * batches waste the least leaves, in random order; the others wait for the next window, where
+ * records of their lengths are denser.
  * No record waits for more than LEVADA_LOOKAHEAD_AGE windows (but see `world`). At the end of the
  * input all batches leave.
  *
