@@ -3,9 +3,7 @@
  * Positions of any of four bytes with AVX2: a bit mask of 64 bytes at a time, positions written in
  * fours. The last block is masked: it reads into the slack.
  */
-#include <immintrin.h>
-
-#include "base/kernels_priv.h"
+#include "base/positions_x86.h"
 
 LEVADA_TARGET_AVX2
 static LEVADA_ALWAYS_INLINE uint32_t index_avx2_half(const uint8_t *p, const __m256i set[4])
@@ -15,28 +13,6 @@ static LEVADA_ALWAYS_INLINE uint32_t index_avx2_half(const uint8_t *p, const __m
     __m256i b = _mm256_or_si256(_mm256_cmpeq_epi8(x, set[2]), _mm256_cmpeq_epi8(x, set[3]));
 
     return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(a, b));
-}
-
-/* base + the place of the lowest bit, which is then cleared. (tzcnt of 0 is 64: harmless.) */
-LEVADA_TARGET_AVX2
-static LEVADA_ALWAYS_INLINE int32_t index_avx2_lowest(uint64_t *mask, size_t base)
-{
-    int32_t at = (int32_t)(base + _tzcnt_u64(*mask));
-
-    *mask = _blsr_u64(*mask);
-    return at;
-}
-
-LEVADA_TARGET_AVX2
-static LEVADA_ALWAYS_INLINE void index_avx2_write(uint64_t mask, size_t base, int32_t *pos)
-{
-    do {
-        pos[0] = index_avx2_lowest(&mask, base);
-        pos[1] = index_avx2_lowest(&mask, base);
-        pos[2] = index_avx2_lowest(&mask, base);
-        pos[3] = index_avx2_lowest(&mask, base);
-        pos += 4;
-    } while (mask != 0);
 }
 
 LEVADA_TARGET_AVX2
@@ -53,7 +29,7 @@ int64_t levada_byte_index_avx2(const uint8_t *p, size_t n, const uint8_t set[4],
 
         if (n - at > 32) mask |= (uint64_t)index_avx2_half(p + at + 32, all) << 32;
         if (n - at < 64) mask &= (UINT64_C(1) << (n - at)) - 1;
-        if (mask != 0) index_avx2_write(mask, at, pos + count);
+        if (mask != 0) levada_positions_avx2(mask, at, pos + count);
         count += _mm_popcnt_u64(mask);
     }
     *scanned = at < n ? at : n;

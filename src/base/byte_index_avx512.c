@@ -3,9 +3,7 @@
  * Positions of any of four bytes with AVX-512 VBMI2, as newline_avx512.c finds those of newlines.
  * The last block is masked.
  */
-#include <immintrin.h>
-
-#include "base/kernels_priv.h"
+#include "base/positions_x86.h"
 
 LEVADA_TARGET_AVX512
 static LEVADA_ALWAYS_INLINE __mmask64 index_avx512_mask(const uint8_t *p, __mmask64 in,
@@ -16,20 +14,6 @@ static LEVADA_ALWAYS_INLINE __mmask64 index_avx512_mask(const uint8_t *p, __mmas
     __mmask64 b = _mm512_cmpeq_epi8_mask(x, set[2]) | _mm512_cmpeq_epi8_mask(x, set[3]);
 
     return (a | b) & in;
-}
-
-LEVADA_TARGET_AVX512
-static LEVADA_ALWAYS_INLINE void index_avx512_write(__mmask64 mask, size_t base, int32_t *pos)
-{
-    __m512i first = _mm512_set1_epi32((int)base);
-    __m512i places = _mm512_maskz_compress_epi8(mask, _mm512_load_si512(levada_kernel_count));
-    int     count = (int)_mm_popcnt_u64(mask);
-
-    for (int i = 0; i < count; i += 16) {
-        _mm512_storeu_si512(
-            pos + i, _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places))));
-        places = _mm512_shuffle_i64x2(places, places, 0x39); /* the next 16 to the front */
-    }
 }
 
 LEVADA_TARGET_AVX512
@@ -45,7 +29,7 @@ int64_t levada_byte_index_avx512(const uint8_t *p, size_t n, const uint8_t set[4
         __mmask64 in = n - at < 64 ? _bzhi_u64(~0ull, (unsigned)(n - at)) : ~0ull;
         __mmask64 mask = index_avx512_mask(p + at, in, all);
 
-        index_avx512_write(mask, at, pos + count);
+        levada_positions_avx512(mask, at, pos + count);
         count += _mm_popcnt_u64(mask);
     }
     *scanned = at < n ? at : n;

@@ -4,9 +4,7 @@
  * even if there are fewer, and the output moves on by the true number: blocks with up to
  * four newlines, which is nearly all of them, take the same path.
  */
-#include <immintrin.h>
-
-#include "base/kernels_priv.h"
+#include "base/positions_x86.h"
 
 LEVADA_TARGET_AVX2
 static LEVADA_ALWAYS_INLINE uint64_t newline_avx2_mask(const uint8_t *p)
@@ -20,29 +18,6 @@ static LEVADA_ALWAYS_INLINE uint64_t newline_avx2_mask(const uint8_t *p)
     return (uint64_t)(uint32_t)a | (uint64_t)(uint32_t)b << 32;
 }
 
-/* base + the place of the lowest bit, which is then cleared. (tzcnt of 0 is 64: harmless.) */
-LEVADA_TARGET_AVX2
-static LEVADA_ALWAYS_INLINE int32_t newline_avx2_lowest(uint64_t *mask, size_t base)
-{
-    int32_t at = (int32_t)(base + _tzcnt_u64(*mask));
-
-    *mask = _blsr_u64(*mask);
-    return at;
-}
-
-/* Writes base + place of the bits of mask, in fours: without a branch where there are no more. */
-LEVADA_TARGET_AVX2
-static LEVADA_ALWAYS_INLINE void newline_avx2_write(uint64_t mask, size_t base, int32_t *pos)
-{
-    do {
-        pos[0] = newline_avx2_lowest(&mask, base);
-        pos[1] = newline_avx2_lowest(&mask, base);
-        pos[2] = newline_avx2_lowest(&mask, base);
-        pos[3] = newline_avx2_lowest(&mask, base);
-        pos += 4;
-    } while (LEVADA_UNLIKELY(mask != 0));
-}
-
 LEVADA_TARGET_AVX2
 int64_t levada_newline_index_avx2(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
                                   size_t *scanned)
@@ -53,7 +28,7 @@ int64_t levada_newline_index_avx2(const uint8_t *p, size_t n, int32_t *pos, int6
     for (; count < max && n - at >= 64; at += 64) {
         uint64_t mask = newline_avx2_mask(p + at);
 
-        newline_avx2_write(mask, at, pos + count);
+        levada_positions_avx2(mask, at, pos + count);
         count += _mm_popcnt_u64(mask);
     }
     if (count < max) {

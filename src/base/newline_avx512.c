@@ -2,27 +2,8 @@
 /*
  * Positions of newlines with AVX-512 VBMI2: the places of the newlines in 64 bytes come out of one
  * compress instruction, so the cost does not depend on the length of lines up to 16 in a block.
- * (Compressing into memory is microcode on some CPUs; into a register it is not.)
  */
-#include <immintrin.h>
-
-#include "base/kernels_priv.h"
-
-LEVADA_TARGET_AVX512
-static LEVADA_ALWAYS_INLINE void newline_avx512_write(__mmask64 mask, size_t base, int32_t *pos)
-{
-    __m512i first = _mm512_set1_epi32((int)base);
-    __m512i places = _mm512_maskz_compress_epi8(mask, _mm512_load_si512(levada_kernel_count));
-    int     count = (int)_mm_popcnt_u64(mask);
-
-    _mm512_storeu_si512(
-        pos, _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places))));
-    for (int i = 16; LEVADA_UNLIKELY(i < count); i += 16) {
-        places = _mm512_shuffle_i64x2(places, places, 0x39); /* the next 16 to the front */
-        _mm512_storeu_si512(
-            pos + i, _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places))));
-    }
-}
+#include "base/positions_x86.h"
 
 LEVADA_TARGET_AVX512
 int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
@@ -35,7 +16,7 @@ int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, in
     for (; count < max && n - at >= 64; at += 64) {
         __mmask64 mask = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p + at), newline);
 
-        newline_avx512_write(mask, at, pos + count);
+        levada_positions_avx512(mask, at, pos + count);
         count += _mm_popcnt_u64(mask);
     }
     if (count < max && at < n) {
@@ -43,7 +24,7 @@ int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, in
         __mmask64 mask =
             _mm512_mask_cmpeq_epi8_mask(in, _mm512_maskz_loadu_epi8(in, p + at), newline);
 
-        newline_avx512_write(mask, at, pos + count);
+        levada_positions_avx512(mask, at, pos + count);
         count += _mm_popcnt_u64(mask);
         at = n;
     }
