@@ -61,6 +61,17 @@ typedef struct levada_text_fields {
     int64_t        stride;
 } levada_text_fields;
 
+/* How quoted_index reads a text of rows, and what else it finds there. */
+typedef struct levada_quoted {
+    uint8_t  delim;  /* between fields                                                        */
+    bool     quotes; /* false: a double quote is a character like others                      */
+    bool     rows;   /* newlines only                                                         */
+    int32_t *pairs;  /* NULL, or space as in pos: the numbers of the fields that have "" in
+                      * quotes, ascending. Field i ends at pos[i].                            */
+    int64_t  npairs;
+    bool     open;   /* the text ends inside of quotes                                        */
+} levada_quoted;
+
 typedef struct levada_kernels {
     levada_cpu_level level; /* the level that these kernels need */
 
@@ -101,6 +112,20 @@ typedef struct levada_kernels {
     /* The same for bytes that are any of set[0, 4), which may be equal. Slack after p + n. */
     int64_t (*byte_index)(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
                           int64_t max, size_t *scanned);
+
+    /* Positions of delimiters, LF and CR outside of double quotes, as byte_index returns those of
+     * bytes. p[0] begins a row. A quote opens a field only at its beginning, and closes it only
+     * before a delimiter, a newline or the end; "" in it is one quote. -1: there is another quote
+     * in p[0, *scanned), and *scanned, pos and pairs have no meaning. */
+    int64_t (*quoted_index)(const uint8_t *p, size_t n, levada_quoted *how, int32_t *pos,
+                            int64_t max, size_t *scanned);
+
+    /* Copies n fields, one after the other, to out[begin[i], end[i]): without the quotes around
+     * them, and with one quote for each "" in them, as quoted_index has found them. Returns the
+     * number of bytes. Slack after the text and after out, which has space for the fields as they
+     * are. */
+    int64_t (*text_strings)(const levada_text_fields *fields, int64_t n, uint8_t *out,
+                            int32_t *begin, int32_t *end);
 
     /* Reads n fields as integers, or as the doubles nearest to them: the common numbers of
      * base/number_quick.h. The places of all others go to odd[0, result), ascending; what out has

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the kernels share: loads, the functions of each level, the end of a frame walk.
- * Only kernels_*.c, crc32c*.c, frame*.c, varint*.c, newline*.c, byte_index*.c and
- * text_numbers*.c include this.
+ * Only the files of kernels include this.
  */
 #ifndef LEVADA_BASE_KERNELS_PRIV_H
 #define LEVADA_BASE_KERNELS_PRIV_H
@@ -112,6 +111,18 @@ int64_t levada_byte_index_avx2(const uint8_t *p, size_t n, const uint8_t set[4],
 int64_t levada_byte_index_avx512(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
                                  int64_t max, size_t *scanned);
 
+int64_t levada_quoted_index_portable(const uint8_t *p, size_t n, levada_quoted *how, int32_t *pos,
+                                     int64_t max, size_t *scanned);
+int64_t levada_quoted_index_avx2(const uint8_t *p, size_t n, levada_quoted *how, int32_t *pos,
+                                 int64_t max, size_t *scanned);
+int64_t levada_quoted_index_avx512(const uint8_t *p, size_t n, levada_quoted *how, int32_t *pos,
+                                   int64_t max, size_t *scanned);
+
+int64_t levada_text_strings_portable(const levada_text_fields *fields, int64_t n, uint8_t *out,
+                                     int32_t *begin, int32_t *end);
+int64_t levada_text_strings_avx512(const levada_text_fields *fields, int64_t n, uint8_t *out,
+                                   int32_t *begin, int32_t *end);
+
 int32_t levada_text_i64_portable(const levada_text_fields *fields, int64_t n, int64_t *out,
                                  int32_t *odd);
 int32_t levada_text_i64_avx512(const levada_text_fields *fields, int64_t n, int64_t *out,
@@ -133,6 +144,8 @@ int32_t levada_text_f64_avx512(const levada_text_fields *fields, int64_t n, doub
         .varint_narrow = levada_varint_narrow_portable,  \
         .newline_index = levada_newline_index_portable,  \
         .byte_index = levada_byte_index_portable,        \
+        .quoted_index = levada_quoted_index_portable,    \
+        .text_strings = levada_text_strings_portable,    \
         .text_i64 = levada_text_i64_portable,            \
         .text_f64 = levada_text_f64_portable,            \
     }

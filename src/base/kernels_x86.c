@@ -15,6 +15,8 @@ static const levada_kernels kernels_x86_sse42 = {
     .varint_narrow = levada_varint_narrow_portable,
     .newline_index = levada_newline_index_portable,
     .byte_index = levada_byte_index_portable,
+    .quoted_index = levada_quoted_index_portable,
+    .text_strings = levada_text_strings_portable,
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
 };
@@ -30,6 +32,8 @@ static const levada_kernels kernels_x86_avx2 = {
     .varint_narrow = levada_varint_narrow_avx2,
     .newline_index = levada_newline_index_avx2,
     .byte_index = levada_byte_index_avx2,
+    .quoted_index = levada_quoted_index_avx2,
+    .text_strings = levada_text_strings_portable,
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
 };
@@ -46,6 +50,8 @@ static const levada_kernels kernels_x86_vpclmul = {
     .varint_narrow = levada_varint_narrow_avx2,
     .newline_index = levada_newline_index_avx2,
     .byte_index = levada_byte_index_avx2,
+    .quoted_index = levada_quoted_index_avx2,
+    .text_strings = levada_text_strings_portable,
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
 };
@@ -61,6 +67,8 @@ static const levada_kernels kernels_x86_avx512 = {
     .varint_narrow = levada_varint_narrow_avx512,
     .newline_index = levada_newline_index_avx512,
     .byte_index = levada_byte_index_avx512,
+    .quoted_index = levada_quoted_index_avx512,
+    .text_strings = levada_text_strings_avx512,
     .text_i64 = levada_text_i64_avx512,
     .text_f64 = levada_text_f64_avx512,
 };
