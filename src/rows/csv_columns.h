@@ -70,7 +70,7 @@ typedef struct levada_csv_even {
     const uint8_t *text;
     const int32_t *mark;
     int64_t        stride;
-    bool           quoted; /* some fields are in quotes, none of them has quotes in it */
+    int64_t        npairs; /* fields with "" in their quotes */
 } levada_csv_even;
 
 typedef struct levada_csv {
@@ -85,6 +85,10 @@ typedef struct levada_csv {
     bool                  is_even;
     int32_t              *ends; /* the marks of even rows */
     int64_t               ends_capacity;
+    int32_t              *pairs;  /* of even rows: the marks that end fields with "" in quotes */
+    int64_t               pairs_capacity;
+    bool                 *paired; /* with pairs: which fields of a row they are            */
+    int64_t               paired_capacity;
     bool                  escapes; /* the row that was split last may have escaped fields      */
     int64_t               used; /* without columns: fields of the block so far, in order       */
     levada_csv_field     *row;   /* fields of a row that is split with care                    */
@@ -132,5 +136,7 @@ bool levada_csv_index_even(levada_csv *csv, const levada_strings *in);
 /* The ends of a column in even rows, at distances of the stride, and one field of them. */
 const int32_t   *levada_csv_even_ends(const levada_csv *csv, int64_t column);
 levada_csv_field levada_csv_even_field(const levada_csv *csv, int64_t row, int64_t column);
+/* Do some fields of this column of even rows have "" in their quotes? */
+bool levada_csv_even_has_pairs(const levada_csv *csv, int64_t column);
 
 #endif

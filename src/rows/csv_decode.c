@@ -54,6 +54,8 @@ void levada_csv_close(levada_csv *csv)
     levada_free(csv->columns);
     levada_free(csv->fields);
     levada_free(csv->ends);
+    levada_free(csv->pairs);
+    levada_free(csv->paired);
     levada_free(csv->row);
     levada_free(csv->marks);
     levada_free(csv->bad);
@@ -259,40 +261,75 @@ static levada_status decode_numbers(const decode_block *b, int64_t column, levad
     return LEVADA_OK;
 }
 
-/* Is the index of even rows all that the column needs, as no field is missing? */
-static bool decode_is_indexed(const decode_block *b, int64_t column)
+/* The strings of even rows where they are. True where none of them is empty. */
+static bool decode_ranges(const decode_block *b, int64_t column, int32_t *begin, int32_t *end)
 {
     const levada_csv_even *even = &b->csv->even;
-    const int32_t         *mark;
-    bool                   empty = false;
+    const int32_t         *mark = levada_csv_even_ends(b->csv, column);
+    int32_t base = (int32_t)(even->text - b->in->owner->data), quotes = b->csv->rules.quotes;
+    int32_t empty = 0;
 
-    if (!b->csv->is_even || b->args->na_value[0] != '\0' || b->in->owner->size > INT32_MAX)
-        return false;
-    mark = levada_csv_even_ends(b->csv, column);
     for (int64_t row = 0; row < b->in->n; row++, mark += even->stride) {
-        int32_t size = mark[0] - mark[-1] - 1;
+        int32_t from = mark[-1] + 1, to = mark[0];
+        int32_t quoted = quotes & (to > from) & (even->text[to - 1] == '"');
 
-        empty |= size == 0 || (even->quoted && size == 2 && even->text[mark[0] - 1] == '"');
+        begin[row] = base + from + quoted;
+        end[row] = base + to - quoted;
+        empty |= from + quoted == to - quoted;
     }
-    return !empty;
+    return empty == 0;
 }
 
-static levada_status decode_indexed(const decode_block *b, int64_t column, levada_error *err)
+/* The same copied, with one quote for each pair. */
+static levada_status decode_copies(const decode_block *b, int64_t column, int32_t *begin,
+                                   int32_t *end, bool *full, levada_error *err)
 {
-    const levada_csv_even *even = &b->csv->even;
-    const levada_buffer   *owner = b->in->owner;
-    const int32_t         *mark = levada_csv_even_ends(b->csv, column);
-    int32_t               *begin = NULL, *end = NULL, base = (int32_t)(even->text - owner->data);
+    const levada_csv_even   *even = &b->csv->even;
+    const levada_text_fields fields = { .text = even->text,
+                                        .mark = levada_csv_even_ends(b->csv, column),
+                                        .stride = even->stride };
+    int64_t bytes = 0;
+    int32_t empty = 0;
+    void   *copy = NULL;
+
+    for (int64_t row = 0; row < b->in->n; row++)
+        bytes += fields.mark[row * even->stride] - fields.mark[row * even->stride - 1] - 1;
+    LEVADA_TRY(levada_builder_values(b->out, (int32_t)column, bytes, &copy, err));
+    (void)b->csv->kernels->text_strings(&fields, b->in->n, copy, begin, end);
+    for (int64_t row = 0; row < b->in->n; row++) empty |= begin[row] == end[row];
+    *full = empty == 0;
+    return LEVADA_OK;
+}
+
+/* A column of even rows, from their index. False in *done where empty fields mean something else
+ * than empty strings: the column is then filled again. */
+static levada_status decode_indexed(const decode_block *b, int64_t column, bool *done,
+                                    levada_error *err)
+{
+    const levada_csv_column *c = &b->csv->columns[column];
+    const levada_buffer     *owner = b->in->owner;
+    int32_t                 *begin = NULL, *end = NULL;
+    bool                     full = false;
 
     LEVADA_TRY(levada_builder_ranges(b->out, (int32_t)column, 0, b->in->n, &begin, &end, err));
-    for (int64_t row = 0; row < b->in->n; row++, mark += even->stride) {
-        int32_t quote = even->quoted && even->text[mark[0] - 1] == '"';
-
-        begin[row] = base + mark[-1] + 1 + quote;
-        end[row] = base + mark[0] - quote;
+    if (levada_csv_even_has_pairs(b->csv, column)) {
+        LEVADA_TRY(decode_copies(b, column, begin, end, &full, err));
+    } else {
+        full = decode_ranges(b, column, begin, end);
+        levada_builder_share_values(b->out, (int32_t)column, owner->data, owner);
     }
-    levada_builder_share_values(b->out, (int32_t)column, owner->data, owner);
+    *done = full || (!c->required && c->size == 0);
     return LEVADA_OK;
+}
+
+/* A field of even rows, without pairs of quotes. */
+static levada_csv_field decode_even_field(const decode_block *b, int64_t row, int64_t column,
+                                          bool pairs)
+{
+    levada_csv_field field = levada_csv_even_field(b->csv, row, column);
+
+    if (pairs && memchr(field.at, '"', (size_t)field.size)) decode_unescape(b->csv, &field);
+    return field;
 }
 
 static levada_status decode_strings(const decode_block *b, int64_t column, levada_error *err)
@@ -302,10 +339,14 @@ static levada_status decode_strings(const decode_block *b, int64_t column, levad
     levada_csv_field        *fields = csv->fields + (csv->is_even ? 0 : column * csv->stride);
     const char              *na = b->args->na_value;
     size_t                   nna = strlen(na);
+    bool                     done = false, pairs = csv->is_even &&
+                                           levada_csv_even_has_pairs(csv, column);
 
-    if (decode_is_indexed(b, column)) return decode_indexed(b, column, err);
+    if (csv->is_even && nna == 0 && b->in->owner->size <= INT32_MAX)
+        LEVADA_TRY(decode_indexed(b, column, &done, err));
+    if (done) return LEVADA_OK;
     for (int64_t row = 0; row < b->in->n; row++) {
-        if (csv->is_even) fields[row] = levada_csv_even_field(csv, row, column);
+        if (csv->is_even) fields[row] = decode_even_field(b, row, column, pairs);
         if (!decode_missing(na, nna, &fields[row])) continue;
         if (c->required) LEVADA_TRY(decode_required(b, row, column, err));
         fields[row] = (levada_csv_field){ (const uint8_t *)c->otherwise, (int32_t)c->size, false };
@@ -325,7 +366,7 @@ static levada_status decode_reserve(levada_csv *csv, const levada_strings *in, l
     if (levada_reserve(&csv->fields, &csv->capacity, in->n * (csv->is_even ? 1 : csv->n) + 1,
                        sizeof *csv->fields) &&
         levada_reserve(&csv->bad, &csv->bad_capacity, in->n + 1, sizeof *csv->bad) &&
-        (csv->is_even || !csv->rules.quotes ||
+        ((csv->is_even && csv->even.npairs == 0) || !csv->rules.quotes ||
          levada_reserve(&csv->text, &csv->text_capacity, DECODE_SLACK + bytes + 1, 1))) {
         memset(csv->bad, 0, (size_t)in->n * sizeof *csv->bad);
         csv->text_used = DECODE_SLACK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of even rows: rows that lie one after the other and have the same number of fields, none
- * of which has a quote in it. Most blocks are even. One pass of a kernel finds the ends of all
+ * Blocks of even rows: rows that lie one after the other and have the same number of fields, whose
+ * quotes are where they should be. Most blocks are even. One pass of a kernel finds the ends of all
  * fields, and then every column is read in one loop over its ends; no field is ever stored.
  */
 #include "base/alloc.h"
@@ -27,70 +27,63 @@ static int64_t even_gap(const levada_strings *in)
     return end <= owner->data + owner->size && end - in->data[0] <= INT32_MAX ? gap : 0;
 }
 
-/* Removes from n marks the quotes, and what lies between them. Returns how many are left, or -1
- * where a quote neither opens nor closes a field. */
-static int64_t even_unquote(const levada_csv_rules *rules, const uint8_t *text, int32_t size,
-                            int32_t *mark, int64_t n)
-{
-    int64_t left = 0;
-    int32_t begin = 0; /* of the field */
-    bool    inside = false;
-
-    for (int64_t i = 0; i < n; i++) {
-        int32_t at = mark[i], next = at + 1;
-
-        if (text[at] != '"') {
-            if (inside) continue;
-            mark[left++] = at;
-            begin = next;
-        } else if (!inside) {
-            if (at != begin) return -1;
-            inside = true;
-        } else {
-            if (next < size && text[next] != rules->delim && text[next] != '\n' &&
-                text[next] != '\r')
-                return -1;
-            inside = false;
-        }
-    }
-    return inside ? -1 : left;
-}
-
-/* Finds the `want` marks of the block; false where there are more, or fewer. */
+/* Finds the `want` marks of the block; false where there are more, or fewer, or where a quote is at
+ * a wrong place. */
 static bool even_marks(levada_csv *csv, int64_t size, int64_t want)
 {
     levada_csv_even *even = &csv->even;
-    uint8_t set[4] = { csv->rules.delim, '\n', '\r', '\n' };
-    int64_t most = want + 1, n;
-    size_t  scanned;
+    levada_quoted    how = { .delim = csv->rules.delim, .quotes = csv->rules.quotes };
+    int64_t          most = want + 1, n;
+    size_t           scanned;
 
-    even->quoted = csv->rules.quotes && memchr(even->text, '"', (size_t)size) != NULL;
-    if (even->quoted) {
-        set[3] = '"';
-        most = want < size / 3 ? 3 * want + 3 : size; /* two quotes a field, and not much else */
-    }
     if (!levada_reserve(&csv->ends, &csv->ends_capacity, most + 2 * LEVADA_KERNEL_SLACK,
-                        sizeof *csv->ends))
+                        sizeof *csv->ends) ||
+        !levada_reserve(&csv->pairs, &csv->pairs_capacity, most + LEVADA_KERNEL_SLACK,
+                        sizeof *csv->pairs))
         return false; /* it works without, too */
     even->mark = csv->ends + 1;
     csv->ends[0] = -1;
-    n = csv->kernels->byte_index(even->text, (size_t)size, set, csv->ends + 1, most, &scanned);
-    if (scanned < (size_t)size) return false;
-    if (even->quoted)
-        n = even_unquote(&csv->rules, even->text, (int32_t)size, csv->ends + 1, n);
+    how.pairs = csv->pairs;
+    n = csv->kernels->quoted_index(even->text, (size_t)size, &how, csv->ends + 1, most, &scanned);
     csv->ends[1 + want] = (int32_t)size;
-    return n == want;
+    even->npairs = how.npairs;
+    return n == want && !how.open;
 }
 
 /* Fields of the first row; of the others it is checked. */
 static int64_t even_fields(const levada_csv *csv, const levada_strings *in)
 {
-    const uint8_t *row = in->data[0], *end = row + in->size[0];
-    int64_t        n = 1;
+    levada_quoted how = { .delim = csv->rules.delim, .quotes = csv->rules.quotes };
+    int64_t       n;
+    size_t        scanned;
 
     if (!csv->rules.wanted) return csv->n;
-    for (; row < end; row++) n += *row == csv->rules.delim;
+    n = csv->kernels->quoted_index(in->data[0], (size_t)in->size[0], &how, csv->marks,
+                                   LEVADA_CSV_MARKS, &scanned) + 1;
     return n > csv->rules.wanted[csv->n - 1] ? n : 0;
+}
+
+/* Notes which fields of a row have pairs of quotes in some row of the block. */
+static bool even_note_pairs(levada_csv *csv)
+{
+    const levada_csv_even *even = &csv->even;
+
+    if (even->npairs == 0) return true;
+    if (!levada_reserve(&csv->paired, &csv->paired_capacity, even->stride, sizeof *csv->paired))
+        return false;
+    memset(csv->paired, 0, (size_t)even->stride * sizeof *csv->paired);
+    for (int64_t i = 0; i < even->npairs; i++) csv->paired[csv->pairs[i] % even->stride] = true;
+    return true;
+}
+
+/* A number has no quotes in it: rows that have them are split with care. */
+static bool even_check_pairs(const levada_csv *csv)
+{
+    bool strange = false;
+
+    for (int64_t i = 0; i < csv->n && csv->even.npairs > 0; i++)
+        strange |= csv->columns[i].dtype != LEVADA_BYTES && levada_csv_even_has_pairs(csv, i);
+    return !strange;
 }
 
 /* Does every row end at its last mark? */
@@ -134,7 +127,17 @@ bool levada_csv_index_even(levada_csv *csv, const levada_strings *in)
     want = in->n * even->stride - gap; /* the last row ends without a mark */
     size = in->data[in->n - 1] + in->size[in->n - 1] - even->text;
     return want <= size && even_marks(csv, size, want) && even_check_rows(even, in, fields) &&
-           even_check_marks(csv, in, fields);
+           even_check_marks(csv, in, fields) && even_note_pairs(csv) && even_check_pairs(csv);
+}
+
+static int64_t even_number(const levada_csv *csv, int64_t column)
+{
+    return csv->rules.wanted ? csv->rules.wanted[column] : column;
+}
+
+bool levada_csv_even_has_pairs(const levada_csv *csv, int64_t column)
+{
+    return csv->even.npairs > 0 && csv->paired[even_number(csv, column)];
 }
 
 levada_csv_field levada_csv_even_field(const levada_csv *csv, int64_t row, int64_t column)
@@ -142,12 +145,12 @@ levada_csv_field levada_csv_even_field(const levada_csv *csv, int64_t row, int64
     const int32_t *end = levada_csv_even_ends(csv, column) + row * csv->even.stride;
     int32_t        size = end[0] - end[-1] - 1;
     const uint8_t *at = csv->even.text + end[-1] + 1;
-    bool           quoted = csv->even.quoted && size > 0 && *at == '"';
+    bool           quoted = csv->rules.quotes && size > 0 && *at == '"';
 
     return (levada_csv_field){ at + quoted, size - 2 * quoted, false };
 }
 
 const int32_t *levada_csv_even_ends(const levada_csv *csv, int64_t column)
 {
-    return csv->even.mark + (csv->rules.wanted ? csv->rules.wanted[column] : column);
+    return csv->even.mark + even_number(csv, column);
 }

@@ -15,6 +15,12 @@ static levada_text_fields numbers_fields(const levada_csv *csv, int64_t column, 
                                  .stride = csv->even.stride };
 }
 
+/* The kernels read fields without quotes. Is this one in quotes, so that it is tried again? */
+static bool numbers_is_quoted(const levada_csv *csv, const levada_csv_field *field)
+{
+    return field->at > csv->even.text && field->at[-1] == '"';
+}
+
 static int32_t numbers_i64(const levada_csv *csv, int64_t column, int64_t from, int64_t n,
                            int64_t *out, int32_t *odd)
 {
@@ -29,7 +35,8 @@ static int32_t numbers_i64(const levada_csv *csv, int64_t column, int64_t from, 
             levada_csv_field f = levada_csv_even_field(csv, from + odd[i], column);
 
             odd[nodd] = odd[i];
-            nodd += !csv->even.quoted || !levada_quick_int(f.at, (size_t)f.size, &out[odd[i]]);
+            nodd += !numbers_is_quoted(csv, &f) ||
+                    !levada_quick_int(f.at, (size_t)f.size, &out[odd[i]]);
         }
         return nodd;
     }
@@ -54,7 +61,7 @@ static int32_t numbers_f64(const levada_csv *csv, int64_t column, int64_t from, 
             levada_csv_field f = levada_csv_even_field(csv, from + odd[i], column);
 
             odd[nodd] = odd[i];
-            nodd += !csv->even.quoted ||
+            nodd += !numbers_is_quoted(csv, &f) ||
                     (!levada_quick_double(f.at, (size_t)f.size, &out[odd[i]]) &&
                      !levada_quick_long(f.at, (size_t)f.size, &out[odd[i]]));
         }

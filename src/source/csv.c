@@ -112,7 +112,30 @@ static void csv_newline(csv_rows *w, int64_t at)
     w->row = w->past = at + 1 + (cr && !last && w->data[at + 1] == '\n');
 }
 
-/* Finds rows until the window ends, or `capacity` rows are found. */
+/* Finds rows until the window ends, or `capacity` rows are found. False: a quote is an error of its
+ * row, and the quotes have to be followed one by one. */
+static bool csv_index(csv_rows *w, const levada_kernels *kernels, int32_t capacity)
+{
+    levada_quoted how = { .delim = w->delim, .quotes = w->quotes, .rows = true };
+    int32_t       mark[CSV_MARKS + LEVADA_KERNEL_SLACK];
+    size_t        scanned = 0;
+
+    for (int64_t from = 0; from < w->size && !w->cut; from += (int64_t)scanned) {
+        int64_t n = kernels->quoted_index(w->data + from, (size_t)(w->size - from), &how, mark,
+                                          CSV_MARKS, &scanned);
+
+        if (n < 0) return false;
+        for (int64_t i = 0; i < n && !w->cut; i++) {
+            if (from + mark[i] < w->past) continue;
+            csv_newline(w, from + mark[i]);
+            if (w->out->n == capacity) return true;
+        }
+    }
+    w->quoted = how.open;
+    return true;
+}
+
+/* The same for any quotes. */
 static void csv_walk(csv_rows *w, const levada_kernels *kernels, int32_t capacity)
 {
     const uint8_t set[4] = { '\n', '\r', w->quotes ? '"' : '\n', '\n' };
@@ -154,13 +177,18 @@ static levada_status csv_next(void *state, const void *args, const uint8_t *data
     const levada_csv_args *a = args;
     csv_state             *s = state;
     int32_t                capacity = s->heading ? 1 : out->capacity;
-    csv_rows      w = { data, size, out, 0, 0, (uint8_t)a->field_delim[0], a->use_quote_delim,
-                        false, at_end, false };
+    const csv_rows begin = { data, size, out, 0, 0, (uint8_t)a->field_delim[0], a->use_quote_delim,
+                             false, at_end, false };
+    csv_rows      w = begin;
     levada_status st = LEVADA_OK;
 
     out->n = 0;
     out->need = 0;
-    csv_walk(&w, s->kernels, capacity);
+    if (!csv_index(&w, s->kernels, capacity)) {
+        out->n = 0;
+        w = begin;
+        csv_walk(&w, s->kernels, capacity);
+    }
     if (at_end && out->n < capacity && w.row < size) st = csv_end(&w, err);
     if (s->heading && out->n > 0) {
         s->heading = false;

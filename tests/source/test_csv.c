@@ -214,7 +214,7 @@ static void even_rows_are_read_like_others(void **state)
 }
 
 /* Rows in quotes with delimiters and newlines in them, and at the end one that has a quote in it,
- * after which the whole block is read in another way. */
+ * after which that column is copied. */
 static t_bytes read_quoted(bool escaped, int32_t block_rows, int64_t *rows)
 {
     const char *path = t_path("quoted.csv");
@@ -252,6 +252,80 @@ static void rows_in_quotes_are_read_like_others(void **state)
     t_clear(&even);
     t_clear(&odd);
     t_clear(&few);
+}
+
+/* Texts for fields in quotes: with pairs of quotes at their ends, and longer than a register. */
+static const char *drawn_field(uint64_t *seed, bool number)
+{
+    static char made[300];
+    int         n;
+
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    n = (int)(*seed >> 60);
+    if (number) snprintf(made, sizeof made, n % 2 ? "%d" : "\"%d\"", (int)(*seed >> 40) % 1000);
+    else if (n < 2) snprintf(made, sizeof made, n ? "" : "\"\"");
+    else if (n < 4) snprintf(made, sizeof made, "plain %d", n);
+    else if (n < 8) snprintf(made, sizeof made, "\"\"\"a\"\",%*d\"\"\"", n * n * 4, n);
+    else snprintf(made, sizeof made, "\"%d, or\nmore\"", n);
+    return made;
+}
+
+/* 300 rows that are drawn; `bad`: after each of them one that has a quote at a wrong place. */
+static void write_drawn(const char *path, bool bad)
+{
+    t_bytes  text = { 0 };
+    uint64_t seed = 11;
+
+    for (int i = 0; i < 300; i++) {
+        for (int k = 0; k < 4; k++) {
+            const char *field = drawn_field(&seed, k == 2);
+
+            t_add(&text, field, strlen(field));
+            t_add(&text, k < 3 ? "," : "\n", 1);
+        }
+        if (bad) t_add(&text, "a\"b,2,3,4\n", 10);
+    }
+    t_write_file(path, text.at, text.size);
+    t_clear(&text);
+}
+
+/* Rows whose index is all that is stored of them hold the same as rows that are split one by one,
+ * which blocks with bad rows are. */
+static void pairs_of_quotes_are_read_in_every_way(void **state)
+{
+    static const char *const options[] = {
+        "[{dtype:string,default:\"\"},{dtype:string,default:\"\"},int32,"
+        "{dtype:string,default:\"\"}]",
+        "[{dtype:string,default:none},{dtype:string,default:\"\"},int32,"
+        "{dtype:string,default:none}]",
+        "[string,{dtype:string,default:none},float64,{dtype:string,default:none}]",
+        "[{dtype:string,default:none},int64,{dtype:string,default:x}],select_cols=[0,2,3]",
+        "[{dtype:string,default:none},{dtype:string,default:x},{dtype:int32,default:1},"
+        "{dtype:string,default:\"\"}],na_value=\"plain 2\"",
+    };
+    char good[800], bad[800], path[400];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", t_path("bad.csv"));
+    write_drawn(path, true);
+    write_drawn(t_path("good.csv"), false);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        int64_t rows, others;
+        t_bytes whole, split;
+
+        snprintf(good, sizeof good, "csv:%s,record_defaults=%s", t_path("good.csv"), options[i]);
+        snprintf(bad, sizeof bad, "csv:%s,record_defaults=%s", path, options[i]);
+        whole = read_even(good, 256, &rows);
+        split = read_even(bad, 256, &others);
+        assert_int_equal(rows, others);
+        assert_true(i == 2 ? rows < 300 : rows == 300);
+        t_bytes_equal(whole, split, options[i]);
+        t_clear(&split);
+        split = read_even(good, 1, &others);
+        t_bytes_equal(whole, split, options[i]);
+        t_clear(&split);
+        t_clear(&whole);
+    }
 }
 
 static void errors_name_the_place(void **state)
@@ -331,6 +405,7 @@ int main(void)
         cmocka_unit_test(columns_have_types_and_defaults),
         cmocka_unit_test(even_rows_are_read_like_others),
         cmocka_unit_test(rows_in_quotes_are_read_like_others),
+        cmocka_unit_test(pairs_of_quotes_are_read_in_every_way),
         cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(an_open_quote_at_the_end_is_damage),
         cmocka_unit_test(refuses_options_that_do_not_fit),
