@@ -9,10 +9,13 @@
 #include "io/inflate.h"
 
 #include <isa-l/igzip_lib.h>
+#include <stddef.h>
 #include <string.h>
 
+enum { INFLATE_END = 64 }; /* bytes of input that are read bytewise before damage */
+
 typedef struct inflate_isal {
-    struct inflate_state    stream;
+    struct inflate_state    stream, before; /* as it was before the last call */
     struct isal_gzip_header gzip;
     struct isal_zlib_header zlib;
     levada_wrap             wrap;
@@ -29,6 +32,7 @@ static levada_status inflate_isal_reset(void *codec, levada_error *err)
     /* Damaged streams may look up codes that no block defined: always find the same there. */
     memset(&c->stream.lit_huff_code, 0, sizeof c->stream.lit_huff_code);
     memset(&c->stream.dist_huff_code, 0, sizeof c->stream.dist_huff_code);
+    memset(c->stream.tmp_out_buffer, 0, sizeof c->stream.tmp_out_buffer);
     c->stream.crc_flag = c->wrap == LEVADA_WRAP_GZIP ? ISAL_GZIP : ISAL_ZLIB;
     c->gzip = (struct isal_gzip_header){0};
     c->zlib = (struct isal_zlib_header){0};
@@ -81,6 +85,27 @@ static int inflate_isal_header(inflate_isal *c)
     return code == ISAL_DECOMP_OK && c->zlib.dict_flag ? ISAL_NEED_DICT : code;
 }
 
+/* Where the fast loop finds damage, it has counted bytes that it did not write. The plain loop,
+ * which reads the last bytes of its input, does not: a call that failed is made again, its end
+ * bytewise. `end` is that of the input. */
+static int inflate_isal_again(inflate_isal *c, const uint8_t *end)
+{
+    struct inflate_state *s = &c->stream;
+    const uint8_t        *damage = s->next_in;
+    int                   code = ISAL_DECOMP_OK;
+
+    *s = c->before;
+    while (code >= 0 && s->next_in < end && s->avail_out > 0 &&
+           s->block_state != ISAL_BLOCK_FINISH) {
+        ptrdiff_t left = damage - s->next_in;
+
+        s->avail_in = left > INFLATE_END ? (uint32_t)(left - INFLATE_END) : 1;
+        code = isal_inflate(s);
+    }
+    s->avail_in = (uint32_t)(end - s->next_in);
+    return code;
+}
+
 /* After damage: first the bytes that ISA-L had decompressed but not yet copied out. */
 static levada_status inflate_isal_report(inflate_isal *c, levada_filter_step *step,
                                          levada_error *err)
@@ -116,7 +141,12 @@ static levada_status inflate_isal_run(void *codec, levada_filter_step *step, lev
     c->stream.next_out = step->out;
     c->stream.avail_out = out;
     code = inflate_isal_header(c);
-    if (code == ISAL_DECOMP_OK) code = isal_inflate(&c->stream);
+    if (code == ISAL_DECOMP_OK) {
+        c->before = c->stream;
+        code = isal_inflate(&c->stream);
+        if (code == ISAL_INVALID_SYMBOL || code == ISAL_INVALID_LOOKBACK)
+            code = inflate_isal_again(c, step->in + in);
+    }
     step->used = in - c->stream.avail_in;
     step->made = out - c->stream.avail_out;
     if (code < 0 || code == ISAL_NEED_DICT) {

@@ -26,6 +26,12 @@ static void reports_changes(void **state)
     t_codec_reports_changes("zlib");
 }
 
+static void returns_what_is_before_damage(void **state)
+{
+    (void)state;
+    t_codec_returns_what_is_before_damage("zlib");
+}
+
 static void flushes(void **state)
 {
     (void)state;
@@ -85,6 +91,7 @@ int main(void)
         cmocka_unit_test(round_trips),
         cmocka_unit_test(reports_cuts),
         cmocka_unit_test(reports_changes),
+        cmocka_unit_test(returns_what_is_before_damage),
         cmocka_unit_test(flushes),
         cmocka_unit_test(reads_files),
         cmocka_unit_test(reports_bytes_after_the_stream_unless_they_are_zeros),

@@ -26,6 +26,12 @@ static void reports_changes(void **state)
     t_codec_reports_changes("zstd");
 }
 
+static void returns_what_is_before_damage(void **state)
+{
+    (void)state;
+    t_codec_returns_what_is_before_damage("zstd");
+}
+
 static void flushes(void **state)
 {
     (void)state;
@@ -67,6 +73,7 @@ int main(void)
         cmocka_unit_test(round_trips),
         cmocka_unit_test(reports_cuts),
         cmocka_unit_test(reports_changes),
+        cmocka_unit_test(returns_what_is_before_damage),
         cmocka_unit_test(flushes),
         cmocka_unit_test(reads_files),
         cmocka_unit_test(reads_frame_after_frame),

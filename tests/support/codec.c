@@ -15,7 +15,7 @@ levada_status t_decode(const char *name, t_bytes in, size_t in_step, size_t out_
 {
     const levada_filter_def *filter = levada_registry_filter(NULL, name);
     void                    *state = calloc(1, filter->state_size);
-    static uint8_t           buffer[65536];
+    static uint8_t           buffer[65536], other; /* memory is never what it was before */
     size_t                   at = 0, end = 0;
     levada_status            st = filter->open(state, NULL);
     bool                     done = false;
@@ -29,6 +29,7 @@ levada_status t_decode(const char *name, t_bytes in, size_t in_step, size_t out_
         step.in = in.at + at;
         step.in_size = end - at;
         step.in_ended = end == in.size;
+        memset(buffer, ++other, step.out_size);
         st = filter->decode(state, &step, NULL);
         if (st != LEVADA_OK) break;
         at += step.used;
@@ -115,6 +116,43 @@ void t_codec_reports_changes(const char *filter)
         }
         packed.at[i] ^= 0x21;
         t_clear(&out);
+    }
+    t_clear(&packed);
+    t_clear(&text);
+}
+
+void t_codec_returns_what_is_before_damage(const char *filter)
+{
+    const size_t steps[][2] = {{0, 0}, {0, 0}, {30000, 20000}, {700, 0}};
+    t_bytes      text = t_prose(), packed = t_encode(filter, text.at, text.size, 0);
+    uint32_t     x = 7;
+
+    for (int i = 0; i < 300; i++) {
+        t_bytes       want = {0};
+        levada_status how = LEVADA_OK;
+        size_t        at = (x = x * 1664525u + 1013904223u) % (packed.size - 8);
+        uint8_t       was[8];
+
+        memcpy(was, packed.at + at, sizeof was);
+        for (size_t k = 0; k <= (size_t)i % 8; k++) {
+            packed.at[at + k] ^= (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
+        }
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+            t_bytes       out = {0};
+            levada_status st = t_decode(filter, packed, steps[k][0], steps[k][1], &out);
+
+            if (k == 0) {
+                want = out;
+                how = st;
+                continue;
+            }
+            assert_int_equal(st, how);
+            assert_int_equal(out.size, want.size);
+            assert_memory_equal(out.at, want.at, out.size);
+            t_clear(&out);
+        }
+        memcpy(packed.at + at, was, sizeof was);
+        t_clear(&want);
     }
     t_clear(&packed);
     t_clear(&text);

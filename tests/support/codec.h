@@ -20,6 +20,8 @@ void t_codec_round_trips(const char *filter);
 void t_codec_reports_cuts(const char *filter);
 /* Changed bytes are EDATA_LOSS or, where nothing depends on them, the right bytes. */
 void t_codec_reports_changes(const char *filter);
+/* The same bytes each time, whatever stands in memory, and in pieces of any size. */
+void t_codec_returns_what_is_before_damage(const char *filter);
 /* What was put in before a flush can be decoded from the bytes made so far. */
 void t_codec_flushes(const char *filter);
 /* Through the file reader: lines, offsets, again from an offset. */
