@@ -61,8 +61,7 @@ static PyObject *barrier_insert_many(PyObject *object, PyObject *const *args, Py
     if (component < 0 || component >= self->slots.n) {
         return levada_py_refuse(
             LEVADA_EINVALID_ARGUMENT,
-            "the component index %ld is out of range: the barrier has %d components", component,
-            (int)self->slots.n);
+            "the component index %ld is out of range [0, %d)", component, (int)self->slots.n);
     }
     keys = barrier_keys(args[1]);
     if (keys) values = barrier_values(self, (int32_t)component, args[2]);

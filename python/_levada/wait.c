@@ -8,6 +8,10 @@ bool levada_py_timeout(PyObject *seconds, int64_t *out)
     *out = LEVADA_FOREVER;
     if (!seconds || seconds == Py_None) return true;
     s = PyFloat_AsDouble(seconds);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Format(PyExc_TypeError, "timeout=%R must be a number of seconds, or None", seconds);
+        return false;
+    }
     if (PyErr_Occurred()) return false;
     if (!(s >= 0)) {
         PyErr_Format(PyExc_ValueError, "timeout=%R must be at least 0 seconds, or None", seconds);

@@ -42,7 +42,13 @@ class TFRecordWriter:
     def write(self, record: Any) -> None:
         """Appends one record: bytes, or anything with ``SerializeToString()``."""
         maker = getattr(record, "SerializeToString", None)
-        self._writer.write(record if maker is None else maker())
+        try:
+            self._writer.write(record if maker is None else maker())
+        except TypeError:
+            kind = type(record).__name__
+            raise TypeError(
+                f"a record is bytes, not {kind}; lv.make_example makes one from a dict"
+            ) from None
 
     def flush(self) -> None:
         """Passes every record so far to the system: the other end of a pipe can read them."""

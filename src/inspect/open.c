@@ -41,8 +41,8 @@ static levada_status open_choose(const levada_scan *scan, const char *path, cons
     *out = named;
     if (scan->guessed)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "unknown format of '%s', which looks like %s; pass a source", path,
-                           scan->looks);
+                           "unknown format of '%s', which looks like %s; pass the name of the "
+                           "format as source", path, scan->looks);
     if (scan->document && !scan->sure)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "'%s' is a JSON document, not one object per line; write lines, such as "
@@ -53,8 +53,8 @@ static levada_status open_choose(const levada_scan *scan, const char *path, cons
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "'%s' is a %s file by its name, but looks like %s; pass a source", path,
-                       named, scan->content);
+                       "'%s' is a %s file by its name, but looks like %s; pass the name of the "
+                       "format as source", path, named, scan->content);
 }
 
 /* The registry owns *source. */
@@ -73,7 +73,8 @@ static levada_status open_identify(levada_env *env, const levada_texts *files, c
     }
     if (st == LEVADA_OK && !asked && scan.empty)
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "'%s' is empty, so its records are not known; pass a source", path);
+                         "'%s' is empty, so its format is unknown; pass the name of the format as "
+                         "source", path);
     if (st == LEVADA_OK && !asked) {
         st = open_choose(&scan, path, name, &name, err);
         if (name == scan.content) name = levada_registry_find(env, name)->name;

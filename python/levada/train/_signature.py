@@ -216,8 +216,8 @@ class Signature:
             return array.astype(target, order="C", copy=False)
         if raw or not self._may_cast(array, target, typed):
             raise TypeError(
-                f"{self._label(i)} is {self.dtypes[i]}; {array.dtype} does not become that "
-                f"without loss: {value!r:.60}"
+                f"{self._label(i)} is {self.dtypes[i]}; {value!r:.60} ({array.dtype}) cannot be "
+                "converted to it without loss"
             )
         with np.errstate(over="ignore", invalid="ignore"):
             made = array.astype(target, order="C", copy=False)
