@@ -59,10 +59,12 @@ static PyObject *front_call(PyObject *object, PyObject *args, PyObject *kwargs)
 /* A bound method, whose type the limited API does not name: that of a method of fn. */
 static PyObject *front_bind(PyObject *object, PyObject *instance, PyObject *type)
 {
-    PyObject *plain = NULL, *bound = NULL;
+    PyObject    *fn = ((front_object *)object)->fn;
+    descrgetfunc bind = (descrgetfunc)(uintptr_t)PyType_GetSlot(Py_TYPE(fn), Py_tp_descr_get);
+    PyObject    *plain = NULL, *bound = NULL;
 
-    if (!instance || instance == Py_None) return Py_NewRef(object);
-    plain = PyObject_CallMethod(((front_object *)object)->fn, "__get__", "O", instance);
+    if (!bind || !instance || instance == Py_None) return Py_NewRef(object);
+    plain = bind(fn, instance, type);
     if (!plain) return NULL;
     bound = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(plain), object, instance, NULL);
     Py_DECREF(plain);

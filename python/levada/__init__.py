@@ -162,7 +162,10 @@ def _imported(name):
 
 
 def _unknown(name):
-    return AttributeError(f"module 'levada' has no attribute {name!r}")
+    import sys
+
+    message = f"module 'levada' has no attribute {name!r}"
+    return AttributeError(message, name=name, obj=sys.modules[__name__])  # Python adds the nearest
 
 
 def _public(name, value):

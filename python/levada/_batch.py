@@ -414,5 +414,5 @@ class Batch(_levada.Batch):
 
 
 for _name, _method in [*vars(Batch).items()]:  # errors end in the line of the caller
-    if _name[0] != "_" and isinstance(_method, FunctionType):
+    if (_name[0] != "_" or _name == "_index") and isinstance(_method, FunctionType):
         setattr(Batch, _name, _levada.Front(_method))

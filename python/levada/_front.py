@@ -16,20 +16,46 @@ from levada import _levada, errors
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
+    Kind = TypeVar("Kind", bound=type)
+
+# Methods that are called once for a record or an element: a Front costs as much as they do.
+_HOT = {"enqueue", "enqueue_many", "dequeue", "dequeue_many", "dequeue_up_to", "read", "write"}
 _fronts: dict[FunctionType, Any] = {}  # so that threads that ask at the same time get the same one
 
 
 def fronted(value: Any) -> Any:
     """A public function or class, whose mistakes in arguments end in the line of the caller."""
     if type(value) is FunctionType:  # a Front passes for an instance
-        front = _fronts.setdefault(value, _levada.Front(value))
+        front = _front(value)
         setattr(sys.modules[value.__module__], value.__name__, front)  # pickle looks there
         return front
-    if isinstance(value, type) and type(init := vars(value).get("__init__")) is FunctionType:
-        value.__init__ = _fronts.setdefault(init, _levada.Front(init))  # type: ignore[misc]
+    if isinstance(value, type):
+        for kind in value.__mro__:
+            if kind.__module__.partition(".")[0] == "levada":
+                _front_methods(kind, "__init__")
     return value
+
+
+def with_fronts(kind: Kind) -> Kind:
+    """A class of objects that users receive and rarely make: its constructor stays fast."""
+    _front_methods(kind, "__call__")
+    return kind
+
+
+def _front_methods(kind, *special):
+    for name, method in [*vars(kind).items()]:
+        if name in _HOT or (name[0] == "_" and name not in special):
+            continue
+        if type(method) is FunctionType:
+            setattr(kind, name, _front(method))
+        elif type(method) is staticmethod and type(method.__func__) is FunctionType:
+            setattr(kind, name, staticmethod(_front(method.__func__)))
+
+
+def _front(fn):
+    return _fronts.setdefault(fn, _levada.Front(fn))
 
 
 def mended(fn: Callable[..., Any], error: BaseException) -> BaseException:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from levada import _levada
 from levada._batch import Batch, rows_of
+from levada._front import with_fronts
 from levada._typed import T, Typed
 from levada.errors import DataLossError, FailedPreconditionError
 
@@ -109,6 +110,7 @@ def _problem_text(problem):
     return f"{place}: {problem['message']}"
 
 
+@with_fronts
 class Iterator(Typed[T], _levada.Iter):
     """A running dataset: ``Batch`` objects, or records as dicts where nothing was batched.
 

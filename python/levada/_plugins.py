@@ -71,7 +71,7 @@ def register_source(name: str, cls: Callable[..., Any]) -> None:
     Instances have ``spec`` ({field: dtype or feature}, may be None) and ``__iter__`` (records as
     dicts). Where the iterator has ``save() -> bytes`` and ``restore(bytes)`` it can be saved.
     """
-    _new_name(name)
+    _new_name(name, cls, "a class or a function that returns the source")
     sources[name] = cls
 
 
@@ -80,13 +80,17 @@ def register_decoder(name: str, fn: Callable[..., Mapping[str, Any]]) -> None:
 
     `key` names the record as ``Batch.record_keys`` and errors do: ``"train-3.tfrecord:17"``.
     """
-    _new_name(name)
+    _new_name(name, fn, "a function of (value, key)")
     decoders[name] = fn
 
 
-def _new_name(name):
+def _new_name(name, maker, expected):
     from levada.errors import AlreadyExistsError
 
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"{name!r} must be a name of letters, digits and underscores")
+    if not callable(maker):
+        raise TypeError(f"{name}: expected {expected}, not {maker!r:.60}")
     if name in sources or name in decoders or name in names():
         raise AlreadyExistsError(f"the name {name!r} is taken")
 

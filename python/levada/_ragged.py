@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from levada import _levada
+from levada._front import with_fronts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def is_left(side: str) -> bool:
     return side == "left"
 
 
+@with_fronts
 class Bytes(Sequence[bytes]):
     """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
 
@@ -148,6 +150,7 @@ def part_of(values, nested):
     return made
 
 
+@with_fronts
 class Ragged:
     """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
 

@@ -177,7 +177,6 @@ _originals: _Kept = {}  # message of a status: the exception of a user's functio
 _further: _Kept = {}  # the same, for those after the first one of a block
 _KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 1024, 4096, 16
 _GENERATORS = 0x20 | 0x80 | 0x200  # and coroutines, in co_flags
-_PACKAGE = __file__.removesuffix("errors.py")
 _whole: list[BaseException] = []  # the newest: what their frames hold is there, too
 
 
@@ -213,10 +212,21 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
 
 
 def of_the_user(trace):
-    """A traceback without the frames of levada that it begins with."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+    """A traceback without the frames of levada at its two ends."""
+    while trace is not None and _is_ours(trace):
         trace = trace.tb_next
+    last = at = trace
+    while at is not None:
+        if not _is_ours(at):
+            last = at
+        at = at.tb_next
+    if last is not None:
+        last.tb_next = None
     return trace
+
+
+def _is_ours(trace):
+    return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "levada"
 
 
 def _empty(exception):

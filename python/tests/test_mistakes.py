@@ -72,6 +72,9 @@ def test_a_misspelled_method():
     with pytest.raises(AttributeError) as caught:
         _ = lv.range(3).shufle
     assert "shufle" in str(caught.value)
+    with pytest.raises(AttributeError) as caught:
+        _ = lv.tfrecrd
+    assert caught.value.obj is lv and caught.value.name == "tfrecrd"  # Python names the nearest
 
 
 def test_a_text_file_as_tfrecord():
@@ -176,6 +179,14 @@ class TestRefusedWhenWritten:
         refused(ValueError, lambda: lv.tfrecord("a", compression="gzp"), "gzip")
         refused(ValueError, lambda: lv.tfrecord("a", errors="skp"), "skip")
         refused(ValueError, lambda: lv.range(3).with_options(errors="skp"), "skip")
+        refused(TypeError, lambda: lv.register_source("test_other", 3), "class or a function")
+        refused(ValueError, lambda: lv.register_decoder("a b", len), "'a b'", "letters")
+
+    def test_a_loader_of_something_else(self):
+        pytest.importorskip("torch")
+        refused(TypeError, lambda: lv.torch_dataset(3), "expects a Dataset", "not int")
+        loading = lv.torch_dataset(lv.range(3))
+        refused(TypeError, lambda: loading.load_state_dict(3), "state_dict()", "not int")
 
 
 class TestFronts:
@@ -199,6 +210,10 @@ class TestFronts:
             (lambda: batch.mask("value", sid="left"), "mask", "side"),
             (lambda: lt.FIFOQueue(3, dtype=["int32"]), "FIFOQueue", "dtypes"),
             (lambda: lt.batch([1], batchsize=3), "batch", "batch_size"),
+            (lambda: iter(lv.range(3)).restore(stat=b""), "restore", "state"),
+            (lambda: lt.Coordinator().join(thread=[]), "join", "threads"),
+            (lambda: lt.LooperThread.loop(None, 1, targt=3), "loop", "target"),
+            (lambda: lt.Barrier(["int32"]).take_many(1, small_batch=True), "take_many", "allow"),
             (lambda: lt.Coordinator(clean_stop_exception=()), "Coordinator", "clean_stop_exc"),
         ]  # fmt: skip
         for call, name, nearest in calls:
@@ -225,3 +240,37 @@ class TestFronts:
             lv.range(3).interleave(fails)
         names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
         assert names[-1] == "fails"
+
+
+class TestTracebacks:
+    """No frame of levada, in methods of all classes and in errors of threads."""
+
+    def test_methods(self):
+        from levada import train as lt
+
+        rows = lv.from_records([{"a": [1, 2]}, {"a": [1]}]).batch(2).first()
+        state, barrier = iter(lv.range(3)), lt.Barrier(["int32"])
+        refused(TypeError, lambda: state.restore(3), "a state is bytes")
+        refused(KeyError, lambda: rows["b"], "available: a")
+        refused(ValueError, lambda: rows["a"].to_padded("x"), "'x'")
+        refused(TypeError, lambda: lt.Coordinator().join(3), "list of threads")
+        refused(ValueError, lambda: barrier.insert_many(3, ["a"], [1]), "out of range [0, 1)")
+        refused(TypeError, lambda: lt.QueueBase.from_list(2, []), "list of queues")
+        refused(TypeError, lambda: lv.FixedLenFeature(lv.int64, []), "(shape, dtype)")
+
+    def test_threads(self):
+        from levada import train as lt
+
+        def fails():
+            return lv.parse_single_example(b"", {"a": lv.FixedLenFeature([], lv.int64)})["a"]
+
+        for source, lines in ((fails, ["fails"]), (lambda: [(1, 2)], [])):
+            lt.clear_collection("queue_runners")
+            lt.batch(source, batch_size=2)
+            coord = lt.Coordinator()
+            threads = lt.start_queue_runners(coord=coord)
+            with pytest.raises((ValueError, TypeError)) as caught:
+                coord.join(threads)
+            frames = traceback.extract_tb(caught.value.__traceback__)
+            assert {frame.filename for frame in frames} == {__file__}
+            assert [frame.name for frame in frames[1:]] == lines

@@ -10,9 +10,12 @@ import sys
 import time
 import warnings
 import weakref
+from collections.abc import Mapping
 
 from levada import _sharing
 from levada._batch import Batch
+from levada._dataset import Dataset
+from levada._front import with_fronts
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError
 from levada.interop import _parts
@@ -21,10 +24,8 @@ from levada.interop._tensors import batch_to_torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
-
-    from levada._dataset import Dataset
 
 
 def _position(rank, world_size):
@@ -110,6 +111,7 @@ class _Part(Iterator):
         return [made] if type(made) is list else made  # the items of a list come one by one
 
 
+@with_fronts
 class Shared:
     """A levada Dataset for DataLoader: ``DataLoader(TorchDataset(ds), batch_size=None)``.
 
@@ -161,6 +163,11 @@ class Shared:
         parts: int | None = None,
     ) -> None:
         super().__init__()
+        if not isinstance(ds, Dataset) and not callable(ds):
+            raise TypeError(
+                f"torch_dataset expects a Dataset, or a function of (index, count) that returns "
+                f"one, not {type(ds).__name__}"
+            )
         if equal not in ("drop", "pad", False, None):
             raise ValueError(f'{equal=} must be "drop", "pad", False or None')
         if equal and callable(ds):
@@ -322,7 +329,7 @@ class Shared:
         if saved != (index, count):
             raise FailedPreconditionError(
                 f"the state is that of part {saved[0]} of {saved[1]}, this is part {index} of "
-                f"{count}: go on with as many ranks and workers, each with its own state"
+                f"{count}: resume with the same number of ranks and workers, each with its state"
             )
         iterator.load_state_dict(state)
 
@@ -351,6 +358,11 @@ class Shared:
     def load_state_dict(self, state: Any) -> None:
         """The next iteration continues there. With ``parts=``: the states of all workers of all
         ranks, as a list; it is looked through, so states of loaders may be in it."""
+        if not isinstance(state, (Mapping, list, tuple)):
+            raise TypeError(
+                "a state is the dict that state_dict() returned, or with parts= a list of them; "
+                f"not {type(state).__name__}"
+            )
         self._state = state
         self._token = f"{os.getpid()}.{time.monotonic_ns()}"
 

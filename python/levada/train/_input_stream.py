@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from levada import _levada
+from levada._front import with_fronts
 from levada.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from levada.train._queue_runner import QueueRunner, add_queue_runner
 from levada.train._queues import remember
@@ -20,6 +21,7 @@ _LOG = logging.getLogger("levada")
 _MOMENT = 1.0  # seconds that a reader waits for runners to start
 
 
+@with_fronts
 class LateQueue:
     """A queue that is made when its types are known: by the first example.
 
@@ -204,6 +206,7 @@ class Gauge:
         return min(max(full, 0.0), 1.0)
 
 
+@with_fronts
 class Stream:
     """What producers and batchers return: call it, or iterate it, for the next value.
 

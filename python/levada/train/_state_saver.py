@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from levada import _levada
+from levada._front import with_fronts
 from levada._states import RequeuedOnError
 from levada.errors import (
     CancelledError,
@@ -110,6 +111,7 @@ class _Sizes:
         return int(self._saver.stats()["incomplete"])
 
 
+@with_fronts
 class NextQueuedSequenceBatch(RequeuedOnError):
     """One segment of each of several examples; made by ``next_batch``.
 
