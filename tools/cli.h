@@ -23,6 +23,7 @@ typedef struct levada_cli_command {
     const char              *name, *words; /* words: how its arguments are written, "FILE..." */
     const char              *doc;          /* one line                                        */
     const char              *more;         /* paragraph of the help, or NULL                  */
+    const char              *choices;      /* possible first arguments, or NULL               */
     const levada_cli_option *options;      /* ends with a NULL name                           */
     int                      min_words, max_words; /* most; -1 = any                          */
     levada_cli_status (*run)(levada_env *env, const levada_cli_args *args);

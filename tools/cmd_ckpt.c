@@ -480,6 +480,7 @@ const levada_cli_command levada_cli_ckpt = {
     .words = "show FILE | diff A B",
     .doc = "show a saved position, or compare two",
     .more = "Like diff, ckpt diff exits with status 1 if the files differ.",
+    .choices = "show diff",
     .options = cmd_ckpt_options,
     .min_words = 2,
     .max_words = 3,

@@ -4,6 +4,7 @@
  * man page. All of it comes from the tables of the commands, as the help does.
  */
 #include "cli.h"
+#include "json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,34 +39,60 @@ static void completion_quoted(levada_cli_buffer *b, const char *text, const char
     }
 }
 
-/* Options where the word begins with a dash, else names of files. zsh runs it with bashcompinit. */
-static void completion_bash(levada_cli_buffer *b)
+/* The first arguments that a command accepts, if it does not accept names of files there. */
+static void completion_choices(levada_cli_buffer *b, const levada_cli_command *c,
+                               const levada_value *stages)
+{
+    if (c->choices) levada_cli_puts(b, c->choices);
+    if (c != &levada_cli_stages) return;
+    for (int64_t i = 0; i < levada_value_count(stages); i++)
+        levada_cli_printf(b, "%s%s", i ? " " : "",
+                          levada_cli_json_string(levada_value_item(stages, i), "name"));
+}
+
+/* `case $command in` with one list for each command: its options, or its choices. */
+static void completion_case(levada_cli_buffer *b, const levada_value *stages, bool options)
+{
+    levada_cli_puts(b, "        case $command in\n");
+    for (int i = 0; levada_cli_commands[i]; i++) {
+        const levada_cli_command *c = levada_cli_commands[i];
+
+        if (!options && !c->choices && c != &levada_cli_stages) continue;
+        levada_cli_printf(b, "            %s) list=\"", c->name);
+        if (options) completion_words(b, c->options);
+        else completion_choices(b, c, stages);
+        levada_cli_puts(b, "\" ;;\n");
+    }
+    levada_cli_puts(b, "        esac\n");
+}
+
+/* Options where the word begins with a dash, else the choices of the command, else names of files,
+ * which may contain spaces. zsh runs it with bashcompinit. */
+static void completion_bash(levada_cli_buffer *b, const levada_value *stages)
 {
     levada_cli_puts(b, "_levada() {\n"
                        "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} list=\n"
                        "    COMPREPLY=()\n"
                        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        list=\"");
     completion_names(b);
-    levada_cli_puts(b, " --plugin --version --help\"\n    elif [[ $word == -* ]]; then\n"
-                       "        case $command in\n");
-    for (int i = 0; levada_cli_commands[i]; i++) {
-        levada_cli_printf(b, "            %s) list=\"", levada_cli_commands[i]->name);
-        completion_words(b, levada_cli_commands[i]->options);
-        levada_cli_puts(b, "\" ;;\n");
-    }
-    levada_cli_puts(b, "        esac\n    else\n"
-                       "        COMPREPLY=($(compgen -f -- \"$word\"))\n        return\n    fi\n"
-                       "    COMPREPLY=($(compgen -W \"$list\" -- \"$word\"))\n}\n"
+    levada_cli_puts(b, " --plugin --version --help\"\n    elif [[ $word == -* ]]; then\n");
+    completion_case(b, stages, true);
+    levada_cli_puts(b, "    elif [ \"$COMP_CWORD\" -eq 2 ]; then\n");
+    completion_case(b, stages, false);
+    levada_cli_puts(b, "    fi\n    if [ -n \"$list\" ]; then\n"
+                       "        COMPREPLY=($(compgen -W \"$list\" -- \"$word\"))\n    else\n"
+                       "        local IFS=$'\\n'\n"
+                       "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
                        "complete -o filenames -F _levada levada\n");
 }
 
-static void completion_zsh(levada_cli_buffer *b)
+static void completion_zsh(levada_cli_buffer *b, const levada_value *stages)
 {
     levada_cli_puts(b, "autoload -U +X compinit bashcompinit\ncompinit -u\nbashcompinit\n");
-    completion_bash(b);
+    completion_bash(b, stages);
 }
 
-static void completion_fish(levada_cli_buffer *b)
+static void completion_fish(levada_cli_buffer *b, const levada_value *stages)
 {
     levada_cli_puts(b, "complete -c levada -s h -l help -d 'print help'\n");
     for (int i = 0; levada_cli_commands[i]; i++) {
@@ -74,6 +101,12 @@ static void completion_fish(levada_cli_buffer *b)
         levada_cli_printf(b, "complete -c levada -n __fish_use_subcommand -a %s -d '", c->name);
         completion_quoted(b, c->doc, "'\\", "\\");
         levada_cli_puts(b, "'\n");
+        if (c->choices || c == &levada_cli_stages) {
+            levada_cli_printf(b, "complete -c levada -n '__fish_seen_subcommand_from %s' %s-a '",
+                              c->name, c->max_words == 1 ? "-f " : "");
+            completion_choices(b, c, stages);
+            levada_cli_puts(b, "'\n");
+        }
         for (int k = 0; c->options[k].name; k++) {
             const levada_cli_option *o = &c->options[k];
 
@@ -113,8 +146,9 @@ static void completion_man_option(levada_cli_buffer *b, const levada_cli_option 
     completion_roff(b, o->doc);
 }
 
-static void completion_man(levada_cli_buffer *b)
+static void completion_man(levada_cli_buffer *b, const levada_value *stages)
 {
+    (void)stages;
     levada_cli_printf(b, ".TH LEVADA 1 \"\" \"levada %s\"\n.SH NAME\nlevada \\- ",
                       levada_version());
     levada_cli_puts(b, "turns files of records into training batches of sequences\n"
@@ -141,13 +175,17 @@ static void completion_man(levada_cli_buffer *b)
 static levada_cli_status cmd_completion(levada_env *env, const levada_cli_args *args)
 {
     static const char *const names[] = { "bash", "zsh", "fish", "man" };
-    void (*const writers[])(levada_cli_buffer *) = { completion_bash, completion_zsh,
-                                                     completion_fish, completion_man };
+    void (*const writers[])(levada_cli_buffer *, const levada_value *) = {
+        completion_bash, completion_zsh, completion_fish, completion_man
+    };
+    levada_error      err = LEVADA_ERROR_INIT;
     levada_cli_buffer text = { 0 };
+    levada_value     *stages = NULL;
 
-    (void)env;
+    if (levada_cli_json_stages(env, &stages, &err) != LEVADA_OK) return levada_cli_fail(&err);
     for (int i = 0; i < 4; i++)
-        if (strcmp(args->words[0], names[i]) == 0) writers[i](&text);
+        if (strcmp(args->words[0], names[i]) == 0) writers[i](&text, stages);
+    levada_value_destroy(&stages);
     if (text.size == 0) {
         levada_cli_say("completion: unknown shell '%s'; available: bash, zsh, fish, man",
                        args->words[0]);
@@ -165,6 +203,7 @@ const levada_cli_command levada_cli_completion = {
     .more = "bash: eval \"$(levada completion bash)\" in ~/.bashrc; zsh: the same with zsh in\n"
             "~/.zshrc; fish: levada completion fish > ~/.config/fish/completions/levada.fish;\n"
             "man page: levada completion man > ~/.local/share/man/man1/levada.1",
+    .choices = "bash zsh fish man",
     .options = cmd_completion_options,
     .min_words = 1,
     .max_words = 1,

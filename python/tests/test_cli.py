@@ -40,6 +40,7 @@ from wire import frame, sized
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
 COMMANDS += ["new-plugin", "ckpt", "index", "completion"]
+BUCKET = "bucket_by_sequence_length"
 
 pytestmark = needs_command
 
@@ -127,6 +128,21 @@ def test_bash_completes(tmp_path):
     run = functools.partial(subprocess.run, capture_output=True, text=True, check=True)
     assert run(["bash", "-c", script % ("ver", 1)]).stdout == "verify\n"
     assert run(["bash", "-c", script % ("verify --js", 2)]).stdout == "--json\n"
+    assert run(["bash", "-c", script % ("completion z", 2)]).stdout == "zsh\n"
+    assert run(["bash", "-c", script % ("ckpt s", 2)]).stdout == "show\n"
+    assert run(["bash", "-c", script % ("stages bucket", 2)]).stdout == BUCKET + "\n"
+    (tmp_path / "a name.txt").touch()
+    counted = (script + "; echo ${#COMPREPLY[@]}") % ("info a", 2)
+    assert run(["bash", "-c", counted], cwd=tmp_path).stdout == "a name.txt\n1\n"
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_completes():
+    script = levada("completion", "fish").stdout
+    for line, name in (("stages bucket", BUCKET), ("completion z", "zsh"), ("ckpt s", "show")):
+        command = f"{script}\ncomplete -C 'levada {line}'"
+        done = subprocess.run(["fish", "-c", command], capture_output=True, text=True, check=True)
+        assert name in done.stdout.split()
 
 
 def test_verify_has_an_object_for_a_file_that_cannot_be_read(tmp_path):
