@@ -50,8 +50,8 @@ def _front_methods(kind, *special):
             continue
         if type(method) is FunctionType:
             setattr(kind, name, _front(method))
-        elif type(method) is staticmethod and type(method.__func__) is FunctionType:
-            setattr(kind, name, staticmethod(_front(method.__func__)))
+        elif type(method) in (staticmethod, classmethod):
+            setattr(kind, name, type(method)(_front(method.__func__)))
 
 
 def _front(fn):

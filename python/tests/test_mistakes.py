@@ -189,7 +189,44 @@ class TestRefusedWhenWritten:
         refused(TypeError, lambda: loading.load_state_dict(3), "state_dict()", "not int")
 
 
+def public_methods(kind):
+    """The public methods of a class of levada: Fronts, except those that are called often."""
+    from levada import _front, _levada
+
+    for base in (base for base in kind.__mro__ if base.__module__.startswith("levada.")):
+        for name, method in vars(base).items():
+            plain = getattr(method, "__func__", method)
+            if name[0] != "_" and inspect.isfunction(plain):
+                assert isinstance(plain, _levada.Front) or name in _front._HOT, (kind, name)
+                yield plain
+
+
+def public_calls():
+    """Every public function and method that has a Front."""
+    for module in (lv, lv.train):
+        for name in module.__all__:
+            value = getattr(module, name)
+            yield from public_methods(value) if isinstance(value, type) else [value]
+
+
 class TestFronts:
+    def test_every_option_of_every_call_has_a_nearest_name(self):
+        from levada import _levada
+
+        called = 0
+        fronts = [call for call in public_calls() if type(call) is _levada.Front]
+        for call in fronts:
+            names = inspect.signature(call).parameters
+            kinds = {parameter.kind for parameter in names.values()}
+            longest = max((name for name in names if name != "self"), key=len, default="")
+            if inspect.Parameter.VAR_KEYWORD in kinds:
+                continue
+            if len(longest) > 4 and names[longest].kind != inspect.Parameter.POSITIONAL_ONLY:
+                with pytest.raises(TypeError, match=f"did you mean '{longest}'"):
+                    call(None, **{longest[:-2] + longest[-1]: 1})
+                called += 1
+        assert called > 150
+
     def test_they_are_functions_to_those_who_look(self):
         assert inspect.isfunction(lv.Dataset.shuffle) and inspect.isfunction(lv.tfrecord)
         assert next(iter(inspect.signature(lv.range(3).shuffle).parameters)) == "buffer_size"
