@@ -193,11 +193,11 @@ def page(report):
     lines = [
         "# Results of the benches",
         "",
-        "Written by `make bench`. Every row is one run: ours and the others take turns "
-        f"({report['repeats']} repeats), pinned to the same cores, each after its file was read "
-        "into the page cache. Values are medians (least..most); a ratio is ours against the other "
-        "(where less is better, turned round), so more is always better. Another machine gives "
-        "other values: the ratios are what counts.",
+        "`make bench` writes this page. Each row comes from one run. In it, levada and the other "
+        f"libraries take turns ({report['repeats']} repeats), pinned to the same cores, each after "
+        "its file was read into the page cache. Values are medians (least..most). A ratio is that "
+        "of levada to the other library, or its inverse if less is better: more is always better. "
+        "Compare ratios, not values: another machine has other values.",
         "",
         f"Machine: {about['processor']} (CPU level {about['cpu_level']}; {about['caches']}), "
         f"{about['cores']} cores, {about['memory_gib']} GiB, "
