@@ -14,10 +14,12 @@
 #include <string.h>
 
 static const levada_cli_option cmd_index_options[] = {
-    { "source", 0, "NAME", "read with this source, such as fixed_length:record_bytes=8, instead of "
-                           "guessing from the name or content" },
+    { "source", 0, "NAME",
+      "read with this source, such as fixed_length:record_bytes=8, instead of "
+      "guessing from the name or content" },
     { "length", 0, "FIELDS", "also write the lengths of these fields (A,B) in each record" },
-    { "stages", 0, "STAGES", "what makes these fields, such as parse_example:@spec.json" },
+    { "stages", 0, "STAGES",
+      "the stages that make these fields, such as parse_example:@spec.json" },
     { "check", 0, NULL, "write nothing: compare the files with their indexes" },
     { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
@@ -130,7 +132,7 @@ const levada_cli_command levada_cli_index = {
             "ds[i] works. With --length, bucket_by_sequence_length chooses its boundaries\n"
             "from the index, ranks in step read only their own records, and levada stats\n"
             "--field reads no data. Compressed files have no index. Names that end with .lvindex\n"
-            "are left out. Exit status 1: a file failed.",
+            "are skipped. Exit status 1: a file failed.",
     .options = cmd_index_options,
     .min_words = 1,
     .max_words = -1,

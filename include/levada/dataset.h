@@ -2,8 +2,8 @@
 /*
  * Datasets: immutable descriptions of pipelines.
  *
- * A dataset is a tree of stages, each a name plus options. It is data: it is written as text or
- * JSON and read back alike by C, Python and the command, compared and hashed. Datasets are
+ * A dataset is a tree of stages, each a name plus options. It can be printed as text or JSON, which
+ * C, Python and the command read in the same way, and it can be compared and hashed. Datasets are
  * reference-counted and may be shared between threads.
  *
  *     tfrecord:train-*.tfrecord | shuffle:10000 | parse_example:{x:{kind:VarLen,dtype:int64}}

@@ -3,7 +3,7 @@
  * Status codes and errors.
  *
  * Every call that can go wrong returns a levada_status and takes a levada_error as its last
- * parameter. The code tells the caller what to do next, the text what happened and where.
+ * parameter. The code says how the caller can react; the text says what happened and where.
  * A levada_error belongs to the caller, may be NULL, never allocates and may be copied freely, so
  * that an error can travel through queues together with the data that it belongs to. There is no
  * global and no thread-local error.

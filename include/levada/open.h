@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens files whose format, and whose columns, levada finds out.
+ * Opens files, and finds their format and their columns.
  *
  *     const char     *files[] = {"train-*"};
  *     levada_dataset *ds = NULL;
  *
  *     levada_dataset_open(NULL, files, 1, NULL, true, &ds, &err);
  *
- * The dataset is an ordinary one: its description has everything that was found, and its text means
- * the same columns in another process. A later record that does not fit is an error that names it.
- * A state fits the description that it was saved with: restore refuses a dataset that was opened
- * again and found other columns, because files have changed.
+ * The description of the dataset contains the format and the columns, so its text means the same in
+ * another process. A later record that does not fit is an error, which names the record. A saved
+ * state fits this description only: if the files have changed, and opening them again finds other
+ * columns, a restore refuses the new dataset.
  */
 #ifndef LEVADA_OPEN_H
 #define LEVADA_OPEN_H

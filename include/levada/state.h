@@ -3,7 +3,7 @@
  * State: a stage writes it when its iterator is saved, and reads it when it is restored.
  *
  * Keys are local to the stage: at most 63 bytes, 40 for cursors and row stores; a longer one is
- * EINVALID_ARGUMENT. A restore that asks for a key that is missing, or does not ask for one that is
+ * EINVALID_ARGUMENT. A restore that reads a key that is missing, or does not read one that is
  * there (get or has), is EFAILED_PRECONDITION with its path. A restore hook reads and checks
  * everything first and changes its state last.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many records a slow function gets at once. Its first block is small, and each further one is
- * some LEVADA_PACE_TIME of work by what its records took so far, and not larger than all before it:
- * so its results come steadily, also if later records take longer, and fast functions soon get
- * whole blocks. The size of a block never changes what comes out.
+ * The number of records that a slow function receives at once. The first block is small. A later
+ * one holds about LEVADA_PACE_TIME of work, estimated from the records so far, and never more
+ * records than all blocks before it. So results arrive steadily, even if later records take longer,
+ * and fast functions soon receive whole blocks. The size of a block never changes the result.
  *
  * All-zero is a valid new pace. Any thread.
  */
