@@ -4,22 +4,22 @@
 # the shortest programs in Python and C; at last a model that trains on segments of long sequences.
 set -eu
 
-examples=$(cd "$(dirname "$0")" && pwd)
-folder=$examples/../build/run
-mkdir -p "$folder"
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+mkdir -p build/run
 
-PYTHONDONTWRITEBYTECODE=1 python "$examples/main_job.py" "$folder"
+PYTHONDONTWRITEBYTECODE=1 python examples/main_job.py build/run
 
-cd "$folder"
+cd build/run
 printf '\nthe shortest programs, on the sample files\n'
 levada sample . > /dev/null
-python "$examples/quick_start.py"
+python "$root/examples/quick_start.py"
 for build in wheel release; do
-    program=$examples/../build/$build/examples/example_quick_start
+    program=$root/build/$build/examples/example_quick_start
     if [ -x "$program" ]; then
         "$program"
         printf '\na character model on speeches that are longer than its segments\n'
-        exec python "$examples/char_model.py"
+        exec python "$root/examples/char_model.py"
     fi
 done
 echo "the C program is not built" >&2
