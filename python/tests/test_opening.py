@@ -10,6 +10,7 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 import pytest
+from cli_support import levada
 from levada.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -247,6 +248,16 @@ def test_other_data_is_named(tmp_path):
     if shared.exists():
         with pytest.raises(InvalidArgumentError, match="looks like a FLAC file"):
             lv.open(next(shared.glob("audio/flac-ietf/subset/*.flac")))
+
+
+@pytest.mark.parametrize("head", [b"\x1f\x8b\x08\xa4", b"\x1f\x8b\x08\x00"])
+def test_a_damaged_compressed_file_is_named(tmp_path, head):
+    path = tmp_path / "records.gz"  # reserved flags: the bytes do not look like gzip, the name does
+    path.write_bytes(head + b"\xff" * 3000)
+    with pytest.raises(InvalidArgumentError, match="looks like a damaged compressed file"):
+        lv.open(path)
+    damage = json.loads(levada("verify", "--json", path, status=1).stdout)
+    assert damage["compression"] == "gzip" and "gzip: " in damage["damage"][0]["text"]
 
 
 def test_a_checksum_wins_over_the_name_and_nothing_else_does(tmp_path):

@@ -143,6 +143,13 @@ static levada_status scan_source(const levada_env *env, const char *path, const 
     return LEVADA_OK;
 }
 
+/* The probe of no format: if no compression recognizes the first bytes, the name decides. */
+static int32_t scan_no_format(const uint8_t *data, int64_t size)
+{
+    (void)data, (void)size;
+    return 0;
+}
+
 /* Opens the file, reads its first bytes, and closes it. Reports failed reads, but not damage: a
  * scan reports that. */
 static levada_status scan_head(levada_scan *scan, levada_env *env, const char *path,
@@ -156,6 +163,7 @@ static levada_status scan_head(levada_scan *scan, levada_env *env, const char *p
     LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
     st = levada_bytes_read(bytes, head, SCAN_SEARCH, made, &why);
     if (st != LEVADA_OK) *made = 0;
+    scan->damaged = st == LEVADA_EDATA_LOSS;
     scan->size = levada_bytes_mark_of(bytes).size;
     (void)snprintf(scan->compression, sizeof scan->compression, "%s",
                    levada_bytes_compression(bytes));
@@ -208,15 +216,15 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
         op = scan_best(env, head, made < SCAN_HEAD ? made : SCAN_HEAD);
     }
     options.compression = compression;
-    options.probe = op ? op->def.format.probe : NULL;
+    options.probe = op ? op->def.format.probe : scan_no_format;
     LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
     first = made < SCAN_HEAD ? made : SCAN_HEAD;
     scan->document = scan->document && !scan_is_json_line(head, made);
     if (scan->document) said = levada_registry_find(env, "text_lines");
     content = scan_best(env, head, first);
     scan->sure = content && content->def.format.probe(head, first) >= SCAN_SURE;
-    scan->empty = made == 0;
-    scan->looks = levada_looks_like(head, first);
+    scan->empty = made == 0 && !scan->damaged;
+    scan->looks = scan->damaged ? "a damaged compressed file" : levada_looks_like(head, first);
     if (!said && !scan->sure) {
         const levada_op *found = scan_search(env, head, made);
 

@@ -20,6 +20,7 @@ typedef struct levada_scan {
     bool                guessed;     /* as in levada_file_kind */
     bool                sure;        /* a checksum proves that the content is of a format */
     bool                empty;       /* without any byte, decompressed                    */
+    bool                damaged;     /* its first bytes cannot be decompressed            */
     bool                document;    /* named .json, but its first line is not an object  */
     const char         *looks;       /* levada_looks_like of the content                  */
     /* -- with the check of rows */
