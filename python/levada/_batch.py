@@ -231,8 +231,8 @@ class Batch(_levada.Batch):
         return out
 
     def cu_seqlens(self, name: str) -> Array:
-        """Where sequences begin, and the end: int32 [sequences + 1], as variable-length attention
-        kernels take them.
+        """Where sequences begin, and the end: int32 [sequences + 1], the form that
+        variable-length attention kernels expect.
 
         A packed field has one sequence per segment, another field one per record. Of a ragged
         field that is not packed they are its offsets, without a copy.

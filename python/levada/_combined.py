@@ -35,7 +35,7 @@ def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
 
 
 def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Dataset[dict[str, Any]]:
-    """The records of files whose format levada finds out: TFRecord, CSV, tar, JSON lines, text.
+    """Opens files and finds their format: TFRecord, CSV, tar, JSON lines or text.
 
     files: a path, a glob, or a list of them. All files have one format.
     source: a file format such as "tfrecord" or "csv". None finds it in the first file that is not
@@ -135,9 +135,9 @@ def from_arrays(
 ) -> Dataset[dict[str, Any]]:
     """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged.
 
-    What a record has of an array with more dimensions is a sequence: its first dimension may have
-    any length, and a padded batch has lengths of it. `spec`: {field: dtype or feature} says
-    otherwise, such as ``{"image": lv.FixedLenFeature([28, 28], lv.float32)}``.
+    A row of an array with more dimensions is a sequence: its first dimension may have any length,
+    and a padded batch has its lengths. `spec`: {field: dtype or feature} declares a fixed shape,
+    such as ``{"image": lv.FixedLenFeature([28, 28], lv.float32)}``.
     """
     from levada._columns import Columns
 

@@ -10,7 +10,7 @@ from levada import _levada
 
 
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
-    """Prints what this build has: version, CPU level of the kernels, options, libraries.
+    """Prints the features of this build: version, CPU level of the kernels, options, libraries.
 
     mode: "stdout" prints; "dicts" returns a dict with the same keys. A library that the build lacks
     is None there: without isal gzip files are read 2.5 times slower, without zstd .zst files cannot

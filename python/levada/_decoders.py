@@ -147,7 +147,7 @@ def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None)
 
 
 def decode_npy(contents: bytes, *, key: str | None = None) -> np.ndarray[Any, Any]:
-    """An array of NumPy (.npy), read without ``numpy.load``: no pickles, no surprises.
+    """An array of NumPy (.npy), read without ``numpy.load``: so no pickle is loaded.
 
     Args:
         contents: the file as bytes.

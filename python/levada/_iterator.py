@@ -116,8 +116,8 @@ class Iterator(Typed[T], _levada.Iter):
 
     One thread at a time; only ``cancel()`` and ``report()`` may be called from others. A context
     manager: leaving it stops and joins the threads. After an error each call raises it again until
-    ``restore()`` or ``close()``. A Ctrl-C loses nothing that a ``for`` has not got: the next call
-    returns it, and ``save()`` counts it as not returned.
+    ``restore()`` or ``close()``. A Ctrl-C loses no value: the next call returns one that a
+    ``for`` did not receive, and ``save()`` counts it as not returned.
     """
 
     if TYPE_CHECKING:
@@ -183,9 +183,9 @@ class Iterator(Typed[T], _levada.Iter):
             files.keep(self)
 
     def save(self) -> bytes:
-        """The position after the last value given, as bytes for ``restore``.
+        """The position after the last value that was returned, as bytes for ``restore``.
 
-        Raises UnimplementedError where a source cannot be saved.
+        Raises UnimplementedError if a source cannot be saved.
         """
         state, drop = super().save(), self._left_out()
         if not drop:
@@ -236,8 +236,8 @@ class Iterator(Typed[T], _levada.Iter):
         return json.loads(super().stats())
 
     def explain(self) -> str:
-        """``Dataset.explain`` of what is running, and what its stages have chosen by looking at
-        data, such as the boundaries of ``bucket_by_sequence_length`` without any."""
+        """``Dataset.explain``, with the choices that the running stages made from the data, such as
+        the boundaries of ``bucket_by_sequence_length``."""
         return super().explain()
 
     def report(self) -> Report:  # type: ignore[override]
@@ -245,7 +245,7 @@ class Iterator(Typed[T], _levada.Iter):
         return Report(json.loads(super().report()))
 
     def close(self) -> None:
-        """Stops and joins its threads. Again is fine."""
+        """Stops and joins its threads. May be called again."""
         self._keep_files()
         super().close()
         self._files = None

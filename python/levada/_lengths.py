@@ -150,7 +150,7 @@ def optimal_boundaries(
 
 
 class PaddingReport:
-    """What padding costs: ``strategies``, a list of dicts, and as text a table.
+    """The padding of several strategies: ``strategies``, a list of dicts, and as text a table.
 
     ``quantiles`` and ``histogram`` (lists ``[from, to, records]``) describe the lengths.
     ``recommended`` has the keys ``strategy``, ``stage`` (a description) and ``call`` (in Python).
@@ -214,7 +214,7 @@ def padding_report(
     pack_length: int | None = None,
     seed: int = 0,
 ) -> PaddingReport:
-    """What padding costs in several kinds of batches of these records.
+    """The padding of several batching strategies for these records.
 
     A dataset is read once, or only its index as in ``length_histogram``, and ``field`` names its
     sequence. The length of each record counts in its order; a histogram has no order, so its

@@ -55,12 +55,12 @@ class TFRecordWriter:
         self._writer.flush()
 
     def close(self) -> None:
-        """Finishes the file, which appears at its path. Again is fine."""
+        """Finishes the file, which appears at its path. May be called again."""
         self._open = False
         self._writer.close()
 
     def discard(self) -> None:
-        """Drops the records; nothing changes at the path. Again, and after close(), is fine."""
+        """Drops the records; nothing changes at the path. May be called after close()."""
         self._open = False
         self._writer.discard()
 

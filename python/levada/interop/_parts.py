@@ -173,7 +173,7 @@ class PartsIterator:
                 "owned": len(states)}  # fmt: skip
 
     def close(self) -> None:
-        """Stops and joins the threads of the part that runs. Again is fine."""
+        """Stops and joins the threads of the part that runs. May be called again."""
         if self._running is not None:
             self._running.close()
         self._part = self._running = None

@@ -70,7 +70,7 @@ class Barrier:
         """Sets one component of keys: ``keys`` [n] (str or bytes), ``values`` [n, ...].
 
         InvalidArgumentError, and nothing has changed: a key that has a value for the component or
-        stands twice, other lengths, a component that does not exist. CancelledError: the barrier is
+        occurs twice, other lengths, a component that does not exist. CancelledError: the barrier is
         closed, and a key is new. Never waits.
         """
         if hasattr(keys, "tolist"):  # an array

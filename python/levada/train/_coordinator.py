@@ -98,7 +98,7 @@ class Coordinator:
         return f"levada.train.Coordinator({state}, {len(self._registered)} threads)"
 
     def request_stop(self, ex: BaseException | tuple[Any, ...] | None = None) -> None:
-        """Asks all threads to stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.
+        """Requests that all threads stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.
 
         The first exception is what ``join`` raises; later ones are ``secondary_errors``, and one
         that follows a clean stop is not lost. Clean-stop types and a CancelledError after the stop
@@ -136,7 +136,7 @@ class Coordinator:
             self._errors.append(reported)
 
     def clear_stop(self) -> None:
-        """As new, but for the registered threads. Threads that have seen the stop still end."""
+        """Resets it, but keeps registered threads. Threads that have seen the stop still end."""
         with self._lock:
             self._joined = False
             self._errors.clear()

@@ -330,8 +330,8 @@ class FIFOQueue(QueueBase):
 
     ``capacity``: most elements, -1 for no limit; ``dtypes``: one or a list; ``shapes``: of the
     components, fully known, without which elements may have any shape and only ``dequeue`` works;
-    ``names``: of the components, for dicts; ``shared_name``: all who ask by it get the same queue,
-    as long as anyone holds it; ``max_bytes``: a limit on the bytes held.
+    ``names``: of the components, for dicts; ``shared_name``: every constructor call with it
+    returns the same queue while a reference to it exists; ``max_bytes``: a limit on its bytes.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ def get_collection(name: str) -> list[Any]:
 
 
 def clear_collection(name: str) -> None:
-    """Empties a collection. Threads that run go on."""
+    """Empties a collection. Running threads continue."""
     with _lock:
         _collections.pop(name, None)
 

@@ -31,10 +31,10 @@ class Watchdog:
         with lt.Watchdog(60, cancel=True):
             train()
 
-    ``cancel``: such a call ends with CancelledError; nothing is lost, and others go on waiting.
-    ``report``: a function that gets a row of ``waiters()``, with ``cancelled``; by default it is
-    logged as a warning. It runs on a thread of the watchdog's; what it raises is logged. Calls that
-    wait pay nothing for being watched. It works until it is closed, or nobody holds it.
+    ``cancel``: such a call ends with CancelledError; nothing is lost, and other calls wait on.
+    ``report``: a function that receives a row of ``waiters()``, with ``cancelled``; by default the
+    row is logged as a warning. The function runs on a thread of the watchdog, and its exceptions
+    are logged. Waiting calls are not slower. The watchdog works until it is closed or unreferenced.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Watchdog:
         self._thread.start()
 
     def close(self) -> None:
-        """Stops it; its report is not called any more. Again is fine."""
+        """Stops it; its report is not called any more. May be called again."""
         _levada.watchdog_stop(self._handle)
         if threading.current_thread() is not self._thread:
             self._thread.join()
