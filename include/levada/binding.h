@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks for bindings to languages with an interpreter: what the Python package needs to interrupt a
- * call that waits, and to lose nothing then. Programs in C do not need them (interrupt.h cancels
- * from a signal handler). They may change in any version: docs/versions.md promises nothing here.
+ * Hooks for bindings to languages with an interpreter. With them, the Python package interrupts a
+ * waiting call and loses nothing. Programs in C do not need them (interrupt.h cancels from a signal
+ * handler). They may change in any version: docs/versions.md does not cover them.
  */
 #ifndef LEVADA_BINDING_H
 #define LEVADA_BINDING_H

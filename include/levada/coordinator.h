@@ -162,8 +162,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_runner_wait(levada_queue_r
 LEVADA_API const levada_error *levada_queue_runner_error(const levada_queue_runner *runner,
                                                          int32_t                    i);
 LEVADA_API const char *levada_queue_runner_name(const levada_queue_runner *runner);
-/* Threads of a coordinator go on until they end. Threads of its own: cancels the queue and waits
- * for them. Not from one of these. */
+/* Threads that a coordinator started continue until they end. If the runner started them itself,
+ * this cancels the queue and waits for them; do not call it from one of them. */
 LEVADA_API void levada_queue_runner_destroy(levada_queue_runner **runner);
 
 #ifdef __cplusplus

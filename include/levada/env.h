@@ -76,12 +76,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_env_find_function(levada_env    
                                                                   levada_function **out,
                                                                   levada_error    *err);
 
-/* Loads a plug-in (a shared object that exports levada_plugin_main, plugin.h) and registers what it
- * has, or nothing where it fails. Loading the same path again does nothing. Never unloaded once
- * loaded. Any thread, but not from levada_plugin_main: one library is loaded at a time, and others
- * wait for it. *name_out (may be NULL) is borrowed for the life of the environment. Errors:
- * ENOT_FOUND (no such file), EINVALID_ARGUMENT (not a plug-in, or a descriptor that is refused: the
- * message says why), EALREADY_EXISTS (a name that another library has taken). */
+/* Loads a plug-in (a shared object that exports levada_plugin_main, plugin.h) and registers all
+ * of its names, or none if it fails. Loading the same path again does nothing. A loaded library
+ * is never unloaded. Any thread, but not from levada_plugin_main: one library is loaded at a time,
+ * and other calls wait for it. *name_out (may be NULL) is borrowed for the life of the environment.
+ * Errors: ENOT_FOUND (no such file), EINVALID_ARGUMENT (not a plug-in, or a descriptor that is
+ * refused: the message says why), EALREADY_EXISTS (a name that another library has taken). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_plugin_load(levada_env *env, const char *path,
                                                             const char **name_out,
                                                             levada_error *err);

@@ -129,7 +129,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, co
 
 /* -- indexes */
 
-/* Writes the index of a file, `path` with ".lvindex" after it: where each record lies. With one,
+/* Writes the index of a file, `path` with ".lvindex" after it: the position of each record. With it
  * a source reads ranges of records, and all records in random order (options index, records, part
  * and shuffle_records of file formats). The index appears when it is complete, and replaces an
  * older one. `source`: a format as in levada_verify_options; NULL = by name, else by content. It

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of sequences: how often each occurs, which bucket boundaries pad them least, and what
- * padding costs in several kinds of batches.
+ * Lengths of sequences: histograms, the bucket boundaries that pad least, and the padding of
+ * several batching strategies.
  *
- * bucket_by_sequence_length pads each batch to its longest record. Which boundaries waste the least
- * depends on how often each length occurs. Any thread; one at a time for a histogram.
+ * bucket_by_sequence_length pads each batch to its longest record. The best boundaries depend on
+ * how often each length occurs. Any thread may call each function; one at a time uses a histogram.
  */
 #ifndef LEVADA_LENGTHS_H
 #define LEVADA_LENGTHS_H

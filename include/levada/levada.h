@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything that users of levada need. Authors of stages, sources, decoders and plug-ins include
- * the header of what they write (stage.h, source.h, decoder.h, filter.h, opener.h).
+ * the header of their kind (stage.h, source.h, decoder.h, filter.h, opener.h).
  *
  * NULL. The same rule holds for every function:
  *   - a function that destroys, closes, frees or drops a reference accepts NULL and a pointer to

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Openers: how the bytes of a named file are reached. For authors of other kinds of storage.
+ * Openers read the bytes of named files. For authors of other kinds of storage.
  *
- * Every input file is opened, measured and read through an opener. Local files are the built-in
- * one. A plug-in or a program adds another with add_opener (plugin.h): its name is a scheme, and it
- * opens every name that begins with the scheme and "://". Compression, buffers, damage, saved
+ * Every input file is opened, measured and read through an opener. The built-in one reads local
+ * files. A plug-in or a program adds another with add_opener (plugin.h): its name is a scheme, and
+ * it opens every name that begins with the scheme and "://". Compression, buffers, damage, saved
  * positions and formats work on top of it and need not know which one it is. Patterns (* ? [) are
  * searched in local folders only, so the names of other openers are listed one by one.
  *

@@ -3,9 +3,9 @@
  * Option tables: the options of a stage, declared once.
  *
  * The table determines the parser, the help of the command, the Python signature and stub, the page
- * of the reference, the text and JSON of datasets and the fuzz dictionary. Values land in a struct
- * of the stage ("args"), which stays valid and constant as long as the dataset lives; pointers in
- * it are borrowed from the dataset. Null means not given: the default applies.
+ * of the reference, the text and JSON of datasets and the fuzz dictionary. The parser stores
+ * the values in a struct of the stage ("args"). The struct is valid and constant as long as the
+ * dataset exists; its pointers are borrowed from the dataset. Null means that the default applies.
  *
  *     typedef struct take_args { int64_t count; } take_args;
  *     static const levada_arg take_options[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plug-ins: formats, sources, decoders, stages, byte filters, openers and functions (such as costs)
- * of one's own, without a fork and without a rebuild.
+ * Plug-ins add your own formats, sources, decoders, stages, byte filters, openers and functions
+ * (such as costs), without rebuilding levada.
  *
- * A plug-in is a shared object that exports levada_plugin_main and links nothing of levada: it is
- * handed a table of functions, and this header maps the usual names to that table, so its code
- * reads like built-in code. A plug-in has one C file that includes this header with
+ * A plug-in is a shared object that exports levada_plugin_main and links nothing of levada. It
+ * receives a table of functions. This header maps the usual names to that table, so its code reads
+ * like built-in code. A plug-in has one C file that includes this header with
  *
  *     #define LEVADA_PLUGIN_MAIN
  *     #include <levada/plugin.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The usual names, in plug-ins: each stands for its entry in the table of the host. plugin.h
- * includes it; nobody else does.
+ * The usual names, in plug-ins: each is a macro for its entry in the table of the host. Only
+ * plugin.h includes this header.
  */
 #ifndef LEVADA_PLUGIN_NAMES_H
 #define LEVADA_PLUGIN_NAMES_H

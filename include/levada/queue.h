@@ -24,9 +24,10 @@ extern "C" {
 
 typedef struct levada_queue levada_queue;
 
-/* As a timeout: all of the call at once, or LEVADA_AGAIN and nothing has changed. A call that could
- * be met after all may get AGAIN too (the first ones, which reserve memory; all with max_bytes), so
- * it is followed by one that may wait. For callers that release something before they wait. */
+/* As a timeout: the call does all of its work at once, or returns LEVADA_AGAIN and changes nothing.
+ * A call that could succeed may return AGAIN too: the first calls, which reserve memory, and all
+ * calls with max_bytes. So repeat it with a timeout. For callers that release something, such as a
+ * lock, before they wait. */
 #define LEVADA_AT_ONCE (-2LL)
 
 typedef enum levada_queue_kind {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The row store: the one holder of records that wait (shuffle, buckets, windows). For authors.
+ * The row store holds the buffered records of shuffles, buckets and windows. For authors.
  *
- * It holds rows of blocks without copying them, copies the living ones together when most of what
- * they pin is dead, and saves itself: as origins where the records can be read again, by value
- * elsewhere. A slot is a number that stays the row's until it is taken. One owner, one thread.
+ * It holds rows of blocks without copying them. When most of the memory that the rows keep alive is
+ * unused, it copies the rows together. It saves itself: as origins if the records can be read
+ * again, otherwise by value. A slot is the number of a row until the row is taken. One owner,
+ * one thread.
  */
 #ifndef LEVADA_ROWSTORE_H
 #define LEVADA_ROWSTORE_H

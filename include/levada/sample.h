@@ -3,7 +3,7 @@
  * Sample files: small real data, so that every example in the documentation runs.
  *
  * The data are the first 300 speeches of Shakespeare's "Coriolanus". Each speech is one record;
- * its bytes are its tokens, and its length varies from 9 to about 1,900.
+ * its bytes are its tokens, and its length varies from 6 to 1,006.
  *
  *   train-0.tfrecord.gz  150 tf.train.Example records: `tokens` (int64, one per byte of the
  *   train-1.tfrecord.gz  speech), `label` (int64, the number of the speaker), `speaker` (bytes)

@@ -2,15 +2,15 @@
 /*
  * Stages: block in, block out. For authors.
  *
- * A stage is one file: static functions, and at its foot one const descriptor. Its mode is the
+ * A stage is one file: static functions, and one const descriptor at its end. Its mode is the
  * thread contract: SERIAL runs on one thread at a time, in order, and may keep state, which it then
  * saves and restores; PURE runs on any thread in any order and has scratch memory only. A SERIAL
  * stage may have `apply` too: what next() returned then passes through it in parallel (batching
  * picks rows in order, padding copies them in parallel).
  *
- * Hooks never see a block without records, and may return one (it is dropped). They never create
- * threads, never lock, and never wait but in levada_input_next on their input, or in something
- * outside that their `cancel` ends.
+ * Hooks never receive a block without records. They may return one, which the core drops. They
+ * never create threads and never lock. They wait only in levada_input_next on their input, or
+ * in a call outside of levada that their `cancel` ends.
  */
 #ifndef LEVADA_STAGE_H
 #define LEVADA_STAGE_H
@@ -132,8 +132,8 @@ typedef struct levada_stage_def {
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Makes a blocked next() or apply() return ECANCELLED soon; any thread, also while they run.
-     * For stages that call functions of the user. As after any error of next() itself, what it had
-     * taken counts as lost, and is not saved. */
+     * For stages that call functions of the user. As after any error of next() itself, the records
+     * that it had taken count as lost, and are not saved. */
     void (*cancel)(void *state);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors: one value with a dtype and a shape, what queues and barriers hold.
+ * Tensors: values with a dtype and a shape. Queues and barriers hold them.
  *
  * A tensor is reference-counted, C-contiguous and immutable once it is shared; the owner of the
  * only reference may write. A tensor of LEVADA_BYTES holds byte strings: offsets (n + 1 of int32)

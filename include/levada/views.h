@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views of a batch: what attention kernels and models need besides the values.
+ * Views of a batch: masks, positions, offsets and other inputs of attention kernels and models.
  *
  * A column of a batch consists of *sequences*. Usually each row is one. If the column was packed
  * (`pack`), the column NAME_segment_lengths lists the sequences of each row. A row has as many
@@ -55,9 +55,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_batch_positions(const levada_blo
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_segment_ids(const levada_block *batch,
                                                                   const char *field, int32_t *to,
                                                                   levada_error *err);
-/* 1 where a row has a step, 0 where it has padding: rows * width bytes. `left`: padding before
- * the values, for ragged columns that levada_batch_pad() pads so. A padded column knows its side;
- * `left` is refused where the padding follows the values. */
+/* 1 for a step, 0 for padding: rows * width bytes. `left`: the padding precedes the values, as
+ * levada_batch_pad() pads a ragged column with `left`. A padded column knows its side, and refuses
+ * `left` if its padding follows the values. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_mask(const levada_block *batch,
                                                            const char *field, bool left,
                                                            uint8_t *to, levada_error *err);
