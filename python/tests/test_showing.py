@@ -95,19 +95,24 @@ class TestDatasets:
             def __call__(self, record):
                 return record
 
-        assert "map Clean" in repr(lv.range(2).map(Clean())) or True
+        assert "map Clean (test_showing.py:" in repr(lv.range(2).map(Clean()))
         assert "__call__" not in repr(lv.range(2).map(Clean()))
         assert "map" in repr(lv.range(2).map(dict))
 
 
 def test_public_objects_have_readable_representations(tmp_path):
     torch = pytest.importorskip("torch") and lv.torch_dataset(lv.range(3))
+    queue = lt.FIFOQueue(2, [lv.int64])
+    runner, watchdog = lt.QueueRunner(queue, [list]), lt.Watchdog(60)
+    barrier, stream = lt.Barrier([lv.int64]), lt.batch(iter([1]), 2)
     objects = [
         lv.range(3), iter(lv.range(3)), lv.range(3).batch(2).first(), lv.range(3).spec["value"],
         lv.int64, lv.VarLenFeature(lv.int64), lv.TFRecordWriter(tmp_path / "a"), torch,
-        lt.Coordinator(), lt.FIFOQueue(2, [lv.int64]), lt.TFRecordReader(),
+        lt.Coordinator(), queue, lt.TFRecordReader(), runner, watchdog, barrier, stream,
     ]  # fmt: skip
     objects[6].discard()
+    watchdog.close()
+    assert "1 thread>" in repr(runner) and "60 s" in repr(watchdog)
     assert [o for o in objects if " object at 0x" in repr(o)] == []
 
 

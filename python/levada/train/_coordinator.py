@@ -95,7 +95,8 @@ class Coordinator:
 
     def __repr__(self) -> str:
         state = "stop requested" if self._stop.on else "running"
-        return f"levada.train.Coordinator({state}, {len(self._registered)} threads)"
+        count = len(self._registered)
+        return f"levada.train.Coordinator({state}, {count} thread{'s' * (count != 1)})"
 
     def request_stop(self, ex: BaseException | tuple[Any, ...] | None = None) -> None:
         """Requests that all threads stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.

@@ -291,7 +291,8 @@ class QueueRunner:
         return QueueRunner(queue_runner_def=queue_runner_def)
 
     def __repr__(self) -> str:
-        return f"<levada.train.QueueRunner {self.name!r}, {len(self._enqueue_ops)} threads>"
+        count = len(self._enqueue_ops)
+        return f"<levada.train.QueueRunner {self.name!r}, {count} thread{'s' * (count != 1)}>"
 
 
 def _start(threads: list[threading.Thread]) -> tuple[int, RuntimeError | None]:

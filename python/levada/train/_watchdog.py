@@ -44,11 +44,15 @@ class Watchdog:
             raise ValueError(f"limit={limit} must be more than 0 seconds")
         if report is not None and not callable(report):
             raise TypeError(f"report must be a function of a dict, not {report!r}")
+        self._limit, self._cancel = limit, cancel
         self._handle = _levada.watchdog_open(limit, cancel)
         self._thread = threading.Thread(
             target=_watch, args=(self._handle, report or _log), name="levada watchdog", daemon=True
         )
         self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"levada.train.Watchdog({self._limit} s, {'cancels' if self._cancel else 'reports'})"
 
     def close(self) -> None:
         """Stops it; its report is not called any more. May be called again."""
