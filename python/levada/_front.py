@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an exception on its way out of a public function.
+"""Fronts of public functions, which change an exception on its way out.
 
-``_levada.Front`` calls ``mended``. Where the environment variable LEVADA_TRACEBACK is "full",
-frames of levada stay in tracebacks.
+``_levada.Front`` calls ``mended``. If the environment variable LEVADA_TRACEBACK is "full", frames
+of levada stay in tracebacks.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from types import FunctionType
 
@@ -62,7 +61,7 @@ def mended(fn: Callable[..., Any], error: BaseException) -> BaseException:
     """The exception to raise: without frames of levada, with the nearest name of an option."""
     if error.__traceback__ is None and type(error) is TypeError:
         error = _with_nearest(fn, error)
-    elif os.environ.get("LEVADA_TRACEBACK") != "full" and isinstance(error, Exception):
+    elif isinstance(error, Exception):
         error.__traceback__ = errors.of_the_user(error.__traceback__)
     return error
 

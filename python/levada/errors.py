@@ -8,6 +8,8 @@ and where known, else ``None``: ``stage`` ("2.shuffle"), ``file``, ``offset`` (b
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -212,7 +214,9 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
 
 
 def of_the_user(trace):
-    """A traceback without the frames of levada at its two ends."""
+    """A traceback without the frames of levada at its two ends, unless all of it is wanted."""
+    if os.environ.get("LEVADA_TRACEBACK") == "full":
+        return trace
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next
     last = at = trace

@@ -268,6 +268,10 @@ class TestFronts:
         with pytest.raises(ValueError) as caught:
             lv.range(3).shard(3, 3)
         assert len(traceback.extract_tb(caught.value.__traceback__)) > 2
+        with pytest.raises(TypeError) as caught:
+            lv.range(3).map(lambda record: lv.parse_single_example(b"", 3)).first()
+        names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert names[-1] != "<lambda>"  # but the frames of levada that it called
 
     def test_an_error_of_a_function_of_the_user_keeps_its_lines(self):
         def fails(record):
