@@ -179,6 +179,26 @@ def test_a_signal_leaves_the_old_file_or_the_new_one(shim, folders, number, name
         assert os.listdir(folders / "out") == ["x"]
 
 
+@needs_command
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_leaves_no_part_of_a_set(folders, number):
+    words = [LEVADA, "convert", "in/a.txt", "out/x.jsonl", "--shard-records", "50"]
+    moments, ended = random.Random(9), 0
+    for _ in range(8 * LENGTH):
+        with subprocess.Popen(words, cwd=folders, stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and len(os.listdir(folders / "out")) < 10:
+                time.sleep(0.0001)
+            time.sleep(moments.random() * 0.02)
+            process.send_signal(number)
+            process.wait(timeout=30)
+        names = os.listdir(folders / "out")
+        assert len(names) == (0 if process.returncode else 100), names
+        ended += process.returncode != 0
+        for name in names:
+            (folders / "out" / name).unlink()
+    assert ended > 0
+
+
 SAVING = """
 import levada as lv
 i = 0

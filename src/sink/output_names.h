@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of the temporary files that exist now, readable by signal handlers: slots that are never
- * freed, filled before the file gets its name and emptied after it lost it. Any thread.
+ * Names of the temporary files that exist now, and of the parts of sets that are not complete,
+ * readable by signal handlers: slots that are never freed, filled before the file gets its name and
+ * emptied after it lost it. Any thread.
  */
 #ifndef LEVADA_SINK_OUTPUT_NAMES_H
 #define LEVADA_SINK_OUTPUT_NAMES_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define LEVADA_OUTPUT_NAME 32
+#define LEVADA_OUTPUT_NAME 264 /* the longest name of a file, and more */
 
 typedef struct levada_output_name {
     atomic_int state;

@@ -32,9 +32,9 @@ struct levada_sink {
     levada_text              text;   /* rows that are not written yet */
     int64_t                  file_records, file_bytes;
     levada_write_result      all;
+    levada_file_set          files; /* its parts */
     bool                     set;  /* of files */
     bool                     done; /* closed, or failed */
-    bool                     complete;
 };
 
 /* -- files */
@@ -58,7 +58,7 @@ static levada_status write_open(levada_sink *w, levada_error *err)
 {
     char name[LEVADA_FILE_SET_PATH];
 
-    if (w->set) levada_file_set_part(w->path, w->all.files, name);
+    if (w->set) LEVADA_TRY(levada_file_set_add(&w->files, name, err));
     LEVADA_TRY(levada_writer_open(NULL, w->set ? name : w->path, w->compression, w->options.level,
                                   &w->writer, err));
     w->file_records = w->file_bytes = 0;
@@ -155,7 +155,7 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is too long");
     w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
              strstr(path, LEVADA_FILE_SET_MARK) != NULL;
-    w->path = levada_strdup(path);
+    w->files.path = w->path = levada_strdup(path);
     w->compression = levada_strdup(compression ? compression : "");
     if (w->path && w->compression) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
@@ -226,8 +226,7 @@ levada_status levada_sink_close(levada_sink *w, levada_write_result *result, lev
     st = write_empty(w, err);
     if (st == LEVADA_OK) st = write_close(w, err);
     if (st == LEVADA_OK && w->set)
-        st = levada_file_set_publish(w->path, w->all.files, &w->all.removed, err);
-    w->complete = st == LEVADA_OK;
+        st = levada_file_set_publish(&w->files, &w->all.removed, err);
     w->all.records = w->row.record;
     w->all.set = w->set;
     if (st == LEVADA_OK && result) {
@@ -244,7 +243,7 @@ void levada_sink_destroy(levada_sink **sink)
     if (!w) return;
     *sink = NULL;
     levada_writer_destroy(&w->writer);
-    if (w->set && !w->complete) levada_file_set_drop(w->path, w->all.files);
+    levada_file_set_close(&w->files);
     levada_row_clear(&w->row);
     levada_spec_unref(&w->spec);
     levada_spec_unref(&w->declared);
