@@ -55,6 +55,9 @@ typedef struct levada_opener_def {
     bool shared; /* several threads may call read_at on one open file at the same time */
     /* Name of a file that it can open, for `levada check`: "mem://shard-0". NULL = none. */
     const char *example;
+    /* Whether the open file may have been written to since it was opened; asked after its last
+     * byte. NULL: it cannot be. */
+    bool (*changed)(void *file);
 } levada_opener_def;
 
 #ifdef __cplusplus

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _live: weakref.WeakValueDictionary[int, Iterator[Any]] = weakref.WeakValueDictionary()  # by id
 _MAGIC = b"LVDROWS1"
 _MOST_SOURCES = 64
-_EMPTY = "the file has no records"
+# Messages of problems that cost no record.
+_NOTES = ("the file has no records", "the file was written to while it was read")
 _log = logging.getLogger("levada")
 
 
@@ -158,13 +159,13 @@ class Iterator(Typed[T], _levada.Iter):
 
     def _ended(self) -> None:
         stats = self.stats()
-        for problem in stats["problems"] if stats["empty_files"] else ():
-            if problem["message"] == _EMPTY:
-                _log.warning("%s: %s", problem["file"], _EMPTY)
+        for problem in stats["problems"]:
+            if problem["message"] in _NOTES:
+                _log.warning("%s: %s", problem["file"], problem["message"])
         skipped = stats["skipped_records"]
         if skipped == 0:
             return
-        problems = [each for each in stats["problems"] if each["message"] != _EMPTY]
+        problems = [each for each in stats["problems"] if each["message"] not in _NOTES]
         first = f", the first one for: {_problem_text(problems[0])}" if problems else ""
         if stats["records"] > 0 or self._restored:  # a for loop and a DataLoader have no stats()
             were = "1 record or file was" if skipped == 1 else f"{skipped} records or files were"

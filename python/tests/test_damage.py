@@ -9,6 +9,7 @@ import logging
 import random
 import subprocess
 import tarfile
+import time
 import warnings
 import zlib
 from pathlib import Path
@@ -151,6 +152,40 @@ def test_an_iterator_that_skipped_everything_says_so(tmp_path, caplog):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(lv.tfrecord(str(tmp_path / "f.tfrecord")))) == 5
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("how", ["nothing", "append", "overwrite", "replace"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_that_is_written_to_while_it_is_read_is_named(tmp_path, caplog, pack, how, threads):
+    path = tmp_path / "f.txt"
+    noise = random.Random(1)
+    lines = [b"%d %d\n" % (i, noise.getrandbits(900)) for i in range(9000)]
+    old, new = pack(b"".join(lines)), pack(b"".join(reversed(lines)))
+    path.write_bytes(old)
+    ds = lv.text_lines(str(path)).with_options(threads=threads)
+    with caplog.at_level(logging.WARNING, logger="levada"), ds.blocks() as it:
+        next(it)
+        time.sleep(0.05)  # longer than a tick of the clock of files
+        if how == "append":
+            with path.open("ab") as file:
+                file.write(new)
+        elif how == "overwrite":
+            with path.open("r+b") as file:
+                file.write(new)
+        elif how == "replace":
+            (tmp_path / "new").write_bytes(new)
+            (tmp_path / "new").rename(path)
+        try:
+            for _ in it:
+                pass
+        except lv.errors.DataLossError:
+            assert how == "overwrite" and pack is gzip.compress
+            return
+        problems = [p["message"] for p in it.stats()["problems"]]
+    wrote = how in ("append", "overwrite")
+    assert problems == ["the file was written to while it was read"] * wrote
+    assert ("f.txt: the file was written to" in caplog.text) == wrote
 
 
 @pytest.mark.parametrize("batched", [False, True])

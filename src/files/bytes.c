@@ -344,6 +344,11 @@ int64_t levada_bytes_done(const levada_bytes *b)
     return atomic_load_explicit(&((levada_bytes *)(uintptr_t)b)->done, memory_order_relaxed);
 }
 
+bool levada_bytes_changed(const levada_bytes *b)
+{
+    return b->opener->changed && b->opener->changed(b->file);
+}
+
 const char *levada_bytes_compression(const levada_bytes *b)
 {
     return b->filter ? b->filter->name : "";

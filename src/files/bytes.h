@@ -71,6 +71,8 @@ levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
 int64_t levada_bytes_done(const levada_bytes *bytes);
 /* Compressed bytes that were copied to free space for more: a count of work. */
 int64_t levada_bytes_moved(const levada_bytes *bytes);
+/* Whether the file was written to since it was opened, as far as its opener can tell. */
+bool levada_bytes_changed(const levada_bytes *bytes);
 /* "gzip", or "" for a plain file. */
 const char *levada_bytes_compression(const levada_bytes *bytes);
 

@@ -215,16 +215,17 @@ void levada_file_reader_leave(levada_file_reader *r)
     r->wasted = r->resumed = 0;
 }
 
-/* Reports that a file had no record. */
-static levada_status file_reader_empty(levada_file_reader *r, levada_error *err)
+/* Reports what costs no record: that a file had none, or was written to. */
+static levada_status file_reader_note(levada_file_reader *r, levada_status code,
+                                      const char *message, int32_t empty, levada_error *err)
 {
     const char  *path = r->files.path[file_reader_shard(r)];
     levada_error why = LEVADA_ERROR_INIT;
     levada_loss  loss = levada_skip_loss(r->owner.place, &r->policy, 0);
 
-    (void)levada_fail(&why, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY);
+    (void)levada_fail(&why, code, "%s", message);
     levada_error_place(&why, NULL, path, -1, -1);
-    loss.empty = 1;
+    loss.empty = empty;
     loss.noted = true;
     return levada_file_reader_reject(r, &why, &loss, err);
 }
@@ -233,7 +234,12 @@ levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *
 {
     long long size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
 
-    if (r->open && r->record == 0) LEVADA_TRY(file_reader_empty(r, err));
+    if (r->open && r->record == 0) {
+        LEVADA_TRY(file_reader_note(r, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY, 1, err));
+    }
+    if (r->open && levada_bytes_changed(r->window.bytes)) {
+        LEVADA_TRY(file_reader_note(r, LEVADA_EDATA_LOSS, LEVADA_FILE_CHANGED, 0, err));
+    }
     if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
     levada_file_reader_leave(r);
     (void)atomic_fetch_add(&r->finished, size);

@@ -14,7 +14,8 @@
 /* -- local files: read with pread, never mapped, so that a file that shrinks is not a signal */
 
 typedef struct opener_file {
-    int fd;
+    int             fd;
+    struct timespec written; /* last, when it was opened */
 } opener_file;
 
 static levada_status opener_system_error(const char *what, int code, levada_error *err)
@@ -32,11 +33,12 @@ static levada_status opener_system_error(const char *what, int code, levada_erro
                        levada_text_errno(code, text, sizeof text));
 }
 
-static levada_status opener_check_regular(int fd, levada_error *err)
+static levada_status opener_check_regular(int fd, struct timespec *written, levada_error *err)
 {
     struct stat info;
 
     if (fstat(fd, &info) != 0) return opener_system_error("open", errno, err);
+    *written = info.st_mtim;
     if (S_ISREG(info.st_mode)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
                        S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
@@ -45,9 +47,10 @@ static levada_status opener_check_regular(int fd, levada_error *err)
 static levada_status opener_open(void *user, const char *path, const levada_cancel *cancel,
                                  void **out, levada_error *err)
 {
-    opener_file  *file;
-    int           fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    levada_status st;
+    opener_file    *file;
+    int             fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct timespec written = {0};
+    levada_status   st;
 
     (void)user;
     (void)cancel;
@@ -56,7 +59,7 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
                            "no opener for such URLs is loaded; only local files are built in");
     }
     if (fd < 0) return opener_system_error("open", errno, err);
-    st = opener_check_regular(fd, err);
+    st = opener_check_regular(fd, &written, err);
     file = st == LEVADA_OK ? levada_alloc(sizeof *file) : NULL;
     if (st == LEVADA_OK && !file) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
@@ -66,7 +69,7 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
         return st;
     }
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    file->fd = fd;
+    *file = (opener_file){fd, written};
     *out = file;
     return LEVADA_OK;
 }
@@ -106,6 +109,15 @@ static levada_status opener_read_at(void *file, int64_t offset, uint8_t *data, i
     return LEVADA_OK;
 }
 
+static bool opener_changed(void *file)
+{
+    const opener_file *f = file;
+    struct stat        info;
+
+    return fstat(f->fd, &info) == 0 && (info.st_mtim.tv_sec != f->written.tv_sec ||
+                                        info.st_mtim.tv_nsec != f->written.tv_nsec);
+}
+
 static int64_t opener_look(void *user, const char *path)
 {
     struct stat info;
@@ -123,6 +135,7 @@ static const levada_opener_def opener_local = {
     .read_at = opener_read_at,
     .shared = true,
     .look = opener_look,
+    .changed = opener_changed,
 };
 
 /* -- by name */

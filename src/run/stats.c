@@ -162,6 +162,13 @@ static void stats_node(levada_text *text, const levada_node *it)
     }
 }
 
+static bool stats_skips_nothing(const levada_note *note)
+{
+    const char *message = note->why.message;
+
+    return strcmp(message, LEVADA_FILE_EMPTY) == 0 || strcmp(message, LEVADA_FILE_CHANGED) == 0;
+}
+
 void levada_stats_conclude(levada_iter *it)
 {
     levada_run *run = it->run;
@@ -173,10 +180,7 @@ void levada_stats_conclude(levada_iter *it)
     levada_losses_count(&sum, &run->unplaced);
     if (sum.skipped == 0) return;
     levada_mutex_lock(&run->noting);
-    while (first < run->skips.nnotes &&
-           strcmp(run->skips.notes[first].why.message, LEVADA_FILE_EMPTY) == 0) {
-        first++;
-    }
+    while (first < run->skips.nnotes && stats_skips_nothing(&run->skips.notes[first])) first++;
     if (first < run->skips.nnotes) {
         (void)levada_error_text(&run->skips.notes[first].why, text, sizeof text);
     }

@@ -110,7 +110,7 @@ levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
     (void)atomic_fetch_add(&c->empty, loss->empty);
     (void)atomic_fetch_add(&c->dropped, loss->dropped);
     if (account && loss->noted) skips_note(account, reject);
-    if (loss->empty) { /* no error, but seldom what was meant */
+    if (loss->noted && loss->records == 0) { /* no error, but seldom what was meant */
         levada_env_log(env, LEVADA_LOG_WARNING, "%s: %s", reject->why.file, reject->why.message);
     }
     return LEVADA_OK;

@@ -30,8 +30,9 @@
 #include <stdatomic.h>
 
 #define LEVADA_SKIP_NOTES 64 /* causes that an account keeps: the first ones */
-/* The message of a note that names a file without a record: nothing was skipped there. */
-#define LEVADA_FILE_EMPTY "the file has no records"
+/* Messages of notes that name a file: nothing was skipped there. */
+#define LEVADA_FILE_EMPTY   "the file has no records"
+#define LEVADA_FILE_CHANGED "the file was written to while it was read"
 
 /* What was skipped at one place. */
 typedef struct levada_skip_counts {
@@ -82,7 +83,7 @@ levada_loss levada_skip_loss(const levada_skip_place *place, const levada_policy
 void levada_skip_number(levada_loss *loss, levada_skip_progress *progress, int64_t good);
 /* A pass has ended, and the next one begins. */
 void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end);
-/* Counts a reject and lists its cause; logs a file without a record. Returns its code, with the
+/* Counts a reject and lists its cause; logs what costs no record. Returns its code, with the
  * cause in *err, where the budget ends: it is not counted then. `account`: NULL = causes are not
  * kept. */
 LEVADA_MUST_USE levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
