@@ -20,14 +20,14 @@ typedef struct batch_object {
 
 static PyObject *batch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"block", "files", NULL};
     levada_py_state *state = levada_py_state_of_type(type);
     PyObject        *block = NULL, *files = Py_None, *index = NULL;
     batch_object    *self = NULL;
     PyObject       **values = NULL;
 
-    if (!levada_py_parse(args, kwargs, "O|O:Batch", names, &block, &files)) return NULL;
-    if (Py_TYPE(block) != state->block) /* libraries rebuild containers from their items */
+    if (!PyArg_UnpackTuple(args, "Batch", 0, 2, &block, &files)) return NULL;
+    /* Libraries rebuild containers from their items. */
+    if (!block || kwargs || Py_TYPE(block) != state->block)
         return PyErr_SetString(PyExc_TypeError, "a Batch is made by an iterator; a dict of its "
                                                 "fields is dict(batch)"), NULL;
     index = levada_py_block_index(block);

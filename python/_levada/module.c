@@ -15,16 +15,14 @@ levada_py_state *levada_py_state_of(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-/* A class of the package that is based on ours has no module of its own. */
+/* A class of the package that is based on ours has no module of its own, and to ask it for one
+ * raises an exception: ours are those based on object alone. */
 levada_py_state *levada_py_state_of_type(PyTypeObject *type)
 {
-    levada_py_state *state = NULL;
+    PyTypeObject *base;
 
-    while (type && !(state = PyType_GetModuleState(type))) {
-        PyErr_Clear();
-        type = PyType_GetSlot(type, Py_tp_base);
-    }
-    return state;
+    while ((base = PyType_GetSlot(type, Py_tp_base)) != &PyBaseObject_Type) type = base;
+    return PyType_GetModuleState(type);
 }
 
 static atomic_long module_forks;
