@@ -49,11 +49,12 @@ def lines(folder, threads=1):
 
 
 def images(folder, crop=None):
-    """The images of bench/peers/pil_images.py, whole or a random window of each, to arrays."""
+    """The images of bench/peers/pil_images.py, whole or a random window of each, to arrays; their
+    files are in memory of the library before, as in bench/peers/mlx_images.py."""
     import pil_images
 
-    encoded = [{"image": data} for data in pil_images.encoded("jpeg")]
-    ds = lv.from_records(encoded).decode_jpeg("image", random_crop=crop).with_options(threads=1)
+    files = lv.from_arrays({"image": pil_images.encoded("jpeg")})
+    ds = files.decode_jpeg("image", random_crop=crop).with_options(threads=1)
 
     def count():
         n = 0
