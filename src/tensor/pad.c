@@ -68,16 +68,25 @@ static void pad_measure(const levada_column *c, int32_t level, int64_t begin, in
     }
 }
 
-/* The same for row i of the block, all dimensions. */
+/* The inner dimensions of row i of the block. */
+static void pad_measure_inner(const pad_job *job, int64_t i, int64_t *most)
+{
+    int64_t              row = 0;
+    const levada_column *c = pad_row(job, i, &row);
+
+    for (int32_t d = job->depth; d < job->ndim; d++) {
+        most[d] = pad_max(most[d], c->dims[d - job->depth]);
+    }
+}
+
+/* All dimensions of row i. */
 static void pad_measure_row(const pad_job *job, int64_t i, int64_t *most)
 {
     int64_t              row = 0;
     const levada_column *c = pad_row(job, i, &row);
 
     pad_measure(c, 0, row, row + 1, most);
-    for (int32_t d = job->depth; d < job->ndim; d++) {
-        most[d] = pad_max(most[d], c->dims[d - job->depth]);
-    }
+    pad_measure_inner(job, i, most);
 }
 
 void levada_pad_measure(const levada_block *block, int64_t *most)
@@ -106,16 +115,37 @@ static levada_status pad_too_long(pad_job *job, int32_t d, int64_t is, int64_t m
                        (long long)may);
 }
 
-/* The same for all rows. Those of a run have the inner dimensions of one column. */
+/* The longest row of a column with one ragged level, which most have. */
+static int64_t pad_longest(const pad_job *job)
+{
+    int64_t most = 0, row = 0;
+
+    for (int64_t i = 0; i < job->block->n; i++) {
+        const levada_level *l = &pad_row(job, i, &row)->level[0];
+
+        most = pad_max(most, (int64_t)l->end[row] - l->begin[row]);
+    }
+    return most;
+}
+
+/* All dimensions of all rows. Those of a run have the inner dimensions of one column, and so do
+ * those of a data block. */
 static void pad_measure_rows(const pad_job *job, int64_t *most)
 {
-    int64_t n = job->block->n, i = 0;
+    const levada_gather *g = job->gather;
+    int64_t              i = 0, row = 0;
 
-    for (int64_t r = 0; job->depth == 0 && r < job->gather->nruns; r++) {
-        pad_measure_row(job, i, most);
-        i += job->gather->runs[r].end - job->gather->runs[r].row;
+    if (g->nruns == 0 && job->block->n > 0) pad_measure_inner(job, 0, most);
+    for (int64_t r = 0; job->ndim > job->depth && r < g->nruns; r++) {
+        pad_measure_inner(job, i, most);
+        i += g->runs[r].end - g->runs[r].row;
     }
-    for (; i < n; i++) pad_measure_row(job, i, most);
+    if (job->depth == 1) most[0] = pad_longest(job);
+    for (i = 0; job->depth > 1 && i < job->block->n; i++) {
+        const levada_column *c = pad_row(job, i, &row);
+
+        pad_measure(c, 0, row, row + 1, most);
+    }
 }
 
 /* The target dimensions: given ones are checked, the others are the longest. */
