@@ -399,7 +399,7 @@ levada_status levada_rowstore_peek(const levada_rowstore *s, const uint32_t *slo
     return rowstore_select((levada_rowstore *)(uintptr_t)s, slots, n, out, err);
 }
 
-/* Copies the rows that live together, so that the blocks that they pinned can go. */
+/* Copies rows together, so that the blocks that they pinned can go. */
 static levada_status rowstore_move(levada_rowstore *s, const uint32_t *slots, int64_t n,
                                    levada_error *err)
 {
@@ -422,6 +422,8 @@ static levada_status rowstore_move(levada_rowstore *s, const uint32_t *slots, in
     return st;
 }
 
+/* Copies the rows of blocks of which less than half lives. The others pin no more than is allowed,
+ * and most of their rows are taken before they are sparse. */
 static levada_status rowstore_compact(levada_rowstore *s, levada_error *err)
 {
     uint32_t     *slots = levada_alloc(ROWSTORE_PIECE * sizeof *slots);
@@ -430,9 +432,12 @@ static levada_status rowstore_compact(levada_rowstore *s, levada_error *err)
 
     if (!slots) return rowstore_memory(err);
     for (uint32_t i = 0; st == LEVADA_OK && i < s->nslots; i++) {
-        if (s->slots[i].held == ROWSTORE_FREE) continue;
+        uint32_t             held = s->slots[i].held;
+        const rowstore_held *h = held == ROWSTORE_FREE ? NULL : &s->held[held];
+
+        if (!h || 2 * h->live >= h->block->n) continue;
         slots[n++] = i;
-        bytes += rowstore_row_bytes(s->held[s->slots[i].held].block);
+        bytes += rowstore_row_bytes(h->block);
         if (n < ROWSTORE_PIECE && bytes < ROWSTORE_PIECE_BYTES) continue;
         st = rowstore_move(s, slots, n, err);
         n = bytes = 0;

@@ -235,6 +235,35 @@ static void compacting_lets_go_of_the_dead(void **state)
     close_store(&f);
 }
 
+/* Compacting leaves blocks alone of which at least half lives, and lets go of the others. */
+static void compacting_copies_from_sparse_blocks(void **state)
+{
+    fixture       f;
+    uint32_t      half[BIG_ROWS], slots[BIG_ROWS];
+    levada_block *out = NULL, *dense, *sparse = NULL;
+
+    (void)state;
+    open_store(&f);
+    dense = big_block(f.env, 0);
+    assert_int_equal(levada_rowstore_add(f.store, dense, 0, BIG_ROWS, half, NULL), LEVADA_OK);
+    assert_int_equal(levada_rowstore_take(f.store, half, BIG_ROWS / 2, &out, NULL), LEVADA_OK);
+    levada_block_unref(&out);
+    for (int64_t i = 0; i < 10; i++) {
+        levada_block *block = big_block(f.env, i * BIG_ROWS);
+
+        assert_int_equal(levada_rowstore_add(f.store, block, 0, BIG_ROWS, slots, NULL), LEVADA_OK);
+        if (i == 0) sparse = levada_block_ref(block);
+        levada_block_unref(&block);
+        assert_int_equal(levada_rowstore_take(f.store, slots, BIG_ROWS - 1, &out, NULL), LEVADA_OK);
+        levada_block_unref(&out);
+    }
+    assert_true(levada_block_exclusive(sparse));
+    assert_false(levada_block_exclusive(dense));
+    levada_block_unref(&sparse);
+    levada_block_unref(&dense);
+    close_store(&f);
+}
+
 /* Many adds and takes at random against a plain list. */
 static void behaves_like_a_list(void **state)
 {
@@ -304,6 +333,7 @@ int main(void)
         cmocka_unit_test(selections_are_held_by_their_blocks),
         cmocka_unit_test(nothing_is_held_for_nothing),
         cmocka_unit_test(compacting_lets_go_of_the_dead),
+        cmocka_unit_test(compacting_copies_from_sparse_blocks),
         cmocka_unit_test(behaves_like_a_list),
         cmocka_unit_test(a_slot_is_taken_once),
     };
