@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind", bound=type)
 
-# Methods that are called once for a record or an element: a Front costs as much as they do.
+# Methods without a Front. Some are called once for a record or an element, and a Front costs as
+# much as they do. Others return data, which a Ctrl-C after a call of C would lose.
 _HOT = {"enqueue", "enqueue_many", "dequeue", "dequeue_many", "dequeue_up_to", "read", "write"}
+_HOT |= {"read_up_to", "take_many", "next_batch"}
 _fronts: dict[FunctionType, Any] = {}  # so that threads that ask at the same time get the same one
 
 
@@ -39,7 +41,7 @@ def fronted(value: Any) -> Any:
 
 def with_fronts(kind: Kind) -> Kind:
     """A class of objects that users receive and rarely make: its constructor stays fast."""
-    _front_methods(kind, "__call__")
+    _front_methods(kind)
     return kind
 
 
