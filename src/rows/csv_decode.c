@@ -171,6 +171,7 @@ static levada_status decode_required(const decode_block *b, int64_t row, int64_t
 {
     char place[96];
 
+    if (b->csv->bad[row]) return LEVADA_OK; /* a message costs more than reading the row */
     return decode_reject(b, row, err, "Field %lld is required but missing%s%s",
                          decode_number(b, column), b->csv->file ? " in record!" : "",
                          decode_place(b, row, column, place));
@@ -232,6 +233,7 @@ static levada_status decode_slowly(const decode_block *b, int64_t row, int64_t c
     }
     if (decode_any_number(b->csv->file, c->dtype, &field, values, row)) return LEVADA_OK;
     decode_put_default(c, values, row);
+    if (b->csv->bad[row]) return LEVADA_OK;
     return decode_reject(b, row, err, "Field %lld is not a valid %s: %.*s%s",
                          decode_number(b, column), words[c->dtype],
                          field.size > 80 ? 80 : field.size, (const char *)field.at,
