@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite (tools/conform.h), that of `levada check`, run on every name that is built
- * in, filters too, with allocations that fail in all of the library, and with states that were made
- * up.
+ * in, filters too, with allocations that fail in all of the library, with encoded columns, and with
+ * states that were made up.
  */
 #include "conform.h"
 #include "conformance/fault.h"
@@ -10,6 +10,7 @@
 #include "state/state_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
+#include <levada/binding.h>
 #include <levada/example.h>
 
 #include <setjmp.h>
@@ -36,6 +37,7 @@ static void add_sequence(t_bytes *to, levada_example *e, int64_t i, int64_t base
 
     levada_example_reset(e);
     assert_int_equal(levada_example_add_i64(e, "tokens", tokens, i % 6, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_add_i64(e, "value", &t, 1, NULL), LEVADA_OK);
     assert_int_equal(levada_example_begin_list(e, "frames", NULL), LEVADA_OK);
     for (int64_t k = 0; k < i % 4; k++) {
         assert_int_equal(levada_example_add_f32(e, NULL, frame, 16, NULL), LEVADA_OK);
@@ -163,11 +165,15 @@ static int drop_files(void **state)
 
 /* -- memory that runs out, all over the library */
 
+/* Of the subject. */
+static levada_late_decode late;
+
 static levada_status faults_open(void *user, levada_env **out, levada_error *err)
 {
     (void)user;
     LEVADA_TRY(levada_env_create(NULL, out, err));
     t_functions_add(*out);
+    levada_env_set_late_decode(*out, late);
     return LEVADA_OK;
 }
 
@@ -283,7 +289,8 @@ typedef struct subject {
     const levada_filter_def    *filter; /* of the checks of filters */
     const levada_format_def    *format; /* NULL: another family */
     bool                        left_out;
-    char                        claim[160], packed[96];
+    levada_late_decode          late;
+    char                        claim[160], packed[320]; /* an example that was put together */
 } subject;
 
 /* A name without an example, or one whose files are not there, has failed. */
@@ -297,6 +304,8 @@ static void conforms(void **state)
     levada_conform_verdict verdict;
 
     if (s->left_out) skip();
+    late = s->late;
+    levada_env_set_late_decode(c.env, late);
     verdict = s->check->run(&c);
     levada_conform_clear(&c);
     if (verdict == LEVADA_CONFORM_SKIPPED && strstr(c.what, "was built without")) skip();
@@ -337,6 +346,28 @@ static size_t add_filter_checks(struct CMUnitTest *tests, subject *subjects, siz
                                         .initial_state = s };
     }
     return n;
+}
+
+#define DECODED                                                                                  \
+    "tfrecord:examples.tfrecord | parse_sequence_example:{frames:{kind:FixedLenSequence,"        \
+    "shape:[16],dtype:float32}},context={tokens:{kind:VarLen,dtype:int64},"                      \
+    "value:{kind:FixedLen,shape:[],dtype:int64}} "
+
+/* A stage that reads encoded columns, downstream of a decoder that leaves them encoded. False: its
+ * example needs other columns. */
+static bool of_encoded(subject *s, levada_env *env, const levada_op *op)
+{
+    const char     *bar = op->example ? strchr(op->example, '|') : NULL;
+    levada_dataset *dataset = NULL;
+    bool            fits;
+
+    if (op->family != LEVADA_FAMILY_STAGE || !op->def.stage.late || !bar) return false;
+    *s = (subject){ .name = op->name, .stage = op->name, .late = LEVADA_LATE_DECODE_ALWAYS };
+    (void)snprintf(s->packed, sizeof s->packed, DECODED "%s%s", bar,
+                   op->def.stage.batches ? "" : " | batch:2");
+    fits = levada_dataset_parse(env, s->packed, &dataset, NULL) == LEVADA_OK;
+    levada_dataset_unref(&dataset);
+    return fits;
 }
 
 #define NAMES 256
@@ -403,6 +434,30 @@ static size_t add_pipes(struct CMUnitTest *tests, subject *subjects, size_t n)
     return n;
 }
 
+static size_t add_encoded(struct CMUnitTest *tests, subject *subjects, size_t n, levada_env *env,
+                          const char *wanted)
+{
+    const levada_op *op;
+
+    for (int32_t i = 0; (op = levada_registry_at(env, i)); i++) {
+        subject of;
+
+        if ((wanted && strcmp(wanted, op->name) != 0) || !of_encoded(&of, env, op)) continue;
+        for (int k = 0; levada_conform_checks[k].run != levada_conform_limits; k++, n++) {
+            subject *s = &subjects[n];
+
+            *s = of;
+            s->check = &levada_conform_checks[k];
+            s->example = s->packed;
+            (void)snprintf(s->claim, sizeof s->claim, "%s of encoded columns %s", s->name,
+                           s->check->claim);
+            tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
+                                            .initial_state = s };
+        }
+    }
+    return n;
+}
+
 /* A misspelled name must not pass because it has no checks. */
 static int not_registered(const char *wanted)
 {
@@ -431,6 +486,7 @@ int main(int argc, char **argv)
         n = add_checks(tests, subjects, n, of_filter(filter), wanted);
         n = add_filter_checks(tests, subjects, n, filter, wanted);
     }
+    n = add_encoded(tests, subjects, n, env, wanted);
     if (!wanted) n = add_pipes(tests, subjects, n);
     if (n == 0) return not_registered(wanted);
     /* a check that nobody runs */
