@@ -180,9 +180,9 @@ int t_folder_tear_down(void **state)
 
 const char *t_path(const char *name)
 {
-    static char slots[8][256];
-    static int  next;
-    char       *slot = slots[next++ % 8];
+    static _Thread_local char slots[8][256];
+    static _Thread_local int  next;
+    char                     *slot = slots[next++ % 8];
 
     (void)snprintf(slot, sizeof slots[0], "%s/%s", files_folder, name);
     return slot;

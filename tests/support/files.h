@@ -15,7 +15,7 @@ void        t_folder_drop(void);
 /* The same as fixtures of cmocka, of a test or a group. */
 int t_folder_set_up(void **state);
 int t_folder_tear_down(void **state);
-/* "folder/name"; one of eight slots in turn. */
+/* "folder/name"; one of eight slots of the thread in turn. */
 const char *t_path(const char *name);
 
 typedef struct t_bytes {
