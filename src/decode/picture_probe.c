@@ -23,7 +23,7 @@ static levada_status probe_frame(const uint8_t *at, const uint8_t *end, int mark
     out->width = probe_u16(at + 5);
     out->planes = at[7];
     out->channels = at[7] == 1 ? 1 : 3;
-    out->dense = marker >= 0xc9; /* arithmetic coding */
+    out->dense = marker == 0xc9 || marker == 0xca; /* arithmetic coding that is read */
     return LEVADA_OK;
 }
 

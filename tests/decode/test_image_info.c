@@ -49,12 +49,27 @@ static void the_largest_sizes_are_refused(void **state)
     t_picture_refused("image_info", "{}", data, sizeof data, LEVADA_EDATA_LOSS, "PNG header");
 }
 
+/* A frame of arithmetic coding may have any number of pixels, unless no decoder reads its kind. */
+static void kinds_that_no_decoder_reads_have_a_limit_of_pixels(void **state)
+{
+    static const uint8_t kinds[] = { 0xc3, 0xc7, 0xcb, 0xcd, 0xcf };
+    uint8_t              data[64] = "\xff\xd8\xff\xc9\0\x0b\x08\xff\xff\x07\xff\x01\x01\x11";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds; i++) {
+        data[3] = kinds[i];
+        t_picture_refused("image_info", "{}", data, sizeof data, LEVADA_EDATA_LOSS,
+                          "65535 x 2047 pixels cannot be in 64 bytes");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_are_enough),
         cmocka_unit_test(a_header_without_a_size_is_refused),
         cmocka_unit_test(the_largest_sizes_are_refused),
+        cmocka_unit_test(kinds_that_no_decoder_reads_have_a_limit_of_pixels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
