@@ -34,9 +34,9 @@ static LEVADA_ALWAYS_INLINE __m256i frame_vpclmul_head(const uint8_t *p, size_t 
     return _mm256_xor_si256(_mm256_and_si256(frame_vpclmul_load(p + at), keep), start);
 }
 
-/* The masked CRC of the 64 bytes that were folded. */
+/* The masked CRC of the 64 bytes that were folded, plus `sum`. */
 FRAME_TARGET
-static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_end(__m256i a, __m256i b)
+static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_end(uint32_t sum, __m256i a, __m256i b)
 {
     levada_crc32c_block acc;
 
@@ -44,7 +44,7 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_end(__m256i a, __m256i b)
     acc.lane[1] = _mm256_extracti128_si256(a, 1);
     acc.lane[2] = _mm256_castsi256_si128(b);
     acc.lane[3] = _mm256_extracti128_si256(b, 1);
-    return levada_crc32c_masked(~levada_crc32c_reduce64(&acc));
+    return levada_crc32c_masked(sum ^ levada_crc32c_reduce64(&acc));
 }
 
 /* The masked CRC of a payload of more than 128 bytes; a function of its own, which leaves the
@@ -63,7 +63,15 @@ static LEVADA_NOINLINE uint32_t frame_vpclmul_long(const uint8_t *p, size_t n)
         a = frame_vpclmul_fold(a, frame_vpclmul_load(front));
         b = frame_vpclmul_fold(b, frame_vpclmul_load(front + 32));
     }
-    return frame_vpclmul_end(a, b);
+    return frame_vpclmul_end(0xffffffffu, a, b);
+}
+
+/* The same without the start state. */
+FRAME_TARGET
+static LEVADA_ALWAYS_INLINE __m256i frame_vpclmul_keep(const uint8_t *p, size_t at, size_t lead)
+{
+    return _mm256_and_si256(frame_vpclmul_load(p + at),
+                            frame_vpclmul_load(levada_frame_keep + 128 - lead + at));
 }
 
 /* The masked CRC of a payload. */
@@ -77,12 +85,10 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_crc(const uint8_t *p, size_t 
     __m256i        a, b;
 
     if (n > 128) return frame_vpclmul_long(p, n);
-    if (LEVADA_UNLIKELY(n < 4)) /* no space for the start state */
-        return levada_crc32c_masked(~levada_crc32c_bytes(0xffffffffu, p, n));
-    a = frame_vpclmul_fold(frame_vpclmul_head(first, 0, lead), frame_vpclmul_head(front, 64, lead));
-    b = frame_vpclmul_fold(frame_vpclmul_head(first, 32, lead),
-                           frame_vpclmul_head(front, 96, lead));
-    return frame_vpclmul_end(a, b);
+    a = frame_vpclmul_fold(frame_vpclmul_keep(first, 0, lead), frame_vpclmul_keep(front, 64, lead));
+    b = frame_vpclmul_fold(frame_vpclmul_keep(first, 32, lead),
+                           frame_vpclmul_keep(front, 96, lead));
+    return frame_vpclmul_end(levada_frame_zeros[n], a, b);
 }
 
 LEVADA_FRAME_LEVEL(levada_frame_vpclmul, frame_vpclmul_walk, FRAME_TARGET, frame_vpclmul_crc,

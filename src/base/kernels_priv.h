@@ -34,6 +34,9 @@ extern const uint8_t levada_kernel_count[64];
  * start state 0xffffffff, to be added to the first four bytes of it. 128 bytes from there on. */
 extern const uint8_t levada_frame_keep[256], levada_frame_start[256];
 
+/* CRC-32C of n zero bytes. That of n other bytes is this, plus the one that starts from zero. */
+extern const uint32_t levada_frame_zeros[129];
+
 /* The disguise again, for inner loops. */
 static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_masked(uint32_t crc)
 {
