@@ -30,8 +30,11 @@
 #define LEVADA_LIKELY(cond) __builtin_expect(!!(cond), 1)
 #define LEVADA_UNLIKELY(cond) __builtin_expect(!!(cond), 0)
 
-/* Starts to fetch the line at p for reading; harmless with any address. */
-#define LEVADA_PREFETCH(p) __builtin_prefetch((p), 0, 3)
+/* Starts to fetch the line at p for reading, into the second cache or the first one; harmless with
+ * any address. The first cache can wait for a few lines only, so rows are fetched into the second.
+ * The hardware prefetcher continues where lines go to the first. */
+#define LEVADA_PREFETCH(p)       __builtin_prefetch((p), 0, 2)
+#define LEVADA_PREFETCH_FIRST(p) __builtin_prefetch((p), 0, 3)
 
 /* Index of the lowest bit that is set, number of leading zeros (both: v != 0), number of bits. */
 #define LEVADA_CTZ64(v) ((unsigned)__builtin_ctzll(v))

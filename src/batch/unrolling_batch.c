@@ -87,12 +87,16 @@ static LEVADA_ALWAYS_INLINE void unrolling_prefetch(const unrolling_job    *j,
 }
 
 /* The row of the next batch follows that of `bytes` bytes at p: fetches it as far as a cache has
- * space for the rows of a batch. */
-static void unrolling_prefetch_next(const unrolling_job *j, const uint8_t *p, int64_t bytes)
+ * space for the rows of a batch. The hardware prefetcher continues with the rest of longer ones. */
+static LEVADA_ALWAYS_INLINE void unrolling_prefetch_next(const unrolling_job *j, const uint8_t *p,
+                                                         int64_t bytes)
 {
     int64_t n = UNROLLING_AHEAD / j->n < bytes ? UNROLLING_AHEAD / j->n : bytes;
 
-    for (int64_t k = 0; k < n; k += LEVADA_PREFETCH_LINE) LEVADA_PREFETCH(p + bytes + k);
+    for (int64_t k = 0; k < n; k += LEVADA_PREFETCH_LINE) {
+        if (n == bytes) LEVADA_PREFETCH(p + bytes + k);
+        else LEVADA_PREFETCH_FIRST(p + bytes + k);
+    }
 }
 
 static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_column *how,
