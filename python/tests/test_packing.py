@@ -143,6 +143,25 @@ class TestViews:
         assert np.shares_memory(given, batch["tokens"].values)
 
 
+@given(lengths, st.integers(30, 40), st.integers(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_views_of_packed_batches_do_not_depend_on_the_side_of_their_padding(sizes, length, bins):
+    packed = records(sizes).pack(length, open_bins=bins)
+    ragged = next(iter(packed.batch(9)))
+    flat = {name: getattr(ragged, name)("tokens") for name in ("positions", "segment_ids")}
+    starts = np.cumsum([0, *(len(row) for row in ragged["tokens_segment_lengths"].to_list()[:-1])])
+    for side in ("left", "right"):
+        batch = next(iter(packed.padded_batch(9, padding_side=side, pad_to_multiple=7)))
+        mask = batch.mask("tokens")
+        assert batch.cu_seqlens("tokens").tolist() == ragged.cu_seqlens("tokens").tolist()
+        assert batch.positions("tokens")[mask].tolist() == flat["positions"].tolist()
+        ids = batch.segment_ids("tokens")  # from 1 in each row
+        assert (ids + starts[:, None])[mask].tolist() == flat["segment_ids"].tolist()
+        assert not ids[~mask].any()
+        for name, value in ragged.flash_attention("tokens", labels="tokens").items():
+            assert np.array_equal(batch.flash_attention("tokens", labels="tokens")[name], value)
+
+
 @pytest.mark.parametrize("padded", [False, True])
 def test_arguments_of_flash_attention(padded):
     given = batch_of(padded).flash_attention("tokens", labels="tokens")

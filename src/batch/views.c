@@ -90,10 +90,12 @@ static int64_t views_steps(const views_column *v, int64_t row)
     return c->lengths ? c->lengths[row] : v->width;
 }
 
+/* The list of one row; its padding, if any, is on the side of the column. */
 static const int32_t *views_sizes(const levada_column *c, int64_t row, int64_t *n)
 {
     *n = levada_column_length(c, row);
-    return levada_column_i32(c) + (c->field->depth ? c->level[0].begin[row] : row * c->dims[0]);
+    if (c->field->depth) return levada_column_i32(c) + c->level[0].begin[row];
+    return levada_column_i32(c) + row * c->dims[0] + (c->field->left ? c->dims[0] - *n : 0);
 }
 
 static levada_status views_row_at(const views_column *v, int64_t row, views_row *r,

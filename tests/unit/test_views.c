@@ -110,6 +110,21 @@ static void segments_of_a_packed_column_are_sequences(void **state)
     levada_block_unref(&batch);
 }
 
+static void segments_are_found_behind_padding_on_the_left(void **state)
+{
+    levada_block *batch = first("t_rows:5,lengths=[2,3,4,1,1] | select:[n,x] | "
+                                "pack:6,fields=x,open_bins=1 | "
+                                "padded_batch:3,pad_to_multiple=6,padding_side=left");
+
+    (void)state;
+    assert_true(sizes_of(batch, "x").packed && sizes_of(batch, "x").left);
+    EXPECT_VIEW(levada_batch_cu_seqlens, batch, 0, 2, 5, 9, 10, 11);
+    EXPECT_VIEW(levada_batch_positions, batch, 0, 0, 1, 0, 1, 2, 0, 1, 2, 3, 0, 0);
+    EXPECT_VIEW(levada_batch_segment_ids, batch, 0, 1, 1, 2, 2, 2, 1, 1, 1, 1, 2, 3);
+    expect_mask(batch, "x", true, "011111111111");
+    levada_block_unref(&batch);
+}
+
 static void pads_a_ragged_column_on_either_side(void **state)
 {
     const int32_t        minus = -1, left[6] = { -1, 0, 1, 100, 101, 102 };
@@ -170,6 +185,7 @@ int main(void)
         cmocka_unit_test(a_padded_column_has_a_sequence_in_each_row),
         cmocka_unit_test(a_ragged_column_counts_its_rows),
         cmocka_unit_test(segments_of_a_packed_column_are_sequences),
+        cmocka_unit_test(segments_are_found_behind_padding_on_the_left),
         cmocka_unit_test(pads_a_ragged_column_on_either_side),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
