@@ -233,6 +233,22 @@ def test_a_saved_iterator_resumes_at_any_batch(options):
             assert [(b["n"].tolist(), b["x"].tolist()) for b in it] == whole[cut:]
 
 
+@pytest.mark.parametrize("field", ["x", "s"])
+def test_every_strategy_of_a_report_runs_as_it_is_written(field):
+    """On records that have other fields, too, of other lengths."""
+    ds = lv.zip(records(), records(LENGTHS[::-1]).rename({"x": "y", "n": "m", "s": "t"}))
+    report = lv.padding_report(ds, field, max_tokens=40, batch_size=3, pack_length=16)
+    for row in report.strategies:
+        batches = list(eval(f"ds.with_options(seed=1).{row['call']}", {"ds": ds}))
+        if row["strategy"] == "packing":  # records of up to 16 steps, without batches
+            assert sum(len(record[field]) for record in batches) == sum(LENGTHS)
+            cells = 16 * len(batches)
+        else:
+            assert len(batches) == row["batches"]
+            cells = sum(len(b) * max(b.lengths(field)) for b in batches)
+        assert 1 - sum(LENGTHS) / cells == pytest.approx(row["padding"], abs=1e-6)
+
+
 def test_explain_of_an_iterator_shows_the_chosen_boundaries():
     lengths = np.random.default_rng(3).integers(0, 60, 6000)
     ds = lv.from_arrays({"n": lengths}).bucket_by_sequence_length(

@@ -321,8 +321,9 @@ static levada_status padding_report_packing(padding_report *r, levada_error *err
     levada_status    st = padding_report_pack_length(r, &length, err);
 
     if (st != LEVADA_OK) return st;
-    levada_text_format(&s.options[0], "length:%lld%s", (long long)length,
-                       r->longest > length ? ",too_long:split" : "");
+    levada_text_format(&s.options[0], "length:%lld,fields:", (long long)length);
+    levada_text_json(&s.options[0], r->field, strlen(r->field));
+    if (r->longest > length) levada_text_put(&s.options[0], ",too_long:split");
     st = levada_padding_sequences(r->field, r->given, r->n, length, &source, &packed,
                                                          err);
     if (st == LEVADA_OK) st = levada_padding_strategy_make(&s, source, &dataset, err);

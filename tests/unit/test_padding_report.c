@@ -76,7 +76,7 @@ static void figures_are_those_of_the_batches(void **state)
                         "shuffle:6,seed=1 | padded_batch:2");
     /* packed to 16: 9 + 2 + 2 + 1 + 1 and 9 */
     assert_string_equal(levada_value_as_text(levada_value_get(row(r, "packing"), "stage"), NULL),
-                        "pack:16");
+                        "pack:16,fields=length");
     assert_true(padding(r, "packing") > 0.249 && padding(r, "packing") < 0.251);
     assert_string_equal(levada_value_as_text(
                             levada_value_get(levada_value_get(r, "recommended"), "call"), NULL),
