@@ -37,27 +37,28 @@ typedef struct stats_job {
     bool              json;
 } stats_job;
 
-/* The field asked for, or the only one that has lengths. */
+/* The field asked for, or the only sequence, or the only field. */
 static const levada_column *cmd_stats_column(const stats_job *job, const levada_block *block,
                                              levada_error *err)
 {
     const levada_column *column, *found = NULL;
     levada_cli_buffer    names = { 0 };
-    int                  n = 0;
+    int32_t              fields = 0, sequences = 0;
 
-    if (job->field) found = levada_block_column(block, job->field);
-    for (int32_t i = 0; (column = levada_block_at(block, i)) != NULL; i++) {
-        levada_cli_printf(&names, "%s%s", i ? ", " : "", column->field->name);
-        if (job->field || (column->field->depth == 0 && !column->lengths)) continue;
+    for (; (column = levada_block_at(block, fields)) != NULL; fields++) {
+        levada_cli_printf(&names, "%s%s", fields ? ", " : "", column->field->name);
+        if (column->field->depth == 0 && !column->lengths) continue;
         found = column;
-        n++;
+        sequences++;
     }
-    if (!job->field && n != 1) {
-        found = NULL;
-        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "--field is required; available: %s", names.at);
-    } else if (!found) {
+    if (fields == 1) found = levada_block_at(block, 0);
+    if (job->field) found = levada_block_column(block, job->field);
+    if (job->field && !found) {
         levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown field '%s'; available: %s", job->field,
                     names.at);
+    } else if (!job->field && fields > 1 && sequences != 1) {
+        found = NULL;
+        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "--field is required; available: %s", names.at);
     }
     levada_cli_buffer_clear(&names);
     return found;

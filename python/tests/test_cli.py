@@ -462,6 +462,9 @@ def test_stats_asks_which_field(folder):
     assert "--field is required; available: a, tokens" in done.stderr
     text = levada("stats", words, "--field", "tokens", cwd=folder).stdout
     assert text.startswith("10 records · 30 tokens · min 1 · p10 1 · median 3 ")
+    (folder / "a.txt").write_text("a\nbb\ncccc\n")
+    text = levada("stats", "text_lines:a.txt", cwd=folder).stdout
+    assert text.startswith("3 records · 7 tokens · ")
 
 
 def test_ckpt_shows_and_compares(folder):
