@@ -181,16 +181,26 @@ def test_every_cut_resumes(key):
             assert [batch["value"].tolist() for batch in it] == rest[n:]
 
 
+def size_in_words(key):
+    return "two"
+
+
 def test_what_is_refused():
     with pytest.raises(InvalidArgumentError, match="is not a key"):
         lv.range(3).group_by_window("value / 2", window_size=2)
-    with pytest.raises(InvalidArgumentError, match="pass either window_size or window_size_field"):
-        lv.range(3).group_by_window("value")
+    for sizes in ({}, {"window_size": 2, "window_size_func": lambda key: 2}):
+        with pytest.raises(InvalidArgumentError, match="window_size or window_size_func"):
+            lv.range(3).group_by_window("value", **sizes)
     for key, match in [("value / 2", "is not a key"), ("valve % 2", "valve")]:
         with pytest.raises(InvalidArgumentError, match=match):
             lv.range(3).group_by_window(key, window_size_func=lambda key: 1)
     with pytest.raises(OverflowError, match=f"{2**63} of a window must be an integer of 64 bits"):
         list(lv.range(3).group_by_window(lambda record: 2**63, window_size=2))
+    ds = lv.range(3).group_by_window("value", window_size_func=size_in_words)
+    with pytest.raises(
+        TypeError, match=r"size_in_words \(test_windows.py:\d+\) must return an int"
+    ):
+        list(ds)
     ds = lv.range(3).group_by_window("value", window_size_func=lambda key: 1 - key)
     with pytest.raises(
         InvalidArgumentError, match="window size must be greater than zero, but is 0"
