@@ -198,7 +198,11 @@ class PaddingReport:
 def with_boundaries(options):
     """The options of a bucketing stage with the best boundaries of a histogram."""
     buckets, multiple = options.get("num_buckets") or 16, options.get("pad_to_multiple") or 1
-    boundaries = optimal_boundaries(options["boundaries"], buckets, multiple)
+    lengths = _histogram(options["boundaries"])
+    boundaries = optimal_boundaries(lengths, buckets, multiple)
+    if options.get("pad_to_bucket_boundary") and len(lengths.lengths):
+        ends = [*boundaries, int(lengths.lengths[-1]) + 1]  # the last bucket has one, too
+        boundaries = sorted({-(-(end - 1) // multiple) * multiple + 1 for end in ends})
     return {**options, "boundaries": boundaries, "num_buckets": None}
 
 

@@ -82,6 +82,22 @@ def test_a_histogram_as_boundaries():
     assert [b["n"].tolist() for b in ds] == [b["n"].tolist() for b in same]
 
 
+@pytest.mark.parametrize("multiple", [1, 4, 64])
+def test_a_histogram_limits_the_number_of_shapes(multiple):
+    for seed in range(20):
+        lengths = np.random.default_rng(seed).integers(0, 40, 1 + 5 * seed)
+        for buckets in (1, 2, 5):
+            ds = records(lengths.tolist()).bucket_by_sequence_length(
+                "x", boundaries=lv.LengthHistogram(*np.unique(lengths, return_counts=True)),
+                num_buckets=buckets, batch_sizes=3, pad_to_bucket_boundary=True,
+                pad_to_multiple=multiple,
+            )  # fmt: skip
+            batches = list(ds)
+            shapes = {batch["x"].shape[1] for batch in batches}
+            assert len(shapes) <= buckets and all(shape % multiple == 0 for shape in shapes)
+            assert sorted(n for b in batches for n in b["n"].tolist()) == sorted(lengths.tolist())
+
+
 def test_report_has_a_stage_for_each_strategy():
     rng = np.random.default_rng(5)
     lengths = np.clip(np.exp(rng.normal(3, 0.7, 20_000)).astype(int), 1, 300)
