@@ -126,18 +126,14 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     return tfrecord_wrong(s, "payload", at + TFRECORD_HEADER, r.need - TFRECORD_EXTRA, err);
 }
 
-/* The kernel walks again and writes what is there already. */
 static bool tfrecord_verify(const void *state, const void *args, const uint8_t *data,
                             const levada_spans *spans)
 {
     const tfrecord_state *s = state;
     const tfrecord_args  *a = args;
-    levada_frame_result   r;
 
-    if (!a->verify) return true;
-    r = s->kernels->frame_tfrecord(data, (size_t)spans->used, LEVADA_FRAME_CHECK_ALL, spans->begin,
-                                   spans->end, spans->n);
-    return r.status == LEVADA_FRAME_OK && r.records == spans->n;
+    return !a->verify ||
+           s->kernels->check_tfrecord(data, spans->begin, spans->end, (int32_t)spans->n);
 }
 
 /* Can a record begin here? A length below 1 TiB keeps most positions from costing a checksum. */
