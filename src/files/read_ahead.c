@@ -108,6 +108,10 @@ static ahead_slot *ahead_slot_of(levada_read_ahead *a, int64_t chunk)
     return &a->slots[chunk % a->nslots];
 }
 
+/* Bytes before a chunk: whole pages, because the system copies slowly to a place that is a few
+ * bytes after that of the page (window.c). */
+static int64_t ahead_lead(int64_t size) { return (size + 4095) / 4096 * 4096; }
+
 /* All of a chunk, which the file had when reading ahead began. */
 static bool ahead_read(const levada_read_ahead *a, ahead_slot *s, int64_t chunk, int64_t lead,
                        levada_error *why)
@@ -130,7 +134,7 @@ static bool ahead_join(const levada_read_ahead *a, ahead_slot *s, const uint8_t 
     levada_buffer *larger = NULL;
 
     if (size > s->begin) {
-        int64_t lead = (size + 4095) / 4096 * 4096;
+        int64_t lead = ahead_lead(size);
 
         if (size > AHEAD_TAIL ||
             levada_buffer_create(pool, lead + LEVADA_STEP, &larger, NULL) != LEVADA_OK) {
@@ -258,7 +262,8 @@ static void ahead_frame_locked(levada_read_ahead *a)
     levada_buffer_unref(&tail);
     levada_lock_take(&a->lock);
     a->framer = false;
-    if (a->tail_size > a->lead && a->tail_size <= AHEAD_TAIL / 2) a->lead = 2 * a->tail_size;
+    if (a->tail_size > a->lead && a->tail_size <= AHEAD_TAIL / 2)
+        a->lead = ahead_lead(2 * a->tail_size);
     if (good) {
         ahead_hand_over_locked(a, s);
         atomic_store_explicit(&a->framing, chunk + 1, memory_order_release);

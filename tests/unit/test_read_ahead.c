@@ -259,6 +259,39 @@ static void lines_of_any_length_are_the_same(void **state)
     }
 }
 
+/* As test_text_lines.c has it for one thread: the system puts the bytes where it copies fast, never
+ * 1 to 63 bytes after their place in a page. Each chunk begins `lead` bytes after a line does. */
+static void chunks_are_read_to_where_it_is_fast(void **state)
+{
+    const int64_t lines = 6;
+    char         *text = malloc((size_t)(lines * LEVADA_STEP));
+
+    (void)state;
+    assert_non_null(text);
+    for (int64_t lead = 36000; lead < 36000 + 2048; lead += 16) {
+        t_reader      t = { .format = "text_lines", .paths = { t_path("f") }, .threads = 2 };
+        levada_block *block = NULL;
+        int64_t       behind, seen = 0;
+
+        memset(text, 'x', (size_t)(lines * LEVADA_STEP));
+        for (int64_t i = 1; i <= lines; i++) text[i * LEVADA_STEP - lead - 1] = '\n';
+        t_write_file(t_path("f"), text, (size_t)(lines * LEVADA_STEP));
+        assert_int_equal(t_open(&t), LEVADA_OK);
+        while (levada_file_reader_next(t.reader, &block, &t.err) == LEVADA_OK) {
+            const levada_column *line = levada_block_at(block, 0);
+
+            behind = (int64_t)(uintptr_t)(line->values + line->level[0].begin[0]) -
+                     levada_block_origin(block, 0).offset;
+            assert_true(behind % 4096 == 0 || behind % 4096 >= 64);
+            seen += levada_block_rows(block);
+            levada_block_unref(&block);
+        }
+        assert_int_equal(seen, lines + 1);
+        t_close(&t);
+    }
+    free(text);
+}
+
 static void files_follow_one_another(void **state)
 {
     const char *names[] = { "a", "b", "c", "d" };
@@ -335,6 +368,7 @@ int main(void)
         cmocka_unit_test(the_helpers_do_the_work),
         cmocka_unit_test(damage_anywhere_is_reported_the_same),
         cmocka_unit_test(lines_of_any_length_are_the_same),
+        cmocka_unit_test(chunks_are_read_to_where_it_is_fast),
         cmocka_unit_test(files_follow_one_another),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),
         cmocka_unit_test(a_rewind_waits_for_the_helpers),
