@@ -42,7 +42,7 @@ typedef struct levada_opener_def {
     levada_status (*open)(void *user, const char *path, const levada_cancel *cancel, void **out,
                           levada_error *err);
     void (*close)(void *file);
-    /* The size now: a file may grow or shrink while it is read. Called often, so keep it cheap. */
+    /* The size now: a file may grow or shrink while it is read. */
     levada_status (*size)(void *file, int64_t *out, levada_error *err);
     /* Fills [data, data + size) with the bytes from `offset` on. *made < size only at the end. */
     levada_status (*read_at)(void *file, int64_t offset, uint8_t *data, int64_t size,

@@ -325,6 +325,8 @@ bool levada_bytes_resume(levada_bytes *b)
     return true;
 }
 
+bool levada_bytes_plain(const levada_bytes *b) { return !b->filter; }
+
 int64_t levada_bytes_left(const levada_bytes *b)
 {
     int64_t size = b->size;

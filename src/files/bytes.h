@@ -64,7 +64,10 @@ int64_t levada_bytes_offset(const levada_bytes *bytes);
 /* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
  * missing, and reading continues after that stream. */
 bool levada_bytes_resume(levada_bytes *bytes);
-/* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. */
+/* Whether the file is read as it is, without a filter. */
+bool levada_bytes_plain(const levada_bytes *bytes);
+/* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. A call
+ * of the system. */
 int64_t           levada_bytes_left(const levada_bytes *bytes);
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
 /* Bytes of the file (as it is on disk) read so far. */

@@ -53,9 +53,10 @@ static int64_t window_left(const levada_window *w)
  * simply read: then the format can say better what is missing. */
 static levada_status window_judge(levada_window *w, int64_t need, levada_error *err)
 {
-    int64_t size = levada_window_size(w), left = window_left(w);
+    int64_t size = levada_window_size(w);
+    int64_t left = need > w->step ? window_left(w) : -1; /* a call of the system */
 
-    if (left >= 0 && need > w->step && need - size > left) {
+    if (left >= 0 && need - size > left) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "truncated record: %lld of %lld bytes, then the file ends",
                            (long long)(size + left), (long long)need);
@@ -85,8 +86,7 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
 static int64_t window_capacity(const levada_window *w, int64_t need)
 {
     int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
-    int64_t left = levada_bytes_left(w->bytes);
-    bool    steps = left >= 0 && w->step == LEVADA_CHUNK;
+    bool    plain = levada_bytes_plain(w->bytes), steps = plain && w->step == LEVADA_CHUNK;
 
     if (steps) {
         int64_t more = size / 4 / LEVADA_STEP * LEVADA_STEP;
@@ -94,8 +94,8 @@ static int64_t window_capacity(const levada_window *w, int64_t need)
         wanted = size + (size + more <= w->max_record ? more : 0) + LEVADA_STEP -
                  levada_bytes_offset(w->bytes) % LEVADA_STEP;
     }
-
-    if (need > wanted && left >= 0) { /* the file has them */
+    if (need > wanted && plain) { /* the file has them */
+        int64_t left = levada_bytes_left(w->bytes);
         int64_t grown = size + size / 4 < size + left ? size + size / 4 : size + left;
 
         return need > grown ? need : grown;
@@ -177,7 +177,7 @@ static levada_status window_forward(levada_window *w, int64_t offset, levada_err
 
 levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error *err)
 {
-    bool    plain = levada_bytes_left(w->bytes) >= 0;
+    bool    plain = levada_bytes_plain(w->bytes);
     int64_t ahead = offset - w->offset;
 
     w->too_long = false;
@@ -232,7 +232,7 @@ levada_status levada_window_pass(levada_window *w, int64_t length, levada_error 
         return st;
     }
     seen = w->offset + levada_window_size(w);
-    if (levada_bytes_left(w->bytes) < 0) w->total = seen;
+    if (!levada_bytes_plain(w->bytes)) w->total = seen;
     LEVADA_TRY(levada_window_seek(w, from, err));
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "truncated record: %lld of %lld bytes, then the file ends",

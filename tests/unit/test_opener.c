@@ -7,6 +7,7 @@
 #include "files/opener.h"
 
 #include "files/bytes.h"
+#include "files/window.h"
 #include "registry/registry.h"
 #include "support/iters.h"
 
@@ -22,17 +23,20 @@
 
 #include <cmocka.h>
 
-/* -- "mem://N" has a line with N in it, "mem://slow" waits to be cancelled */
+/* -- "mem://N" has a line with N in it, "mem://slow" waits to be cancelled, "mem://large" has an
+ * empty line for each byte */
+
+#define LARGE (INT64_C(4) << 20)
 
 typedef struct store {
-    atomic_int  opened, looked;
+    atomic_int  opened, looked, measured;
     const char *version;
 } store;
 
 typedef struct stored {
     store               *of;
     const levada_cancel *cancel;
-    bool                 slow;
+    bool                 slow, large;
     char                 text[32];
 } stored;
 
@@ -49,6 +53,7 @@ static levada_status store_open(void *user, const char *path, const levada_cance
     file->of = s;
     file->cancel = cancel;
     file->slow = strcmp(path, "mem://slow") == 0;
+    file->large = strcmp(path, "mem://large") == 0;
     (void)snprintf(file->text, sizeof file->text, "%s\n", path + 6);
     *out = file;
     return LEVADA_OK;
@@ -56,8 +61,11 @@ static levada_status store_open(void *user, const char *path, const levada_cance
 
 static levada_status store_size(void *file, int64_t *out, levada_error *err)
 {
+    const stored *s = file;
+
     (void)err;
-    *out = (int64_t)strlen(((stored *)file)->text);
+    (void)atomic_fetch_add(&s->of->measured, 1);
+    *out = s->large ? LARGE : (int64_t)strlen(s->text);
     return LEVADA_OK;
 }
 
@@ -65,12 +73,13 @@ static levada_status store_read_at(void *file, int64_t offset, uint8_t *data, in
                                    int64_t *made, levada_error *err)
 {
     stored *s = file;
-    int64_t left = (int64_t)strlen(s->text) - offset;
+    int64_t left = (s->large ? LARGE : (int64_t)strlen(s->text)) - offset;
 
     while (s->slow && !levada_cancel_requested(s->cancel)) (void)usleep(100);
     if (s->slow) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     *made = size < left ? size : left;
-    memcpy(data, s->text + offset, (size_t)*made);
+    if (s->large) memset(data, '\n', (size_t)*made);
+    else memcpy(data, s->text + offset, (size_t)*made);
     return LEVADA_OK;
 }
 
@@ -167,6 +176,27 @@ static void reads_files_of_any_opener(void **state)
     assert_int_equal(t_iter_read(it, -1, false, &rows), 2);
     assert_int_equal(t_iter_stat(it, "missing_files"), 1);
     levada_iter_close(&it);
+    t_clear(&rows);
+}
+
+/* Not for each chunk of it: that is a call of the system, or of a server. */
+static void a_file_is_measured_a_few_times(void **state)
+{
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset     *dataset = NULL;
+    levada_iter        *it = NULL;
+    t_bytes             rows = { 0 };
+
+    (void)state;
+    assert_int_equal(levada_dataset_parse(env, "text_lines:\"mem://large\"", &dataset, NULL),
+                     LEVADA_OK);
+    options.threads = 1;
+    assert_int_equal(levada_iter_open(dataset, &options, &it, NULL), LEVADA_OK);
+    atomic_store(&memory.measured, 0);
+    assert_int_equal(t_iter_read(it, -1, false, &rows), LARGE / 256);
+    assert_true(atomic_load(&memory.measured) < LARGE / LEVADA_STEP / 2);
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
     t_clear(&rows);
 }
 
@@ -321,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_files_of_any_opener),
+        cmocka_unit_test(a_file_is_measured_a_few_times),
         cmocka_unit_test(local_names_stay_local),
         cmocka_unit_test(the_example_has_its_lines),
         cmocka_unit_test(an_opener_is_checked),
