@@ -17,7 +17,7 @@
 
 #define LEVADA_PREFETCH_ROWS 8
 #define LEVADA_PREFETCH_LINE 64
-#define LEVADA_PREFETCH_MOST 2048 /* of a row; the hardware prefetcher finds the rest         */
+#define LEVADA_PREFETCH_MOST 4096 /* of a row; the hardware prefetcher finds the rest         */
 #define LEVADA_PREFETCH_NEAR 4096 /* a row that begins closer after the one before is in line */
 
 /* Starts to fetch the row of `size` bytes at p, up to LEVADA_PREFETCH_MOST. */

@@ -143,6 +143,9 @@ static levada_status gather_values(gather_work *w, int32_t field, int64_t row_by
 
     LEVADA_TRY(levada_builder_values(w->b, field, gather_total(w) * row_values, &values, err));
     at = values;
+    for (int64_t i = 1; i < LEVADA_PREFETCH_ROWS && i < w->n; i++) { /* row 0 is next */
+        gather_prefetch(w, i, row_bytes);
+    }
     for (int64_t i = 0; i < w->n; i++) {
         const levada_gather_range *r = &w->ranges[i];
         const uint8_t      *data = r->column->values + r->begin * row_bytes;

@@ -310,7 +310,8 @@ static void pad_encoded_row(pad_job *job, const levada_column *c, int64_t row, i
     }
 }
 
-/* Starts to fetch the rows after row i; returns where the furthest of them begins. */
+/* Starts to fetch the rows after row i, which is negative before the first one; returns where the
+ * furthest of them begins. */
 static const void *pad_prefetch(const pad_job *job, int64_t i, const void *before)
 {
     int64_t items = i + LEVADA_PREFETCH_ITEMS, values = i + LEVADA_PREFETCH_ROWS, row = 0;
@@ -320,7 +321,7 @@ static const void *pad_prefetch(const pad_job *job, int64_t i, const void *befor
 
         levada_prefetch_item(c, 0, row);
     }
-    if (values < job->block->n && job->size) {
+    if (values >= 0 && values < job->block->n && job->size) {
         const levada_column *c = pad_row(job, values, &row);
 
         before = levada_prefetch_values(c, 0, row, before);
@@ -468,6 +469,9 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
     }
     LEVADA_TRY(pad_prepare(&job, b, how, err));
     fetch = levada_prefetch_helps(block, job.stride[0] * job.size);
+    for (int64_t i = -LEVADA_PREFETCH_ITEMS; fetch && i < 0; i++) {
+        ahead = pad_prefetch(&job, i, ahead);
+    }
     for (int64_t i = 0; i < block->n; i++) {
         const levada_column *c = pad_row(&job, i, &row);
         int64_t              at = i * job.stride[0], stop = at + job.stride[0];
