@@ -207,7 +207,7 @@ static levada_tar_kind member_finish(member_reader *r, char type, int64_t size, 
     out->size = file || type == 'g' ? (r->size >= 0 ? r->size : size) : 0;
     out->total = out->data + member_padded(out->size);
     end = at_end ? out->data + out->size : out->total;
-    if (end > r->left) return member_cut(r, out->total);
+    if (end > r->left) return member_cut(r, out->data + out->size); /* padding may be missing */
     if (out->total > r->left) out->total = r->left;
     if (!file || type == 'g') return LEVADA_TAR_OTHER;
     return type == 'S' || r->sparse ? LEVADA_TAR_SPARSE : LEVADA_TAR_FILE;

@@ -24,7 +24,8 @@ typedef enum levada_tar_kind {
 
 typedef struct levada_tar_member {
     int64_t     data, size; /* of a file: its bytes are [data, data + size)          */
-    int64_t     total;      /* bytes with headers and padding; of a CUT one: bytes needed */
+    int64_t     total;      /* bytes with headers and padding; of a CUT one: bytes of the
+                            * file without padding, or of headers                  */
     const char *wrong;      /* of a BAD one */
     int32_t     length;     /* of the name  */
     char        name[LEVADA_TAR_NAME];

@@ -187,6 +187,30 @@ static void every_cut_is_noticed(void **state)
     t_clear(&text);
 }
 
+/* The last member is a record with and without its padding, also where it needs a larger window. */
+static void padding_may_lack_after_any_member(void **state)
+{
+    static const size_t sizes[] = { 1, 300, 250000, 300001, 1000001 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char        *content = malloc(sizes[i] + 1);
+        t_bytes      text = { 0 }, got = { 0 };
+        levada_error err = LEVADA_ERROR_INIT;
+
+        memset(content, 'x', sizes[i]);
+        content[sizes[i]] = '\0';
+        add(&text, "a.txt", content);
+        for (; text.size >= 512 + sizes[i]; text.size -= 100) {
+            assert_int_equal(read_all(&text, "", &got, &err), LEVADA_END);
+            assert_int_equal(got.size, strlen("a:txt=, ") + sizes[i] + 1);
+            t_clear(&got);
+        }
+        t_clear(&text);
+        free(content);
+    }
+}
+
 static void fields_must_be_there_and_differ(void **state)
 {
     t_bytes text = { 0 };
@@ -245,6 +269,7 @@ int main(void)
         cmocka_unit_test(sizes_are_not_believed),
         cmocka_unit_test(damage_costs_its_sample),
         cmocka_unit_test(every_cut_is_noticed),
+        cmocka_unit_test(padding_may_lack_after_any_member),
         cmocka_unit_test(fields_must_be_there_and_differ),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(samples_after_folders_are_found_again),
