@@ -260,15 +260,17 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
 /* The format with the options of `source` ("fixed_length:record_bytes=8"), where it has some; its
  * files are given later. */
 static levada_status scan_with_options(levada_scan *scan, levada_env *env, const char *path,
-                                       const char *name, const char *source, levada_error *err)
+                                       const char *source, levada_error *err)
 {
-    const char *options = source ? strchr(source, ':') : NULL;
-    levada_text text = { 0 };
-    char       *all = NULL;
-    levada_status st;
+    const char      *options = source ? strchr(source, ':') : NULL;
+    const levada_op *op = NULL;
+    levada_text      text = { 0 };
+    char            *all = NULL;
+    levada_status    st;
 
     if (!options) return LEVADA_OK;
-    levada_text_format(&text, "%s:", name);
+    LEVADA_TRY(scan_source(env, path, source, &op, err));
+    levada_text_format(&text, "%s:", op->name);
     if (levada_utf8_check(path, strlen(path)) == strlen(path))
         levada_text_json(&text, path, strlen(path)); /* some options look at the file */
     else levada_text_put(&text, "file");
@@ -276,9 +278,20 @@ static levada_status scan_with_options(levada_scan *scan, levada_env *env, const
     LEVADA_TRY(levada_text_steal(&text, &all, err));
     st = levada_dataset_parse(env, all, &scan->dataset, err);
     levada_free(all);
-    if (st != LEVADA_OK || strcmp(levada_dataset_name(scan->dataset), name) == 0) return st;
+    if (st != LEVADA_OK || strcmp(levada_dataset_name(scan->dataset), op->name) == 0) return st;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "source='%s' must be one file format",
                        source);
+}
+
+/* The compression that the options of the source name; NULL where they do not. */
+static const char *scan_compression(const levada_scan *scan)
+{
+    const levada_dataset   *ds = scan->dataset;
+    const levada_file_args *options;
+
+    if (!ds) return NULL;
+    options = (const void *)((const uint8_t *)ds->args + ds->op->core_offset);
+    return options->compression;
 }
 
 /* Takes the place of the description so far, which is NULL where there are no options. */
@@ -322,8 +335,10 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
     levada_status st;
 
     *scan = (levada_scan){0};
-    LEVADA_TRY(levada_scan_identify(scan, env, path, source, compression, &name, err));
-    st = scan_with_options(scan, env, path, name, source, err);
+    st = scan_with_options(scan, env, path, source, err);
+    if (!compression) compression = scan_compression(scan);
+    if (st == LEVADA_OK)
+        st = levada_scan_identify(scan, env, path, source, compression, &name, err);
     if (st == LEVADA_OK) st = scan_describe(scan, env, path, name, err);
     if (st != LEVADA_OK) {
         levada_scan_close(scan);

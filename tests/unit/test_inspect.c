@@ -190,6 +190,26 @@ static void says_so_when_no_format_fits(void **state)
     t_clear(&bytes);
 }
 
+/* Files that begin like compressed ones and are none. */
+static void options_of_the_source_name_the_compression(void **state)
+{
+    static const char     text[] = "\x1f\x8b\x08\0one\ntwo\n";
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
+    levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
+    char                 *info = NULL;
+
+    (void)state;
+    t_write_file(t_path("f"), text, sizeof text - 1);
+    options.source = "text_lines:compression=none";
+    assert_int_equal(levada_inspect_verify(NULL, t_path("f"), &options, &result, NULL), LEVADA_OK);
+    assert_true(result.good == 2 && result.bad == 0);
+    assert_string_equal(result.compression, "");
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), options.source, NULL, NULL, &info,
+                                         NULL), LEVADA_OK);
+    assert_non_null(strstr(info, "\"records\":2,"));
+    levada_string_free(&info);
+}
+
 static void refuses_what_it_cannot_repair(void **state)
 {
     levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
@@ -414,6 +434,7 @@ int main(void)
         cmocka_unit_test(reports_progress_up_to_the_end),
         cmocka_unit_test(repairs_into_another_file_or_the_same),
         cmocka_unit_test(says_so_when_no_format_fits),
+        cmocka_unit_test(options_of_the_source_name_the_compression),
         cmocka_unit_test(refuses_what_it_cannot_repair),
         cmocka_unit_test(refuses_to_repair_its_input),
         cmocka_unit_test(repairs_as_many_records_as_were_counted),
