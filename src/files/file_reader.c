@@ -170,6 +170,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     r->entered = r->resumed;
     LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
                                   r->context->max_record_bytes, err));
+    if (r->step > 0) levada_window_set_step(&r->window, r->step);
     st = levada_file_reader_mark(r, shard, r->window.bytes, r->start > 0, err);
     if (st == LEVADA_OK) st = file_reader_check_size(r, err);
     if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
@@ -522,6 +523,11 @@ bool levada_file_reader_ahead(levada_file_reader *r, bool work)
 /* -- what it says about itself */
 
 void levada_file_reader_walk(levada_file_reader *r) { r->walks = true; }
+
+void levada_file_reader_step(levada_file_reader *r, int32_t bytes)
+{
+    r->step = bytes;
+}
 
 bool levada_file_reader_too_long(const levada_file_reader *r) { return r->too_long; }
 

@@ -139,6 +139,9 @@ LEVADA_MUST_USE levada_status levada_file_reader_reread(levada_file_reader  *rea
 
 /* The caller passes over damage itself; before the first record. */
 void levada_file_reader_walk(levada_file_reader *reader);
+/* For tests: the window reads `bytes` at a time at first, so that the records of a small file cross
+ * as many ends of windows as those of a large one. Before the first record. */
+void levada_file_reader_step(levada_file_reader *reader, int32_t bytes);
 /* True when the last error was that of a record longer than the limit. */
 bool levada_file_reader_too_long(const levada_file_reader *reader);
 /* After EDATA_LOSS or too long a record: counts it and passes it, whatever the policy says.

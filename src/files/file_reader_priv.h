@@ -123,6 +123,7 @@ struct levada_file_reader {
     int64_t       entered; /* ... before the file was entered at `start` */
     bool          open;
     levada_window window;
+    int32_t       step; /* of that window, for tests; 0 = as usual */
     levada_framed framed;
     levada_read_ahead *ahead;  /* NULL = nobody reads ahead                            */
     int64_t       ahead_from;  /* of this file: before it the owner reads alone        */

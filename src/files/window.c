@@ -42,6 +42,12 @@ void levada_window_close(levada_window *window)
     *window = (levada_window){0};
 }
 
+void levada_window_set_step(levada_window *window, int32_t bytes)
+{
+    LEVADA_ASSERT(bytes >= 4);
+    window->step = WINDOW_LEAD + bytes;
+}
+
 /* Bytes of the file after the window, -1 where not known. */
 static int64_t window_left(const levada_window *w)
 {

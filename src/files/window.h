@@ -43,6 +43,8 @@ LEVADA_MUST_USE levada_status levada_window_open(levada_window *window, levada_e
                                                  const levada_bytes_options *options,
                                                  int64_t max_record, levada_error *err);
 void levada_window_close(levada_window *window);
+/* For tests: reads that many bytes at a time at first; at least 4, as windows grow by quarters. */
+void levada_window_set_step(levada_window *window, int32_t bytes);
 
 static inline const uint8_t *levada_window_data(const levada_window *window)
 {
