@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any decoder, FUZZ_NAME, with the options of its example: the build makes a target of each. A
- * string is decoded or rejected with a reason, and the strings around it do not matter.
+ * string is decoded or rejected with a reason, and the strings around it do not matter. Images are
+ * small: 100 bytes of PNG can hold 100,000 pixels, whose memory costs more than all the decoding.
  */
 #include <levada/levada.h>
 
@@ -11,30 +12,44 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define DECODER_PIXELS "max_pixels" /* the option, and its value */
+#define DECODER_MOST_PIXELS "16384"
+
 static void decoder_require(bool holds)
 {
     if (!holds) abort();
 }
 
-/* {"decoder": {"example": "..."}} of levada_stages_json. */
+/* The member `name` of a list of {"name": ...}; NULL = there is none. */
+static const levada_value *decoder_find(const levada_value *list, const char *name)
+{
+    for (int64_t i = 0; i < levada_value_count(list); i++) {
+        const levada_value *item = levada_value_item(list, i);
+        const char         *text = levada_value_as_text(levada_value_get(item, "name"), NULL);
+
+        if (text && strcmp(text, name) == 0) return item;
+    }
+    return NULL;
+}
+
+/* The example of the decoder in levada_stages_json. */
 static levada_dataset *decoder_example(void)
 {
-    levada_dataset *ds = NULL;
-    levada_value   *stages = NULL;
-    const char     *example = NULL;
-    char           *text = NULL;
+    levada_dataset     *ds = NULL;
+    levada_value       *stages = NULL;
+    const levada_value *op;
+    char               *text = NULL, example[1024];
 
     decoder_require(levada_stages_json(NULL, &text, NULL) == LEVADA_OK);
     decoder_require(levada_value_parse_json(text, strlen(text), &stages, NULL) == LEVADA_OK);
     levada_string_free(&text);
-    for (int64_t i = 0; i < levada_value_count(stages); i++) {
-        const levada_value *op = levada_value_item(stages, i);
-        const char *name = levada_value_as_text(levada_value_get(op, "name"), NULL);
-
-        if (name && strcmp(name, FUZZ_NAME) == 0)
-            example = levada_value_as_text(levada_value_get(op, "example"), NULL);
-    }
-    decoder_require(example && levada_dataset_parse(NULL, example, &ds, NULL) == LEVADA_OK);
+    op = decoder_find(stages, FUZZ_NAME);
+    decoder_require(op);
+    (void)snprintf(example, sizeof example, "%s%s",
+                   levada_value_as_text(levada_value_get(op, "example"), NULL),
+                   decoder_find(levada_value_get(op, "args"), DECODER_PIXELS)
+                       ? "," DECODER_PIXELS "=" DECODER_MOST_PIXELS : "");
+    decoder_require(levada_dataset_parse(NULL, example, &ds, NULL) == LEVADA_OK);
     levada_value_destroy(&stages);
     return ds;
 }
