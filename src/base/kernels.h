@@ -108,13 +108,15 @@ typedef struct levada_kernels {
     /* The same to elements of one or two bytes. -2: a value is not in the range. */
     int64_t (*varint_narrow)(const uint8_t *p, size_t n, levada_varint_range range, void *out);
 
-    /* Positions of '\n' in p[0, n), n <= INT32_MAX, at most `max` of them, relative to p. Returns
-     * their number. *scanned = n, or one past the last position when `max` was reached before
-     * the end. pos needs max + LEVADA_KERNEL_SLACK entries; p needs no slack. */
-    int64_t (*newline_index)(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
-                             size_t *scanned);
+    /* Lines in p[0, n), n <= INT32_MAX, at most `max` of them: p[begin[i], end[i]) without LF and
+     * one CR before it. Returns their number: begin[number] is one past the last LF. begin and end
+     * need max + LEVADA_KERNEL_SLACK entries; p needs no slack. */
+    int64_t (*line_index)(const uint8_t *p, size_t n, int32_t *begin, int32_t *end, int64_t max);
 
-    /* The same for bytes that are any of set[0, 4), which may be equal. Slack after p + n. */
+    /* Positions of bytes that are any of set[0, 4), which may be equal, in p[0, n), n <= INT32_MAX,
+     * at most `max` of them, relative to p. Returns their number. *scanned = n, or one past the
+     * last position when `max` was reached before the end. pos needs max + LEVADA_KERNEL_SLACK
+     * entries. Slack after p + n. */
     int64_t (*byte_index)(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
                           int64_t max, size_t *scanned);
 

@@ -43,6 +43,14 @@ static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_masked(uint32_t crc)
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
+/* Line i ends before the LF at `stop`, and the next one begins after it. */
+static LEVADA_ALWAYS_INLINE void levada_line_put(const uint8_t *p, int32_t stop, int32_t *begin,
+                                                 int32_t *end, int64_t i)
+{
+    end[i] = stop - (stop > begin[i] && p[stop - 1] == '\r');
+    begin[i + 1] = stop + 1;
+}
+
 /* -- frames: each level has its own walk; frame.c says how it ended */
 
 #define LEVADA_FRAME_HEADER 12u /* length and its CRC                     */
@@ -107,12 +115,12 @@ int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out);
 int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range,
                                     void *out);
 
-int64_t levada_newline_index_portable(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
-                                      size_t *scanned);
-int64_t levada_newline_index_avx2(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
-                                  size_t *scanned);
-int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
-                                    size_t *scanned);
+int64_t levada_line_index_portable(const uint8_t *p, size_t n, int32_t *begin, int32_t *end,
+                                   int64_t max);
+int64_t levada_line_index_avx2(const uint8_t *p, size_t n, int32_t *begin, int32_t *end,
+                               int64_t max);
+int64_t levada_line_index_avx512(const uint8_t *p, size_t n, int32_t *begin, int32_t *end,
+                                 int64_t max);
 
 int64_t levada_byte_index_portable(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
                                    int64_t max, size_t *scanned);
@@ -154,7 +162,7 @@ int32_t levada_text_f64_avx512(const levada_text_fields *fields, int64_t n, doub
         .varint_i64 = levada_varint_i64_portable,        \
         .varint_i32 = levada_varint_i32_portable,        \
         .varint_narrow = levada_varint_narrow_portable,  \
-        .newline_index = levada_newline_index_portable,  \
+        .line_index = levada_line_index_portable,        \
         .byte_index = levada_byte_index_portable,        \
         .quoted_index = levada_quoted_index_portable,    \
         .text_strings = levada_text_strings_portable,    \

@@ -50,16 +50,18 @@ static bool jsonl_is_blank(const uint8_t *data, int32_t begin, int32_t end)
     return begin == end;
 }
 
-/* The ends of lines, that of the file too. */
+/* Lines, the last one without LF too. *used: one past the last. */
 static int32_t jsonl_lines(const jsonl_state *s, const uint8_t *data, int64_t size, bool at_end,
-                           levada_spans *out)
+                           levada_spans *out, int32_t *used)
 {
-    size_t  scanned = 0;
-    int32_t n = (int32_t)s->kernels->newline_index(data, (size_t)size, out->end, out->capacity,
-                                                   &scanned);
+    int32_t n = (int32_t)s->kernels->line_index(data, (size_t)size, out->begin, out->end,
+                                                out->capacity);
 
-    if (at_end && n < out->capacity && (n == 0 || out->end[n - 1] + 1 < size))
-        out->end[n++] = (int32_t)size;
+    *used = out->begin[n];
+    if (at_end && n < out->capacity && *used < size) {
+        *used = (int32_t)size;
+        out->end[n++] = *used - (data[*used - 1] == '\r');
+    }
     return n;
 }
 
@@ -67,7 +69,7 @@ static levada_status jsonl_next(void *state, const void *args, const uint8_t *da
                                 bool at_end, levada_spans *out, levada_error *err)
 {
     jsonl_state *s = state;
-    int32_t      lines, n = 0, at = 0;
+    int32_t      lines, n = 0, used;
 
     (void)args, (void)err;
     out->n = 0;
@@ -76,21 +78,20 @@ static levada_status jsonl_next(void *state, const void *args, const uint8_t *da
     if (s->first && size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) out->used = 3;
     s->first = false;
     if (out->used > 0) return LEVADA_OK;
-    lines = jsonl_lines(s, data, size, at_end, out);
+    lines = jsonl_lines(s, data, size, at_end, out, &used);
     for (int32_t i = 0; i < lines; i++) {
-        int32_t stop = out->end[i], begin = at;
+        int32_t begin = out->begin[i], end = out->end[i];
 
-        at = stop < size ? stop + 1 : stop;
-        if (jsonl_is_blank(data, begin, stop)) continue;
+        if (jsonl_is_blank(data, begin, end)) continue;
         if (n == 0 && begin > 0) { /* rows begin where the window does */
             out->used = begin;
             return LEVADA_OK;
         }
         out->begin[n] = begin;
-        out->end[n++] = stop - (data[stop - 1] == '\r');
+        out->end[n++] = end;
     }
     out->n = n;
-    out->used = at;
+    out->used = used;
     return LEVADA_OK;
 }
 

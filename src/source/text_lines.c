@@ -81,8 +81,7 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
 {
     text_lines_state *s = state;
     int32_t          *begin = out->begin, *end = out->end;
-    size_t            scanned = 0;
-    int32_t           n, at = 0;
+    int32_t           n, at;
 
     (void)args;
     (void)err;
@@ -92,14 +91,8 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
         text_lines_skip(s, data, size, at_end, out);
         return LEVADA_OK;
     }
-    n = (int32_t)s->kernels->newline_index(data, (size_t)size, end, out->capacity, &scanned);
-    for (int32_t i = 0; i < n; i++) {
-        int32_t stop = end[i];
-
-        begin[i] = at;
-        at = stop + 1;
-        end[i] = stop - (stop > begin[i] && data[stop - 1] == '\r');
-    }
+    n = (int32_t)s->kernels->line_index(data, (size_t)size, begin, end, out->capacity);
+    at = begin[n];
     if (at_end && n < out->capacity && at < size) { /* the last line has no LF */
         bool line = size - at > 1 || data[at] != '\r'; /* a CR alone is none */
 

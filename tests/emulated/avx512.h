@@ -11,7 +11,7 @@
 #define levada_crc32c_avx512 emulated_crc32c
 #define levada_frame_avx512 emulated_frame
 #define levada_frame_check_avx512 emulated_check
-#define levada_newline_index_avx512 emulated_newline_index
+#define levada_line_index_avx512 emulated_line_index
 #define levada_varint_count_avx512 emulated_varint_count
 #define levada_varint_sizes_avx512 emulated_varint_sizes
 #define levada_varint_i32_avx512 emulated_varint_i32
@@ -397,6 +397,15 @@ EMULATED emulated_m512i emulated_shuffle_u8(uint64_t k, emulated_m512i a, emulat
 }
 
 /* Two 128 bits of a and then two of b. */
+/* The 64-bit parts of a : b from number `by` of b on. */
+EMULATED emulated_m512i emulated_align_u64(emulated_m512i a, emulated_m512i b, int by)
+{
+    emulated_m512i r;
+
+    EMULATED_EACH(u64, 8, i + by < 8 ? b.u64[i + by] : a.u64[i + by - 8]);
+    return r;
+}
+
 EMULATED emulated_m512i emulated_shuffle128(emulated_m512i a, emulated_m512i b, int which)
 {
     emulated_m512i r;
@@ -418,6 +427,7 @@ EMULATED emulated_m512i emulated_shuffle128(emulated_m512i a, emulated_m512i b, 
 #define __m512i emulated_m512i
 #define _mm512_add_epi32 emulated_add_u32
 #define _mm512_add_epi8 emulated_add_u8
+#define _mm512_alignr_epi64 emulated_align_u64
 #define _mm512_and_si512 emulated_and
 #define _mm512_andnot_si512 emulated_andnot
 #define _mm512_broadcast_i32x4 emulated_broadcast128

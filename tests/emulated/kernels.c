@@ -16,7 +16,7 @@ static const levada_kernels emulated_kernels = {
     .varint_i64 = emulated_varint_i64,
     .varint_i32 = emulated_varint_i32,
     .varint_narrow = emulated_varint_narrow,
-    .newline_index = emulated_newline_index,
+    .line_index = emulated_line_index,
 };
 
 /* Where even AVX2 is missing there is nothing to run it on: what the library would take. */

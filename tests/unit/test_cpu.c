@@ -43,7 +43,7 @@ static void every_level_has_every_kernel(void **state)
         assert_true(kernels->check_tfrecord != NULL);
         assert_true(kernels->varint_count != NULL && kernels->varint_i64 != NULL);
         assert_true(kernels->varint_sizes != NULL && kernels->varint_narrow != NULL);
-        assert_true(kernels->varint_i32 != NULL && kernels->newline_index != NULL);
+        assert_true(kernels->varint_i32 != NULL && kernels->line_index != NULL);
     }
 }
 

@@ -9,17 +9,19 @@
 
 #include "base/kernels.h"
 
-enum { CAPACITY = 4096 };
+enum { CAPACITY = 4096, SPACE = CAPACITY + LEVADA_KERNEL_SLACK };
 
 static uint8_t text[CAPACITY];
-static int32_t want[CAPACITY + LEVADA_KERNEL_SLACK], got[CAPACITY + LEVADA_KERNEL_SLACK];
+static int32_t want[2][SPACE], got[2][SPACE]; /* begins and ends */
 
-/* About one newline in `every` bytes. */
+/* About one newline in `every` bytes, and CR before some of them, and elsewhere. */
 static void fill(uint64_t seed, uint64_t every)
 {
     for (size_t i = 0; i < CAPACITY; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         text[i] = (seed >> 33) % every == 0 ? '\n' : (uint8_t)(seed >> 56);
+        if (i > 0 && text[i] == '\n' && seed >> 63) text[i - 1] = '\r';
+        if (seed >> 58 == 1) text[i] = '\r';
     }
 }
 
@@ -32,30 +34,41 @@ static const levada_kernels *next_level(int *level)
     return (int)kernels->level == *level ? kernels : NULL;
 }
 
+/* The lines of p[0, n), one byte after the other. */
+static int64_t plain_lines(const uint8_t *p, size_t n, int64_t max)
+{
+    int64_t count = 0;
+
+    want[0][0] = 0;
+    for (size_t at = 0; at < n && count < max; at++) {
+        bool cr = at > (size_t)want[0][count] && p[at - 1] == '\r';
+
+        if (p[at] != '\n') continue;
+        want[1][count++] = (int32_t)at - cr;
+        want[0][count] = (int32_t)at + 1;
+    }
+    return count;
+}
+
 /* All levels against the plain loop, for text that ends where a sanitizer watches. */
 static void compare(size_t n, int64_t max)
 {
     const uint8_t *p = text + CAPACITY - n;
-    int64_t        count = 0;
-    size_t         end = 0;
+    int64_t        count = plain_lines(p, n, max);
     int            level = LEVADA_CPU_AUTO;
 
-    for (; end < n && count < max; end++)
-        if (p[end] == '\n') want[count++] = (int32_t)end;
     for (const levada_kernels *k; (k = next_level(&level)) != NULL;) {
-        size_t scanned = 12345;
-
-        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < CAPACITY + LEVADA_KERNEL_SLACK; i++)
-            got[i] = -7;
-        assert_int_equal(k->newline_index(p, n, got, max, &scanned), count);
-        assert_int_equal(scanned, end);
-        assert_memory_equal(got, want, (size_t)count * sizeof(*got));
-        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < CAPACITY + LEVADA_KERNEL_SLACK; i++)
-            assert_int_equal(got[i], -7);
+        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < SPACE; i++)
+            got[0][i] = got[1][i] = -7;
+        assert_int_equal(k->line_index(p, n, got[0], got[1], max), count);
+        assert_memory_equal(got[0], want[0], (size_t)(count + 1) * sizeof(int32_t));
+        assert_memory_equal(got[1], want[1], (size_t)count * sizeof(int32_t));
+        for (size_t i = (size_t)max + LEVADA_KERNEL_SLACK; i < SPACE; i++)
+            assert_true(got[0][i] == -7 && got[1][i] == -7);
     }
 }
 
-static void finds_all_newlines_at_all_lengths(void **state)
+static void finds_all_lines_at_all_lengths(void **state)
 {
     static const uint64_t every[] = {1, 2, 5, 40, 1000000};
 
@@ -78,7 +91,7 @@ static void stops_at_the_largest_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_all_newlines_at_all_lengths),
+        cmocka_unit_test(finds_all_lines_at_all_lengths),
         cmocka_unit_test(stops_at_the_largest_number),
     };
 
