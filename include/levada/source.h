@@ -27,6 +27,8 @@ typedef struct levada_spans {
     int32_t *frame;       /* where the frame of record i begins; NULL without `frames`            */
     int32_t  stride;      /* entries between two columns, at least capacity + 64                  */
     bool     later;       /* payloads may be left unchecked: verify() follows                     */
+    const char *note;     /* constant text: what is odd about the bytes before `used`, but no
+                           * damage. The reader reports the first of a file. NULL = nothing       */
 } levada_spans;
 
 typedef struct levada_format_def {

@@ -210,22 +210,23 @@ void levada_file_reader_leave(levada_file_reader *r)
         levada_file_names_leave(names, &origin);
     }
     if (r->open) levada_window_close(&r->window);
-    r->open = false;
+    r->open = r->noted = false;
     r->framed.n = r->framed.next = 0;
     r->framed.used = 0;
     r->wasted = r->resumed = 0;
 }
 
-/* Reports what costs no record: that a file had none, or was written to. */
+/* Reports what costs no record: that a file had none, or was written to. Byte -1: all of it. */
 static levada_status file_reader_note(levada_file_reader *r, levada_status code,
-                                      const char *message, int32_t empty, levada_error *err)
+                                      const char *message, int64_t at, int32_t empty,
+                                      levada_error *err)
 {
     const char  *path = r->files.path[file_reader_shard(r)];
     levada_error why = LEVADA_ERROR_INIT;
     levada_loss  loss = levada_skip_loss(r->owner.place, &r->policy, 0);
 
     (void)levada_fail(&why, code, "%s", message);
-    levada_error_place(&why, NULL, path, -1, -1);
+    levada_error_place(&why, NULL, path, -1, at);
     loss.empty = empty;
     loss.noted = true;
     return levada_file_reader_reject(r, &why, &loss, err);
@@ -236,10 +237,10 @@ levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *
     long long size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
 
     if (r->open && r->record == 0) {
-        LEVADA_TRY(file_reader_note(r, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY, 1, err));
+        LEVADA_TRY(file_reader_note(r, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY, -1, 1, err));
     }
     if (r->open && levada_bytes_changed(r->window.bytes)) {
-        LEVADA_TRY(file_reader_note(r, LEVADA_EDATA_LOSS, LEVADA_FILE_CHANGED, 0, err));
+        LEVADA_TRY(file_reader_note(r, LEVADA_EDATA_LOSS, LEVADA_FILE_CHANGED, -1, 0, err));
     }
     if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
     levada_file_reader_leave(r);
@@ -277,6 +278,11 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     r->bad_bytes = st == LEVADA_EDATA_LOSS ? spans.need : 0;
     r->checked += spans.used + r->bad_bytes;
     if (st != LEVADA_OK && st != LEVADA_EDATA_LOSS) return st;
+    if (spans.note && !r->noted) {
+        LEVADA_TRY(file_reader_note(r, LEVADA_EDATA_LOSS, spans.note,
+                                    r->window.offset + spans.used, 0, err));
+        r->noted = true;
+    }
     r->framed.n = spans.n;
     r->framed.next = 0;
     r->framed.used = spans.used;

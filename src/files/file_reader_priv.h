@@ -122,6 +122,7 @@ struct levada_file_reader {
     int64_t       resumed; /* offset of the last wrong checksum of a stream that was counted ... */
     int64_t       entered; /* ... before the file was entered at `start` */
     bool          open;
+    bool          noted;  /* something odd about this file is reported */
     levada_window window;
     int32_t       step; /* of that window, for tests; 0 = as usual */
     levada_framed framed;

@@ -177,7 +177,7 @@ static bool ahead_frame(levada_read_ahead *a, ahead_slot *s)
         return false;
     }
     if (spans.n == a->records && a->records < AHEAD_RECORDS_MOST) a->records *= 2;
-    if (spans.n == 0 || spans.n == spans.capacity) return false;
+    if (spans.n == 0 || spans.n == spans.capacity || spans.note) return false;
     f->n = spans.n;
     f->next = 0;
     f->used = spans.used;

@@ -162,11 +162,10 @@ static void stats_node(levada_text *text, const levada_node *it)
     }
 }
 
+/* Is it about a file as a whole? */
 static bool stats_skips_nothing(const levada_note *note)
 {
-    const char *message = note->why.message;
-
-    return strcmp(message, LEVADA_FILE_EMPTY) == 0 || strcmp(message, LEVADA_FILE_CHANGED) == 0;
+    return note->why.file[0] != '\0' && note->why.record < 0;
 }
 
 void levada_stats_conclude(levada_iter *it)

@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
+
 /* -- the first causes, in the order in which they came */
 
 void levada_skips_clear(levada_skips *account)
@@ -96,6 +98,15 @@ static levada_status skips_judge(const levada_reject *reject, levada_error *err)
     return reject->why.code;
 }
 
+/* Logs what costs no record, but is seldom what was meant. */
+static void skips_log(const levada_env *env, const levada_error *why)
+{
+    char at[32] = "";
+
+    if (why->offset >= 0) (void)snprintf(at, sizeof at, " at byte %lld", (long long)why->offset);
+    levada_env_log(env, LEVADA_LOG_WARNING, "%s%s: %s", why->file, at, why->message);
+}
+
 levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
                                const levada_reject *reject, levada_error *err)
 {
@@ -110,9 +121,7 @@ levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
     (void)atomic_fetch_add(&c->empty, loss->empty);
     (void)atomic_fetch_add(&c->dropped, loss->dropped);
     if (account && loss->noted) skips_note(account, reject);
-    if (loss->noted && loss->records == 0) { /* no error, but seldom what was meant */
-        levada_env_log(env, LEVADA_LOG_WARNING, "%s: %s", reject->why.file, reject->why.message);
-    }
+    if (loss->noted && loss->records == 0) skips_log(env, &reject->why);
     return LEVADA_OK;
 }
 

@@ -30,7 +30,7 @@
 #include <stdatomic.h>
 
 #define LEVADA_SKIP_NOTES 64 /* causes that an account keeps: the first ones */
-/* Messages of notes that name a file: nothing was skipped there. */
+/* Messages of notes that name a file and no record: nothing was skipped there. */
 #define LEVADA_FILE_EMPTY   "the file has no records"
 #define LEVADA_FILE_CHANGED "the file was written to while it was read"
 

@@ -6,7 +6,9 @@
  *
  * The format frames samples: all members of one, with their headers. The decoder looks for the
  * fields on any thread; their bytes stay where they are. Folders and links are passed over. Blocks
- * of zeros are too, so archives may follow each other in one file.
+ * of zeros end a sample, and are passed over too: archives may follow each other in one file. But
+ * zeros may also be what is left of members, so a header after them is noted, as is an archive that
+ * ends without them.
  */
 #include "base/alloc.h"
 #include "rows/strings_put.h"
@@ -17,6 +19,13 @@
 #include <string.h>
 
 enum { TAR_FIELDS = 256, TAR_TEXT = 65536 }; /* columns, and fields of a sample */
+/* Bytes of zeros that end an archive, at most: two blocks, and padding to 10,240 bytes. */
+enum { TAR_END = 2 * LEVADA_TAR_BLOCK + 10240 };
+
+#define TAR_MORE                                                                                 \
+    "a header after zeros: a second archive, or zeros were written over members before it"
+#define TAR_ZEROS "the archive ends with more zeros than usual: members may be missing"
+#define TAR_NO_END "the archive lacks the zeros at its end: members may be missing"
 
 typedef struct tar_args {
     levada_texts fields;
@@ -62,6 +71,12 @@ static bool tar_is_named(levada_tar_kind kind, const levada_tar_member *m)
            (kind == LEVADA_TAR_CUT && m->length > 0);
 }
 
+static void tar_emit(levada_spans *out, int64_t begin, int64_t end)
+{
+    out->begin[out->n] = (int32_t)begin;
+    out->end[out->n++] = (int32_t)end;
+}
+
 /* Frames samples; *at = the member that ended the walk, `kind` what it is. */
 static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size, bool at_end,
                                 levada_spans *out, int64_t *at)
@@ -77,13 +92,16 @@ static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size,
 
             if (s->nkey < 0 && begin > 0) break; /* the first sample begins at data[0] */
             if (s->nkey >= 0 && !tar_same(s, nkey)) {
-                out->begin[out->n] = (int32_t)begin;
-                out->end[out->n++] = (int32_t)*at;
+                tar_emit(out, begin, *at);
                 begin = *at;
                 if (out->n == out->capacity) break;
             }
             s->nkey = nkey;
             memcpy(s->key, s->member.name, (size_t)nkey);
+        } else if (kind == LEVADA_TAR_NOTHING) {
+            if (s->nkey >= 0) tar_emit(out, begin, *at);
+            begin = *at;
+            break;
         } else if (s->nkey < 0 && kind < LEVADA_TAR_CUT) {
             begin = *at + s->member.total; /* nothing of a sample yet */
         }
@@ -91,6 +109,36 @@ static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size,
     }
     out->used = begin;
     return kind;
+}
+
+/* Passes zeros at the beginning. While their end is not in sight, some stay, from which the next
+ * call sees that there were zeros, and whether there were too many. */
+static bool tar_pass_zeros(const uint8_t *data, int64_t size, bool at_end, levada_spans *out)
+{
+    int64_t zeros = levada_tar_zeros(data, size);
+    bool    magic, more = size - zeros >= LEVADA_TAR_BLOCK;
+
+    if (zeros == 0) return false;
+    out->used = zeros;
+    if (more && levada_tar_is_header(data + zeros, &magic)) out->note = TAR_MORE;
+    if (more || (at_end && zeros <= TAR_END)) return true;
+    if (at_end) {
+        out->note = TAR_ZEROS;
+        return true;
+    }
+    out->used -= zeros <= TAR_END ? zeros : TAR_END + LEVADA_TAR_BLOCK;
+    if (out->used == 0) out->need = size + LEVADA_TAR_BLOCK;
+    return true;
+}
+
+/* The file ends after a whole member. The sample that an archive without an end may have lost
+ * members of comes alone, with the note. */
+static void tar_finish(const tar_state *s, int64_t size, levada_spans *out)
+{
+    if (out->n > 0) return;
+    if (s->nkey >= 0) tar_emit(out, out->used, size);
+    out->used = size;
+    out->note = TAR_NO_END;
 }
 
 static levada_status tar_next(void *state, const void *args, const uint8_t *data, int64_t size,
@@ -103,13 +151,11 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
     (void)args;
     out->n = 0;
     out->need = 0;
+    if (tar_pass_zeros(data, size, at_end, out)) return LEVADA_OK;
     kind = tar_walk(s, data, size, at_end, out, &at);
-    if (out->n == out->capacity) return LEVADA_OK;
-    if (at >= size && kind < LEVADA_TAR_CUT) { /* the last sample ends where the file does */
-        if (!at_end || s->nkey < 0) return LEVADA_OK;
-        out->begin[out->n] = (int32_t)out->used;
-        out->end[out->n++] = (int32_t)size;
-        out->used = size;
+    if (out->n == out->capacity || kind == LEVADA_TAR_NOTHING) return LEVADA_OK;
+    if (at >= size && kind < LEVADA_TAR_CUT) {
+        if (at_end) tar_finish(s, size, out);
         return LEVADA_OK;
     }
     if (out->n > 0 || (out->used > 0 && kind == LEVADA_TAR_CUT && !at_end)) return LEVADA_OK;

@@ -75,6 +75,14 @@ static bool member_is_zero(const uint8_t *block)
     return block[0] == 0 && memcmp(block, block + 1, LEVADA_TAR_BLOCK - 1) == 0;
 }
 
+int64_t levada_tar_zeros(const uint8_t *bytes, int64_t size)
+{
+    int64_t at = 0;
+
+    while (size - at >= LEVADA_TAR_BLOCK && member_is_zero(bytes + at)) at += LEVADA_TAR_BLOCK;
+    return at;
+}
+
 static int64_t member_padded(int64_t size)
 {
     return (size + LEVADA_TAR_BLOCK - 1) / LEVADA_TAR_BLOCK * LEVADA_TAR_BLOCK;

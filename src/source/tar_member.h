@@ -39,6 +39,9 @@ levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end,
 /* Does a header with a good checksum stand in these 512 bytes? *magic: it also says ustar. */
 bool levada_tar_is_header(const uint8_t *block, bool *magic);
 
+/* Bytes of the blocks of zeros at the beginning. */
+int64_t levada_tar_zeros(const uint8_t *bytes, int64_t size);
+
 /* Where the first header begins that has a good checksum and says ustar, at any byte; -1 = none. */
 int64_t levada_tar_find(const uint8_t *bytes, int64_t size);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -261,6 +262,110 @@ static void samples_after_folders_are_found_again(void **state)
     t_clear(&text);
 }
 
+/* The notes of a run with this many threads: byte and message of each. */
+static void expect_notes(const t_bytes *text, const char *options, int threads, int64_t rows,
+                         const char *want)
+{
+    levada_iter *it = t_iter_open(with_file(text, options), threads, 3);
+    t_outcome    o = { 0 };
+    char        *json = NULL, got[600] = "";
+
+    assert_int_equal(t_iter_read_rest(it, &o), LEVADA_END);
+    assert_int_equal(o.rows, rows);
+    assert_int_equal(t_iter_stat(it, "skipped_records"), 0);
+    assert_int_equal(levada_iter_stats(it, &json, NULL), LEVADA_OK);
+    for (const char *at = json; (at = strstr(at, "\"offset\":")) != NULL; at++) {
+        const char *message = strstr(at, "\"message\":\"");
+
+        assert_non_null(message);
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%lld:%.15s, ", atoll(at + 9),
+                 message + 11);
+    }
+    assert_string_equal(got, want);
+    levada_string_free(&json);
+    levada_iter_close(&it);
+}
+
+/* Zeros over a whole member look like the end of an archive before another one. */
+static void members_under_zeros_are_noted(void **state)
+{
+    t_bytes     text = { 0 };
+    static char zeros[10240];
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    add(&text, "b.txt", "two");
+    add(&text, "c.txt", "three");
+    t_add(&text, zeros, sizeof zeros);
+    expect_notes(&text, "", 1, 3, "");
+    memset(text.at + 1024, 0, 1024);
+    expect_notes(&text, "", 1, 2, "2048:a header after , ");
+    memset(text.at, 0, 1024); /* one place of a file is named */
+    expect_notes(&text, "", 1, 1, "2048:a header after , ");
+    memset(text.at, 0, 3072);
+    expect_notes(&text, "", 1, 0, "13312:the archive end, -1:the file has no, ");
+    t_clear(&text);
+}
+
+/* The first place, whatever threads read ahead. */
+static void one_note_for_each_file(void **state)
+{
+    t_bytes     text = { 0 };
+    static char zeros[10240], name[32];
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        if (i % 1000 == 500) t_add(&text, zeros, sizeof zeros / 10);
+        snprintf(name, sizeof name, "%d.txt", i);
+        add(&text, name, name);
+    }
+    t_add(&text, zeros, sizeof zeros);
+    for (int threads = 1; threads <= 4; threads++)
+        expect_notes(&text, "", threads, 3000, "513024:a header after , ");
+    t_clear(&text);
+}
+
+static void an_archive_without_an_end_is_noted(void **state)
+{
+    t_bytes     text = { 0 };
+    static char zeros[40960];
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    add(&text, "b.txt", "two");
+    expect_notes(&text, "", 1, 2, "2048:the archive lac, ");
+    t_add(&text, zeros, 512);
+    expect_notes(&text, "", 1, 2, "");
+    t_add(&text, zeros, 10240);
+    expect_notes(&text, "", 1, 2, "");
+    t_add(&text, zeros, sizeof zeros);
+    expect_notes(&text, "", 1, 2, "53760:the archive end, ");
+    t_clear(&text);
+}
+
+/* However many zeros end an archive, no record holds them. */
+static void zeros_take_no_memory(void **state)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    t_bytes             text = { 0 };
+    t_outcome           got = { 0 };
+    levada_iter        *it;
+    char                source[600];
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    add(&text, "b.txt", "two");
+    t_write_file(t_path("f.tar"), text.at, text.size);
+    assert_int_equal(truncate(t_path("f.tar"), 4 << 20), 0);
+    o.max_record_bytes = 1 << 20;
+    (void)snprintf(source, sizeof source, "tar:%s", t_path("f.tar"));
+    it = t_iter_open_with(source, &o);
+    assert_int_equal(t_iter_read_rest(it, &got), LEVADA_END);
+    assert_int_equal(got.rows, 2);
+    levada_iter_close(&it);
+    t_clear(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +378,10 @@ int main(void)
         cmocka_unit_test(fields_must_be_there_and_differ),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(samples_after_folders_are_found_again),
+        cmocka_unit_test(members_under_zeros_are_noted),
+        cmocka_unit_test(one_note_for_each_file),
+        cmocka_unit_test(an_archive_without_an_end_is_noted),
+        cmocka_unit_test(zeros_take_no_memory),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
