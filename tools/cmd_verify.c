@@ -81,7 +81,7 @@ static void cmd_verify_line(levada_cli_buffer *b, const char *path, const levada
     levada_cli_show_text(b, d->text);
     levada_cli_puts(b, "; ");
     if (d->next < 0) {
-        levada_cli_puts(b, "no record after it can be read\n");
+        levada_cli_puts(b, "no good record follows\n");
         return;
     }
     levada_cli_puts(b, "the next good record is at byte ");

@@ -288,8 +288,7 @@ def run_decoder(
     try:
         return Batch(_levada.decode(_levada.decoder(decoder, given), strings))
     except LevadaError as error:
-        where = "" if error.record is None else f" in record {error.record}"
-        raise type(error)(f"{error.message}{where}", record=error.record, key=key) from None
+        raise type(error)(error.message, record=error.record, key=key) from None
 
 
 def _array(column: Any) -> np.ndarray[Any, Any]:

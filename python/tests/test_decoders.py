@@ -46,7 +46,7 @@ def test_a_bad_line_is_named_by_its_file_and_record(tmp_path):
 
 
 def test_errors_of_the_function_name_the_record_and_the_key():
-    with pytest.raises(lv.errors.InvalidArgumentError, match="in record 1") as caught:
+    with pytest.raises(lv.errors.InvalidArgumentError, match=r"\n  record 1 key") as caught:
         lv.decode_csv(["1", "x"], [lv.int32], key="file:7")
     assert caught.value.record == 1
     assert caught.value.key == "file:7"

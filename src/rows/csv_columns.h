@@ -90,6 +90,7 @@ typedef struct levada_csv {
     bool                 *paired; /* with pairs: which fields of a row they are            */
     int64_t               paired_capacity;
     bool                  escapes; /* the row that was split last may have escaped fields      */
+    int32_t               wrong_at; /* byte of a row where it breaks a rule                    */
     int64_t               used; /* without columns: fields of the block so far, in order       */
     levada_csv_field     *row;   /* fields of a row that is split with care                    */
     int32_t              *marks; /* places of delimiters, quotes and newlines in a row         */
@@ -120,7 +121,8 @@ LEVADA_MUST_USE levada_status levada_csv_decode(levada_csv *csv, const levada_cs
                                                 levada_error *err);
 
 /* Splits one row: stores field k in to[k * stride], the first `capacity` of them, and sets *n to
- * the number of all. Returns what is wrong with the row, or NULL. */
+ * the number of all. Returns what is wrong with the row, or NULL: in field number *n, at byte
+ * csv->wrong_at of the row. */
 const char *levada_csv_split_row(levada_csv *csv, const uint8_t *row, int32_t size,
                                  levada_csv_field *to, int64_t stride, int64_t capacity,
                                  int64_t *n);

@@ -106,6 +106,15 @@ static levada_status decode_number_of_fields(const decode_block *b, int64_t row,
     return decode_reject(b, row, err, "Expect %lld fields but have %lld in record", want, has);
 }
 
+/* A row that breaks a rule. */
+static levada_status decode_wrong(const decode_block *b, int64_t row, const char *wrong,
+                                  int64_t field, levada_error *err)
+{
+    if (!b->csv->file) return decode_reject(b, row, err, "%s", wrong);
+    return decode_reject(b, row, err, "%s (field %lld, byte %d of the row)", wrong,
+                         (long long)field, b->csv->wrong_at);
+}
+
 static levada_status decode_row(const decode_block *b, int64_t row, levada_error *err)
 {
     levada_csv       *csv = b->csv;
@@ -115,7 +124,7 @@ static levada_status decode_row(const decode_block *b, int64_t row, levada_error
                                              csv->stride, csv->n, &n);
     levada_status st = LEVADA_OK;
 
-    if (wrong) st = decode_reject(b, row, err, "%s", wrong);
+    if (wrong) st = decode_wrong(b, row, wrong, n, err);
     else if (n != csv->n) st = decode_number_of_fields(b, row, n, err);
     if (!csv->bad[row] && !csv->escapes) return st;
     for (int64_t i = 0; i < csv->n; i++) {
@@ -388,7 +397,7 @@ static levada_status decode_ragged_row(const decode_block *b, int64_t row, levad
         return decode_short(err);
     wrong = levada_csv_split_row(csv, b->in->data[row], b->in->size[row], csv->fields + has, 1,
                                  LEVADA_CSV_FIELDS, &n);
-    if (wrong) return decode_reject(b, row, err, "%s", wrong);
+    if (wrong) return decode_wrong(b, row, wrong, n, err);
     if (n > LEVADA_CSV_FIELDS)
         return decode_reject(b, row, err, "more than %d fields", LEVADA_CSV_FIELDS);
     for (int64_t i = 0; i < n; i++) {

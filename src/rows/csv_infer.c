@@ -63,12 +63,15 @@ static levada_status infer_split(infer_job *job, int64_t row, levada_error *err)
     const char *wrong = levada_csv_split_row(&job->csv, job->rows->data[row], job->rows->size[row],
                                              job->fields, 1, LEVADA_CSV_COLUMNS, &n);
 
-    if (row == 0) job->n = n;
-    if (!wrong && n == job->n && n <= LEVADA_CSV_COLUMNS) return LEVADA_OK;
-    if (!wrong && n == job->n) wrong = "it has too many fields";
     if (wrong)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "infer: row %lld: %s", (long long)row + 1,
-                           wrong);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "infer: row %lld: %s (field %lld, byte %d of the row)",
+                           (long long)row + 1, wrong, (long long)n, job->csv.wrong_at);
+    if (row == 0) job->n = n;
+    if (n == job->n && n <= LEVADA_CSV_COLUMNS) return LEVADA_OK;
+    if (n == job->n)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "infer: row %lld has too many fields",
+                           (long long)row + 1);
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "infer: row %lld has %lld fields, the first one %lld", (long long)row + 1,
                        (long long)n, (long long)job->n);

@@ -21,6 +21,7 @@ static levada_csv_field line_plain(line_split *s)
         if ((c == '"' && s->rules->quotes) || c == '\n' || c == '\r') {
             s->wrong = s->rules->file ? "Unquoted fields cannot have quotes inside"
                                       : "Unquoted fields cannot have quotes/CRLFs inside";
+            s->at--;
             return field;
         }
     }
@@ -47,6 +48,7 @@ static levada_csv_field line_quoted(line_split *s)
         }
         if (at[1] != '"') {
             s->wrong = "Quote inside a string has to be escaped by another quote";
+            s->at = at;
             return field;
         }
         field.escaped = true;
@@ -62,7 +64,7 @@ static levada_csv_field line_quoted(line_split *s)
 }
 
 const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line, int32_t size,
-                             levada_csv_field *fields, int64_t capacity, int64_t *n)
+                             levada_csv_field *fields, int64_t capacity, int64_t *n, int32_t *at)
 {
     line_split s = { rules, line, line + size, NULL };
     int64_t    number = 0;
@@ -75,7 +77,11 @@ const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line,
         while (s.at < s.end && (*s.at == '\n' || *s.at == '\r')) s.at++;
         if (s.at == s.end) break;
         field = rules->quotes && *s.at == '"' ? line_quoted(&s) : line_plain(&s);
-        if (s.wrong) return s.wrong;
+        if (s.wrong) {
+            *n = number;
+            *at = (int32_t)(s.at - line);
+            return s.wrong;
+        }
         if (!wanted) continue;
         if (*n < capacity) fields[*n] = field;
         if (++*n == rules->nwanted && rules->wanted) return NULL;

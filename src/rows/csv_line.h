@@ -29,9 +29,9 @@ typedef struct levada_csv_rules {
 typedef levada_text_span levada_csv_field;
 
 /* Splits line[0, size). Stores the first `capacity` fields and sets *n to the number of all.
- * Returns NULL, or what is wrong with the line. */
+ * Returns NULL, or what is wrong with the line: in field number *n, at byte *at. */
 const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line, int32_t size,
-                             levada_csv_field *fields, int64_t capacity, int64_t *n);
+                             levada_csv_field *fields, int64_t capacity, int64_t *n, int32_t *at);
 
 /* Copies an escaped field with its quotes single; returns the number of bytes, less than size. */
 int32_t levada_csv_unescape(const levada_csv_field *field, uint8_t *to);

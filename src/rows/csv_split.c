@@ -106,7 +106,7 @@ const char *levada_csv_split_row(levada_csv *csv, const uint8_t *row, int32_t si
         }
     }
     csv->escapes = true;
-    wrong = levada_csv_split(rules, row, size, csv->row, capacity, n);
-    for (int64_t i = 0; i < *n && i < capacity; i++) to[i * stride] = csv->row[i];
+    wrong = levada_csv_split(rules, row, size, csv->row, capacity, n, &csv->wrong_at);
+    for (int64_t i = 0; !wrong && i < *n && i < capacity; i++) to[i * stride] = csv->row[i];
     return wrong;
 }
