@@ -62,12 +62,12 @@ static levada_status index_lengths_hash(const levada_text *stages, uint8_t out[1
     return LEVADA_OK;
 }
 
-static levada_status index_lengths_hash_of(const levada_dataset *dataset, bool order,
-                                           uint8_t out[16], levada_error *err)
+levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],
+                                  levada_error *err)
 {
-    levada_text stages = { 0 };
-    const levada_dataset *last = index_lengths_walk(dataset, order, &stages);
-    levada_status st;
+    levada_text           stages = { 0 };
+    const levada_dataset *last = index_lengths_walk(dataset, true, &stages);
+    levada_status         st;
 
     if (last->op->family == LEVADA_FAMILY_FORMAT) {
         st = index_lengths_hash(&stages, out, err);
@@ -81,15 +81,32 @@ static levada_status index_lengths_hash_of(const levada_dataset *dataset, bool o
     return st;
 }
 
-levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],
-                                  levada_error *err)
+/* Continues to one of the sources, and appends what makes its records. */
+static bool index_lengths_reach(const levada_dataset *ds, const levada_dataset *source,
+                                levada_text *stages)
 {
-    return index_lengths_hash_of(dataset, true, out, err);
+    const levada_dataset *last = index_lengths_walk(ds, false, stages);
+    size_t                size = stages->size;
+    bool                  found = last == source;
+
+    if (last->op->family != LEVADA_FAMILY_COMBINER) return found;
+    for (int32_t i = 0; !found && i < last->ninputs; i++) {
+        stages->size = size;
+        found = index_lengths_reach(last->inputs[i], source, stages);
+    }
+    return found;
 }
 
-levada_status levada_index_hash(const levada_dataset *dataset, uint8_t out[16], levada_error *err)
+levada_status levada_index_hash(const levada_dataset *dataset, const levada_dataset *source,
+                                uint8_t out[16], levada_error *err)
 {
-    return index_lengths_hash_of(dataset, false, out, err);
+    levada_text   stages = { 0 };
+    bool          found = index_lengths_reach(dataset, source, &stages);
+    levada_status st = index_lengths_hash(&stages, out, err);
+
+    LEVADA_ASSERT(found);
+    levada_text_clear(&stages);
+    return st;
 }
 
 /* -- why not */

@@ -37,8 +37,10 @@ void levada_index_lacks(const levada_dataset *dataset, const char *const *fields
  * options, and stages. EINVALID_ARGUMENT: a stage does not make one record of one. */
 LEVADA_MUST_USE levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],
                                                   levada_error *err);
-/* The same for a dataset whose stages make one record of one, or change only order and number. */
-LEVADA_MUST_USE levada_status levada_index_hash(const levada_dataset *dataset, uint8_t out[16],
+/* The same for one source of a dataset whose stages make one record of one, or change only order
+ * and number, and whose combiners pass records on. */
+LEVADA_MUST_USE levada_status levada_index_hash(const levada_dataset *dataset,
+                                                const levada_dataset *source, uint8_t out[16],
                                                 levada_error *err);
 /* The lengths in all records of the files, also where the dataset reads a part of them, deals them
  * to ranks, shuffles or repeats them; those of all inputs of `concat` and `mix`. `each` may have

@@ -108,24 +108,15 @@ static const levada_node *explain_node(const levada_node *it, const levada_datas
 /* What a stage with ranks would read, if bad records are errors. */
 static void explain_reads(levada_text *text, const levada_dataset *at)
 {
-    levada_error        err = LEVADA_ERROR_INIT;
-    levada_context      context;
-    levada_file_reader *reader = NULL;
-    levada_own          own = { 0 };
-    char                line[LEVADA_INDEX_WHY + 64];
-    levada_status       st = LEVADA_OK;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_own    own = { 0 };
+    char          line[LEVADA_INDEX_WHY + 64];
+    levada_status st;
 
     if (at->op->family != LEVADA_FAMILY_STAGE || at->ninputs != 1) return;
     st = levada_own_describe(at, false, &own, &err);
     if (!own.stage) return;
-    if (st == LEVADA_OK && !own.why[0]) {
-        const levada_dataset *source = at->inputs[0];
-
-        while (source->ninputs) source = source->inputs[0];
-        st = levada_file_reader_look(source, &context, &reader, &err);
-        if (st == LEVADA_OK) st = levada_own_find(&own, reader, &err);
-        levada_file_reader_destroy(&reader);
-    }
+    if (st == LEVADA_OK) st = levada_own_look_up(&own, &err);
     if (st != LEVADA_OK) snprintf(own.why, sizeof own.why, "%.200s", err.message);
     levada_own_print(&own, line, sizeof line);
     levada_text_format(text, "    reads   %s\n", line);

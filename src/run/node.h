@@ -103,9 +103,9 @@ struct levada_node {
     int32_t                nkept;
     levada_status          late; /* END or an error that came after them, to be returned next  */
     levada_error           late_why;
-    const levada_node     *numbers; /* the source, where it emits numbers in place of records;
-                                     * NULL = it emits records                                */
-    const levada_node     *fetches; /* the source of the records that it emits by their numbers */
+    const levada_node     *numbers; /* the source or combiner, where it emits numbers in place
+                                     * of records; NULL = it emits records                    */
+    const levada_node     *fetches; /* that of the records that it emits by their numbers     */
     char                  *reads;  /* levada_own_print of its stage; NULL = it has no ranks   */
     char                  *chosen; /* what its stage chose while data flowed, owned; NULL =
                                     * nothing; guarded by the lock of the run's notes          */

@@ -3,6 +3,7 @@
  * Combiners: they run like SERIAL stages, on inputs that they pull themselves.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "description/columns.h"
 #include "run/stage_state.h"
 #include "run/plan.h"
@@ -171,6 +172,15 @@ static const levada_node_ops combiner_ops = {
     .close = levada_stage_state_close,
 };
 
+/* Where its inputs emit numbers, so does a combiner that passes records on. */
+static void combiner_take_numbers(levada_node *it)
+{
+    if (!it->inputs[0]->numbers) return;
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_ASSERT(it->inputs[i]->numbers);
+    it->numbers = it;
+    it->edge.spec = it->context.out = it->inputs[0]->edge.spec;
+}
+
 levada_status levada_node_combiner(levada_run *run, const levada_dataset *at, levada_node **in,
                                 int32_t nin, levada_node **out, levada_error *err)
 {
@@ -182,6 +192,7 @@ levada_status levada_node_combiner(levada_run *run, const levada_dataset *at, le
     LEVADA_TRY(levada_node_create(run, at, &combiner_ops, &it, err));
     it->version = def->state_version;
     st = levada_node_adopt(it, in, nin, err);
+    if (st == LEVADA_OK) combiner_take_numbers(it);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", at->op->name);

@@ -205,22 +205,11 @@ levada_status levada_node_format_locate(const levada_node *source, int64_t numbe
     return levada_file_reader_locate(source->self, number, out, err);
 }
 
-const levada_spec *levada_node_format_records(const levada_node *source)
-{
-    return levada_file_reader_records(source->self);
-}
-
-levada_status levada_node_format_fetch(const levada_node *source, const levada_block *numbers,
-                                       levada_block **out, levada_error *err)
-{
-    return levada_file_reader_fetch_numbers(source->self, numbers, out, err);
-}
-
 /* Numbers in place of records, where the index has the lengths. */
 static levada_status format_number(levada_node *it, levada_own *own, levada_error *err)
 {
     if (own->why[0]) return LEVADA_OK;
-    LEVADA_TRY(levada_own_find(own, it->self, err));
+    LEVADA_TRY(levada_own_find(own, it->at, it->self, err));
     if (own->why[0]) return LEVADA_OK;
     it->numbers = it;
     return levada_file_reader_number(it->self, own->needed.fields, own->needed.n, err);

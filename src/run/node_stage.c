@@ -18,7 +18,7 @@ static levada_status stage_fetch(levada_node *it, levada_block **block, levada_e
 {
     levada_block  *numbers = *block, *made = NULL;
     levada_layout *layout = levada_layout_ref(numbers->layout);
-    levada_status  st = levada_node_format_fetch(it->fetches, numbers, &made, err);
+    levada_status  st = levada_node_fetch(it->fetches, numbers, &made, err);
 
     LEVADA_ASSERT(layout && !layout->numbers);
     *block = NULL;
@@ -126,7 +126,7 @@ static void stage_take_numbers(levada_node *it, const levada_own *own)
     if (!in->numbers) return;
     if (own) it->fetches = in->numbers;
     else it->numbers = in->numbers;
-    it->edge.spec = own ? levada_node_format_records(in->numbers) : in->edge.spec;
+    it->edge.spec = own ? levada_node_records(in->numbers) : in->edge.spec;
 }
 
 levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const levada_own *own,

@@ -26,6 +26,43 @@ static void own_check_source(levada_own *own, const levada_dataset *source)
     }
 }
 
+/* What makes the records of an input of a combiner would have to run between the source and the
+ * combiner, where there are numbers only. */
+static void own_check_maker(levada_own *own, const levada_dataset *at)
+{
+    snprintf(own->why, sizeof own->why, "'%s' is upstream of '%s': only stages downstream can wait",
+             at->op->name, own->combiner->op->name);
+}
+
+/* From the stage to the sources, through combiners that pass records on. */
+static void own_check(levada_own *own, const levada_dataset *ds)
+{
+    while (levada_index_chooses(ds->op) || levada_index_passes(ds->op)) {
+        if (own->combiner && !levada_index_chooses(ds->op)) {
+            own_check_maker(own, ds);
+            return;
+        }
+        ds = ds->inputs[0];
+    }
+    if (ds->op->family == LEVADA_FAMILY_COMBINER && ds->op->def.combiner.passes) {
+        own->combiner = ds;
+        for (int32_t i = 0; i < ds->ninputs && !own->why[0]; i++) own_check(own, ds->inputs[i]);
+        return;
+    }
+    own_check_source(own, ds);
+    if (!own->why[0] && own->combiner && levada_op_decoder(ds->op)) own_check_maker(own, ds);
+}
+
+levada_status levada_own_look_up(levada_own *own, levada_error *err)
+{
+    levada_index_lookup lookup = { .fields = own->needed.fields, .n = own->needed.n };
+
+    if (own->why[0]) return LEVADA_OK;
+    LEVADA_TRY(levada_index_look_up(own->stage->inputs[0], &lookup, err));
+    memcpy(own->why, lookup.why, sizeof own->why);
+    return LEVADA_OK;
+}
+
 levada_status levada_own_describe(const levada_dataset *stage, bool skips, levada_own *out,
                                   levada_error *err)
 {
@@ -47,22 +84,23 @@ levada_status levada_own_describe(const levada_dataset *stage, bool skips, levad
         snprintf(out->why, sizeof out->why, "%s", out->needed.more);
         return LEVADA_OK;
     }
-    while (ds->ninputs == 1 && (levada_index_passes(ds->op) || levada_index_chooses(ds->op))) {
-        ds = ds->inputs[0];
-    }
-    own_check_source(out, ds);
-    return out->why[0] ? LEVADA_OK : levada_index_hash(stage->inputs[0], out->stages, err);
+    own_check(out, ds);
+    return out->combiner ? levada_own_look_up(out, err) : LEVADA_OK; /* all sources, or none */
 }
 
-levada_status levada_own_find(levada_own *own, levada_file_reader *source, levada_error *err)
+levada_status levada_own_find(levada_own *own, const levada_dataset *at, levada_file_reader *source,
+                              levada_error *err)
 {
-    bool found = false;
+    uint8_t stages[16];
+    bool    found = false;
 
-    LEVADA_TRY(levada_file_reader_select(source, own->needed.fields, own->needed.n, own->stages,
-                                         &found, err));
+    LEVADA_TRY(levada_index_hash(own->stage->inputs[0], at, stages, err));
+    LEVADA_TRY(levada_file_reader_select(source, own->needed.fields, own->needed.n, stages, &found,
+                                         err));
     if (found) return LEVADA_OK;
     levada_index_lacks(own->stage->inputs[0], own->needed.fields, own->needed.n, own->why);
-    return LEVADA_OK;
+    if (!own->combiner) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again: %s", own->why);
 }
 
 void levada_own_print(const levada_own *own, char *out, size_t size)

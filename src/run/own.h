@@ -10,6 +10,9 @@
  *     all records       source ─► shuffle ─► decoder ─► place ────────────────► pad
  *     its own only      numbers ─► shuffle ─► place ─► fetch own ─► decoder ─► pad
  *
+ * Combiners that pass records on (concat, mix) pass numbers on, too, where all their inputs have
+ * them and nothing but the order of records is made upstream of them.
+ *
  * Batches are the same. The plan decides; levada_iter_explain() shows it and, if a rank reads all
  * records, why.
  */
@@ -33,18 +36,21 @@ bool levada_needed_add(levada_needed *needed, const char *field);
 typedef struct levada_own {
     const levada_dataset *stage; /* that batches for one of several ranks; NULL = there is none */
     levada_needed         needed;
-    uint8_t               stages[16]; /* hash of what makes a record, as an index has it */
+    const levada_dataset *combiner; /* the last one that passes numbers on; NULL = there is none */
     char                  why[LEVADA_INDEX_WHY]; /* it reads all records; "" = only its own */
 } levada_own;
 
-/* What the description of the stage and of its input allows. `skips`: the iterator's policy skips
+/* What the description of the stage and of its input allows; downstream of a combiner also what the
+ * indexes allow, because all sources have numbers or none. `skips`: the iterator's policy skips
  * bad records. */
 LEVADA_MUST_USE levada_status levada_own_describe(const levada_dataset *stage, bool skips,
                                                   levada_own *out, levada_error *err);
-/* Where the description allows it: whether the index of the source has the lengths, which are then
- * those that levada_file_reader_number() uses. */
-LEVADA_MUST_USE levada_status levada_own_find(levada_own *own, levada_file_reader *source,
-                                              levada_error *err);
+/* Where the description allows it: whether the indexes of all sources have the lengths. */
+LEVADA_MUST_USE levada_status levada_own_look_up(levada_own *own, levada_error *err);
+/* The same for one source, `at`, whose lengths are then those that levada_file_reader_number()
+ * uses. */
+LEVADA_MUST_USE levada_status levada_own_find(levada_own *own, const levada_dataset *at,
+                                              levada_file_reader *source, levada_error *err);
 /* One line: what it reads, and why. */
 void levada_own_print(const levada_own *own, char *out, size_t size);
 

@@ -194,7 +194,7 @@ static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levad
 
     if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a combiner");
     for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
-        plan_work branch = { .run = w->run, .tickets = w->tickets };
+        plan_work branch = { .run = w->run, .tickets = w->tickets, .own = w->own };
 
         st = plan_open(&branch, at->inputs[i], err);
         if (st == LEVADA_OK) st = plan_keeps(branch.feeds, at->op->name, err);

@@ -45,12 +45,12 @@ LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_d
 /* levada_file_reader_locate of a source of files. */
 LEVADA_MUST_USE levada_status levada_node_format_locate(const levada_node *source, int64_t number,
                                                         levada_origin *out, levada_error *err);
-/* The columns of its records, also where it returns numbers. */
-const levada_spec *levada_node_format_records(const levada_node *source);
-/* The records of a block of numbers that a source returned, in its order. */
-LEVADA_MUST_USE levada_status levada_node_format_fetch(const levada_node  *source,
-                                                       const levada_block *numbers,
-                                                       levada_block **out, levada_error *err);
+/* Of a source or combiner that returns numbers: the columns of its records. */
+const levada_spec *levada_node_records(const levada_node *source);
+/* The records of a block of numbers that it returned, in its order. */
+LEVADA_MUST_USE levada_status levada_node_fetch(const levada_node *source,
+                                                const levada_block *numbers, levada_block **out,
+                                                levada_error *err);
 /* `own`: of this stage, which fetches its records if its input has numbers; NULL = it has no ranks,
  * and passes on what its input has. */
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,

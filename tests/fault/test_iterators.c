@@ -25,6 +25,7 @@ typedef struct trial {
     int             cut;    /* blocks before the save */
     bool            batches; /* where they begin is compared too */
     bool            failed;  /* a next(), for good */
+    const char     *errors;  /* NULL = "skip" */
     t_bytes         rows;
 } trial;
 
@@ -35,7 +36,7 @@ static levada_status open_iter(const trial *t, levada_iter **out, levada_error *
     o.seed = 11;
     o.threads = t->threads;
     o.block_rows = 7;
-    o.errors = "skip";
+    o.errors = t->errors ? t->errors : "skip";
     return levada_iter_open(t->dataset, &o, out, err);
 }
 
@@ -253,6 +254,49 @@ static void buckets_of_ranks(void **state)
                "no_padding=true", 1, 2);
 }
 
+static void write_indexed(const char *path, const char *lines)
+{
+    t_write_file(path, lines, strlen(lines));
+    assert_int_equal(levada_inspect_index_lengths(NULL, path, "text_lines", NULL, "line", NULL,
+                                                  NULL),
+                     LEVADA_OK);
+}
+
+static void sweep_own_records(const char *input)
+{
+    const trial how = { .threads = 1, .cut = 3, .batches = true, .errors = "fail" };
+    char        text[1024], *shown = NULL;
+    levada_dataset *ds = NULL;
+
+    (void)snprintf(text, sizeof text,
+                   "%s | shuffle:4 | bucket_by_sequence_length:line,boundaries=[2,4],max_tokens=9,"
+                   "ranks=[1,2]", input);
+    assert_int_equal(levada_dataset_parse(t_iter_env(), text, &ds, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_explain(ds, &shown, NULL), LEVADA_OK);
+    assert_non_null(strstr(shown, "its own records"));
+    levada_string_free(&shown);
+    levada_dataset_unref(&ds);
+    sweep_as(&how, text, 1);
+}
+
+/* By the lengths in the indexes: of one source, and of several that are mixed. */
+static void own_records_of_ranks(void **state)
+{
+    char input[512];
+
+    (void)state;
+    (void)t_folder();
+    write_indexed(t_path("a"), "1\n22\n333\n4444\n5\n66\n777\n8888\n");
+    write_indexed(t_path("b"), "bbbb\nb\nbb\nbbbbb\nb\n");
+    (void)snprintf(input, sizeof input, "text_lines:%s,index=true", t_path("a"));
+    sweep_own_records(input);
+    (void)snprintf(input, sizeof input,
+                   "mix(text_lines:%s,index=true; text_lines:%s,index=true)", t_path("a"),
+                   t_path("b"));
+    sweep_own_records(input);
+    t_folder_drop();
+}
+
 /* A sequence without a step is skipped; of the others some are saved in their middle. */
 static void segments(void **state)
 {
@@ -427,6 +471,7 @@ int main(void)
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(shard_parse_bucket_to_boundaries),
         cmocka_unit_test(buckets_of_ranks),
+        cmocka_unit_test(own_records_of_ranks),
         cmocka_unit_test(segments),
         cmocka_unit_test(segments_with_ragged_context),
         cmocka_unit_test(records_of_an_index),
