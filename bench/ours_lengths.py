@@ -11,7 +11,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [path for path in (HERE, os.path.join(HERE, "peers")) if path not in sys.path]
 from common import main, timed  # noqa: E402
-from lengths import BINS, BUDGET, LONGEST, padded, sequences  # noqa: E402
+from lengths import BINS, BUDGET, LONGEST, lengths, padded, sequences  # noqa: E402
 
 
 @functools.cache
@@ -43,6 +43,37 @@ def packed(folder):
     """Best-fit into bins of LONGEST, then batches of as many bins as a budget holds."""
     ds = records().pack(LONGEST, open_bins=BINS).padded_batch(BUDGET // LONGEST)
     return drained(ds, lambda batch: np.count_nonzero(batch["tokens_segment_lengths"]))
+
+
+def counted(ds):
+    """Takes all batches of a dataset, as rows without a budget are."""
+
+    def count():
+        with iter(ds) as batches:
+            return sum(batch.num_records for batch in batches)
+
+    return timed(count)
+
+
+def numbers(count=1_000_000):
+    return lv.from_arrays({"n": lengths(count)}).with_options(threads=1)
+
+
+def grouped(size):
+    options = {"boundaries": [64, 128, 256, 512], "batch_sizes": size}
+    return numbers().bucket_by_sequence_length("n", **options)
+
+
+def grouping(folder, size=256):
+    """What buckets add to batches of the same number of records: `more` seconds for each record."""
+    plain, result = counted(numbers().batch(size)), counted(grouped(size))
+    return {**result, "more": (result["cpu"] - plain["cpu"]) / result["n"]}
+
+
+def small_batches(folder, size=4):
+    """Batches so small that what each one takes in Python is most of the time."""
+    result = counted(grouped(size))
+    return {**result, "batch": result["cpu"] / result["n"] * size}
 
 
 def chosen(folder, buckets, repeats=20):

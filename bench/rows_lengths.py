@@ -45,9 +45,19 @@ def padding_rows(number, title, ours, peers, limit, most, speed, rows=None):
     ]  # fmt: skip
 
 
+def grouping_rows():
+    """P13: what buckets cost besides padding, on integers."""
+    return [
+        Row("P13", "buckets: more than plain batches of 256, for each record", "ns",
+            python("ours_lengths:grouping"), {}, {}, {"ours": 25}, 1e9, "more"),
+        Row("P13", "buckets of 4 records in Python, for each batch", "us",
+            python("ours_lengths:small_batches"), {}, {}, {"ours": 5}, 1e6, "batch"),
+    ]  # fmt: skip
+
+
 def length_rows():
     """P13 and 27: padding within a budget of 16,384 steps, and packed to 2,048."""
-    rows = []
+    rows = grouping_rows()
     tf = {"tf.data, 16 buckets": python("tf_lengths:buckets")}
     limit = {"all sorted": python("limits_lengths:all_sorted")}
     for window, most in ((4_000, 2.5), (16_000, 0.9)):
