@@ -3,6 +3,7 @@
  * Which batch a record joins. Both policies of bucket_by_sequence_length: with boundaries, and with
  * a look-ahead.
  */
+#include "base/text.h"
 #include "batch/bucket.h"
 #include "batch/length.h"
 #include "run/context.h"
@@ -49,11 +50,17 @@ static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping
                           "by itself",
                           (long long)keys[0], each, (long long)s->args->max_tokens);
     } else {
+        levada_text lengths = { 0 };
+
+        for (int32_t k = 0; k < cost->fields; k++) {
+            levada_text_format(&lengths, "%s%lld", k ? ", " : "", (long long)keys[k]);
+        }
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                          "a record of length %lld costs %.16g, more than max_tokens=%lld by "
+                          "a record of length%s %s costs %.16g, more than max_tokens=%lld by "
                           "itself",
-                          (long long)levada_lengths_sum(keys, cost->fields), each,
+                          cost->fields > 1 ? "s" : "", lengths.failed ? "?" : lengths.at, each,
                           (long long)s->args->max_tokens);
+        levada_text_clear(&lengths);
     }
     return levada_grouping_reject(g, &why, err);
 }

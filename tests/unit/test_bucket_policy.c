@@ -79,6 +79,8 @@ static void several_lengths_add_up(void **state)
            false, "[0 1] [2 3] [4] [5] ");
     expect("t_rows:4,lengths=[3,3,3,3],bare=true" BUCKET
            "[x,l],boundaries=[],max_tokens=24,pad_to_multiple=4", false, "[0 1 2] [3] ");
+    expect("t_rows:1,lengths=[6],bare=true" BUCKET "[x,l],boundaries=[],max_tokens=10", false,
+           "a record of lengths 6, 6 costs 12, more than max_tokens=10 by itself");
     /* numbers bound the sum of the lengths */
     expect("t_rows:4,lengths=[3,5,3,5],bare=true" BUCKET "[x,l],boundaries=[7],batch_sizes=2",
            false, "[0 2] [1 3] ");
