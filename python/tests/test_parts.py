@@ -7,6 +7,7 @@ import pickle
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -386,16 +387,18 @@ def read_until_killed(files, rank, ranks, old, steps):
 @pytest.mark.filterwarnings("ignore:torch_dataset")
 def test_killed_ranks_resume_in_another_world(files, tmp_path):
     seen, old = [], []
-    for ranks in (3, 2, 1):
-        saved = []
-        for rank in range(ranks):
-            steps = 15 + 9 * rank if ranks > 1 else -1
-            found, state = read_until_killed(files, rank, ranks, old, steps)
+    for ranks in (8, 3, 5, 1):
+
+        def run(rank, ranks=ranks, old=tuple(old)):
+            steps = 3 + 2 * rank if ranks > 1 else -1
+            return read_until_killed(files, rank, ranks, old, steps)
+
+        with ThreadPoolExecutor(ranks) as pool:  # all ranks at the same time
+            results = list(pool.map(run, range(ranks)))
+        old = [str(tmp_path / f"state-{ranks}-{rank}") for rank in range(ranks)]
+        for path, (found, state) in zip(old, results, strict=True):
             seen += found
-            saved.append(str(tmp_path / f"state-{ranks}-{rank}"))
-            with open(saved[-1], "wb") as file:
-                file.write(state)
-        old = saved
+            Path(path).write_bytes(state)
     assert sorted(i for batch in seen for i in batch) == list(range(RECORDS))
 
 

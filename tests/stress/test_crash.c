@@ -267,6 +267,12 @@ static void checkpoints_of_chosen_boundaries_are_exact(void **state)
                  TRIALS);
 }
 
+static void checkpoints_of_windows_by_key_are_exact(void **state)
+{
+    (void)state;
+    expect_exact("shuffle:500 | group_by_window:\"len(record) // 7\",window_size=30", TRIALS);
+}
+
 /* Many checkpoints are in the middle of sequences: they have up to eight segments. */
 static void checkpoints_of_segments_are_exact(void **state)
 {
@@ -317,6 +323,7 @@ int main(void)
         cmocka_unit_test(checkpoints_of_buckets_are_exact),
         cmocka_unit_test(checkpoints_of_a_look_ahead_are_exact),
         cmocka_unit_test(checkpoints_of_chosen_boundaries_are_exact),
+        cmocka_unit_test(checkpoints_of_windows_by_key_are_exact),
         cmocka_unit_test(checkpoints_of_segments_are_exact),
         cmocka_unit_test(checkpoints_of_saved_states_are_exact),
         cmocka_unit_test(checkpoints_of_ranks_in_step_are_exact),
