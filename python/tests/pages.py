@@ -45,7 +45,7 @@ NOT_RUN = {
     "--prefix=$HOME/.local": "installs; ci/full.sh does the same",
     "meson install -C build/library": "installs",
 }
-OPTIONAL = re.compile(r"^(?:import|from) (torch)\b", re.MULTILINE)
+OPTIONAL = re.compile(r"(?:^import |^from |\blv\.)(torch)(?:\b|_)", re.MULTILINE)
 VARIES = [
     (re.compile(r"(?<![\w.])\d+(\.\d+)? (s|ms|us|ns)\b"), "T s"),
     (re.compile(r"\d[\d ,.]*[kMG]? ?(records|batches|tokens|[KMG]i?B|B)/s"), "R/s"),
@@ -201,7 +201,8 @@ def run_page(page):
 
 def missing(page):
     """The optional packages and data that a page needs and that are not there."""
-    named = {name for f in fences(page.read_text()) for name in OPTIONAL.findall(f.code)}
+    run = [f for f in fences(page.read_text()) if "norun" not in f.words]
+    named = {name for f in run for name in OPTIONAL.findall(f.code)}
     absent = [name for name in named if not importlib.util.find_spec(name)]
     if "recordings/" in page.read_text() and not RECORDINGS.exists():
         absent.append("recordings of spoken digits")
