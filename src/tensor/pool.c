@@ -7,6 +7,7 @@
 #include "base/spin.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* Size classes: four to each power of two, from 4 KiB (class 0) up. */
 #define POOL_SMALLEST 4096
@@ -16,6 +17,8 @@
  * bytes are limited, since it counts as what it is. */
 #define POOL_LARGER 3
 #define POOL_HEADER 128 /* the buffer's own struct, before its slack */
+#define POOL_HUGE (INT64_C(4) << 20) /* from this size on in huge pages, as NumPy's arrays are */
+#define POOL_PAGE 65536 /* a multiple of it begins a page, whatever the size of pages is */
 
 _Static_assert(sizeof(levada_buffer) <= POOL_HEADER, "a buffer's header must fit");
 
@@ -68,10 +71,24 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
     return LEVADA_OK;
 }
 
+/* Asks for huge pages: there are fewer faults, and fewer misses where rows are read in any order.
+ * Nothing changes where the system has none. */
+static void pool_advise(void *memory, size_t size)
+{
+    size_t before = (POOL_PAGE - (uintptr_t)memory % POOL_PAGE) % POOL_PAGE;
+
+    (void)madvise((uint8_t *)memory + before, (size - before) / POOL_PAGE * POOL_PAGE,
+                  MADV_HUGEPAGE);
+}
+
 static void *pool_memory(levada_pool *pool, size_t size)
 {
+    void *memory;
+
     if (pool->options.alloc) return pool->options.alloc(pool->options.user, size);
-    return levada_alloc_aligned(64, size);
+    memory = levada_alloc_aligned(64, size);
+    if (memory && size >= POOL_HUGE) pool_advise(memory, size);
+    return memory;
 }
 
 static void pool_free(levada_pool *pool, levada_buffer *buffer)

@@ -5,8 +5,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -202,6 +204,43 @@ static void a_buffer_comes_back_once(void **state)
     test_aborts(return_a_buffer_twice, NULL, "before > 0");
 }
 
+/* Whether the mapping of this address is advised to be of huge pages. */
+static bool is_advised(const void *at)
+{
+    FILE         *maps = fopen("/proc/self/smaps", "r");
+    char          line[512];
+    unsigned long begin, end;
+    bool          here = false, advised = false;
+
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) {
+            here = (uintptr_t)at >= begin && (uintptr_t)at < end;
+        }
+        if (here && strncmp(line, "VmFlags:", 8) == 0) advised = strstr(line, " hg") != NULL;
+    }
+    fclose(maps);
+    return advised;
+}
+
+static void large_buffers_ask_for_huge_pages(void **state)
+{
+    levada_env_options options = LEVADA_ENV_OPTIONS_INIT;
+    levada_pool       *pool = NULL;
+    levada_buffer     *b = NULL;
+
+    (void)state;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) skip();
+    assert_int_equal(levada_pool_create(&options, &pool, NULL), LEVADA_OK);
+    for (int64_t size = INT64_C(1) << 20; size <= INT64_C(64) << 20; size *= 8) {
+        assert_int_equal(levada_buffer_create(pool, size, &b, NULL), LEVADA_OK);
+        assert_int_equal(is_advised(b->data + size / 2), size > INT64_C(4) << 20);
+        memset(b->data - LEVADA_SLACK, 1, (size_t)size + 2 * LEVADA_SLACK);
+        levada_buffer_unref(&b);
+    }
+    levada_pool_unref(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +251,7 @@ int main(void)
         cmocka_unit_test(buffers_outlive_their_pool),
         cmocka_unit_test(refuses_beyond_its_limit_and_without_memory),
         cmocka_unit_test(releases_foreign_memory_once),
+        cmocka_unit_test(large_buffers_ask_for_huge_pages),
         cmocka_unit_test(a_buffer_comes_back_once),
     };
 
