@@ -143,6 +143,7 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
         levada_buffer_unref(&w->chunk);
         w->chunk = chunk;
     } else {
+        w->chunk->size = capacity + WINDOW_LEAD;
         lead = window_lead(w, w->chunk);
         if (size > 0) memmove(w->chunk->data + lead, levada_window_data(w), (size_t)size);
     }
@@ -217,6 +218,7 @@ levada_status levada_window_read(levada_window *w, int64_t offset, int64_t size,
         levada_buffer_unref(&w->chunk);
         w->chunk = chunk;
     }
+    w->chunk->size = capacity + WINDOW_LEAD;
     lead = window_lead(w, w->chunk);
     st = levada_bytes_read_at(w->bytes, offset, w->chunk->data + lead, size, &made, err);
     if (st != LEVADA_OK) return st;

@@ -185,6 +185,31 @@ static void reads_to_where_it_is_fast(void **state)
     free(text);
 }
 
+/* What decoders return without a copy is part of a buffer: also of one that is used again. */
+static void lines_lie_in_their_buffer(void **state)
+{
+    t_reader      t = {.format = "text_lines", .paths = {t_path("f")}};
+    char         *text = malloc(8 * LEVADA_CHUNK);
+    levada_block *block = NULL;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'x', 8 * LEVADA_CHUNK);
+    for (int64_t i = 7000; i < 8 * LEVADA_CHUNK; i += 7000) text[i] = '\n';
+    t_write_file(t_path("f"), text, 8 * LEVADA_CHUNK);
+    assert_int_equal(t_open(&t), LEVADA_OK);
+    while (levada_file_reader_next(t.reader, &block, &t.err) == LEVADA_OK) {
+        const levada_column *line = levada_block_at(block, 0);
+        const uint8_t       *first = line->values + line->level[0].begin[0];
+        const uint8_t       *last = line->values + line->level[0].end[line->n - 1];
+
+        assert_true(first >= line->owner->data && last <= line->owner->data + line->owner->size);
+        levada_block_unref(&block);
+    }
+    t_close(&t);
+    free(text);
+}
+
 /* "x^" is the beginning of a zlib stream too. */
 static void takes_text_for_text(void **state)
 {
@@ -208,6 +233,7 @@ int main(void)
         cmocka_unit_test(finds_lines_across_chunks),
         cmocka_unit_test(gives_no_part_of_a_line_of_a_truncated_stream),
         cmocka_unit_test(reads_to_where_it_is_fast),
+        cmocka_unit_test(lines_lie_in_their_buffer),
         cmocka_unit_test(takes_text_for_text),
     };
 
