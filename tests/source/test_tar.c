@@ -169,6 +169,28 @@ static void damage_costs_its_sample(void **state)
     expect(&text, ",errors=skip", "a:cls=v,txt=v, c:cls=v,txt=v, ", LEVADA_END, "");
 }
 
+/* Sums of signed bytes count too, and no other ones. */
+static void headers_are_summed_both_ways(void **state)
+{
+    static const int offsets[] = { 0, -256 * 162, 1, -256 * 161 };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        t_bytes text = { 0 };
+        long    sum;
+        char   *header;
+
+        add(&text, "\xff\xff.txt", "one");
+        header = (char *)text.at;
+        memset(header + 157, 0xff, 100); /* the name of a link, and of owners */
+        memset(header + 265, 0xff, 60);
+        sum = strtol(header + 148, NULL, 8) + 160 * 255 + offsets[i];
+        snprintf(header + 148, 8, "%06lo", (unsigned long)sum);
+        expect(&text, ",compression=none", i < 2 ? "\xff\xff:txt=one, " : "",
+               i < 2 ? LEVADA_END : LEVADA_EDATA_LOSS, i < 2 ? "" : "checksum");
+    }
+}
+
 static void every_cut_is_noticed(void **state)
 {
     t_bytes text = { 0 };
@@ -373,6 +395,7 @@ int main(void)
         cmocka_unit_test(long_names_are_read),
         cmocka_unit_test(sizes_are_not_believed),
         cmocka_unit_test(damage_costs_its_sample),
+        cmocka_unit_test(headers_are_summed_both_ways),
         cmocka_unit_test(every_cut_is_noticed),
         cmocka_unit_test(padding_may_lack_after_any_member),
         cmocka_unit_test(fields_must_be_there_and_differ),
