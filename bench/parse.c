@@ -176,9 +176,27 @@ static void parse_check_pass(void *state, levada_bench_count *count)
     }
 }
 
+/* -- lines that stay in the cache, found again and again */
+
+static void parse_lines_pass(void *state, levada_bench_count *count)
+{
+    const parse_frames   *f = state;
+    const levada_kernels *kernels = levada_kernels_for(LEVADA_CPU_AUTO);
+
+    for (int i = 0; i < PARSE_TURNS; ++i) {
+        int64_t n = kernels->line_index(f->data, f->size, f->begin, f->end,
+                                        (int64_t)(f->size / 16));
+
+        count->records += n;
+        count->bytes += f->begin[n];
+        count->check += (uint64_t)n;
+    }
+}
+
 const levada_bench_work levada_bench_works[] = {
     {"check", parse_open_check, parse_check_pass, NULL},
     {"check_twice", parse_open_check, parse_check_pass, "headers first"},
+    {"lines", parse_open_check, parse_lines_pass, NULL},
     {"parse_a", parse_open_a, parse_pass, NULL},
     {"parse_b", parse_open_b, parse_pass, NULL},
     {"parse_f", parse_open_f, parse_pass, NULL},

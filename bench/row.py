@@ -37,7 +37,10 @@ def python(what, file="", cores=1, **options):
 
 @dataclass(frozen=True)
 class Series:
-    """The limit of threads that each do one work after the other with the same bytes."""
+    """The limit of threads that each do one work after the other with the same bytes.
+
+    Records are those of the second work.
+    """
 
     first: Measure
     second: Measure

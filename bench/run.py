@@ -54,14 +54,14 @@ def contenders(row):
 
 
 def in_series(one, first, second, cpu):
-    """The bytes of two works that each thread does one after the other."""
+    """A byte, and its records, of two works that each thread does one after the other."""
     if first is None or second is None:
         return None
     each = [
         (a["cpu"] / work.cores if cpu else a["seconds"]) / a["bytes"]
         for a, work in ((first, one.first), (second, one.second))
     ]
-    return {"bytes": 1.0, "seconds": sum(each)}
+    return {"bytes": 1.0, "n": second["n"] / second["bytes"], "seconds": sum(each)}
 
 
 def files_of(rows):
@@ -119,7 +119,22 @@ def summary(row, results, cpu=False):
             ]
     for name, goal in row.goals.items():
         out["goals"].append(judged(out["values"], name, goal))
+        if out["goals"][-1]["mark"] == "below":
+            out["goals"][-1]["reach"] = reach(row, out["values"], name, goal)
     return out
+
+
+def reach(row, values, name, goal):
+    """What the goal would be at a limit of the row: the least of those that do not allow it.
+
+    None where all do. Works of ours are not counted.
+    """
+    found = [
+        ratio(row, values[limit]["median"], values[name]["median"])
+        for limit in row.limits
+        if limit != name and limit in values and not limit.startswith("ours") and name in values
+    ]
+    return min((share for share in found if share < goal), default=None)
 
 
 def judged(values, name, goal):
@@ -161,7 +176,10 @@ def goal_cells(row, name):
     value = row["values"].get(name, {})
     for goal in row["goals"]:
         if goal["against"] == name:
-            return number(value.get("ratio")), f"≥ {goal['goal']:g}", goal["mark"] or "-"
+            mark = goal["mark"] or "-"
+            if goal.get("reach") is not None:
+                mark += f" (limit: {number(goal['reach'])})"
+            return number(value.get("ratio")), f"≥ {goal['goal']:g}", mark
     return number(value.get("ratio")), "", ""
 
 
@@ -197,7 +215,8 @@ def page(report):
         f"libraries take turns ({report['repeats']} repeats), pinned to the same cores, each after "
         "its file was read into the page cache. Values are medians (least..most). A ratio is that "
         "of levada to the other library, or its inverse if less is better: more is always better. "
-        "Compare ratios, not values: another machine has other values.",
+        "Compare ratios, not values: another machine has other values. After a goal that is "
+        "missed, `limit` is the ratio that a limit of the row would have.",
         "",
         f"Machine: {about['processor']} (CPU level {about['cpu_level']}; {about['caches']}), "
         f"{about['cores']} cores, {about['memory_gib']} GiB, "
