@@ -3,7 +3,7 @@
  * The limits of rows 27 and P13: the copies that packing and buckets cannot avoid. 60,000 sequences
  * of int32, as long as those of bench/peers/lengths.py, lie one after the other in memory. The
  * order of their rows is computed before; a pass copies each row into its place of a padded batch
- * and clears what follows it. Rows ahead are prefetched, as in the library.
+ * and clears what follows it. Rows ahead are prefetched and pages are huge, as in the library.
  *
  * - packed: best fit into records of 2,048 steps, 64 of them open; batches of 8
  * - buckets: 16 buckets, each padded to the longest of its batch, at most 16,384 steps
@@ -14,14 +14,17 @@
 #include "base/prefetch.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     GATHERS_COUNT = 60000,
     GATHERS_LONGEST = 2048,
     GATHERS_BUDGET = 16384,
     GATHERS_BINS = 64,
-    GATHERS_BUCKETS = 16
+    GATHERS_BUCKETS = 16,
+    GATHERS_PAGE = 2 << 20
 };
 
 /* A row of memory, and where it goes. */
@@ -54,6 +57,7 @@ static gathers_state *gathers_make(void)
 {
     gathers_state *s = levada_bench_alloc(sizeof *s);
     uint64_t       random = 26;
+    size_t         size;
 
     for (int64_t i = 0; i < GATHERS_COUNT; ++i) {
         double radius = sqrt(-2 * log(gathers_uniform(&random)));
@@ -64,7 +68,11 @@ static gathers_state *gathers_make(void)
                                                   : (int64_t)length;
         s->begin[i + 1] = s->begin[i] + s->length[i];
     }
-    s->steps = levada_bench_alloc((size_t)s->begin[GATHERS_COUNT] * sizeof *s->steps);
+    size = (size_t)s->begin[GATHERS_COUNT] * sizeof *s->steps / GATHERS_PAGE * GATHERS_PAGE;
+    s->steps = aligned_alloc(GATHERS_PAGE, size + GATHERS_PAGE);
+    if (!s->steps)
+        levada_bench_die("no memory", "for the sequences");
+    (void)madvise(s->steps, size, MADV_HUGEPAGE);
     for (int64_t i = 0; i < s->begin[GATHERS_COUNT]; ++i)
         s->steps[i] = (int32_t)i;
     return s;
