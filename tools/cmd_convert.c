@@ -261,6 +261,7 @@ static levada_status cmd_convert_sink(convert_job *job, levada_sink **sink, leva
     options.shard_records = levada_cli_number(job->args, "shard-records", 0);
     options.shard_bytes = levada_cli_number(job->args, "shard-bytes", 0);
     options.spec = levada_dataset_spec(job->pipe.dataset);
+    options.threads = (int32_t)levada_cli_number(job->args, "threads", 0);
     return levada_sink_open(job->out, &options, sink, err);
 }
 

@@ -57,6 +57,10 @@ typedef struct levada_filter_def {
     levada_status (*open_encoder)(void *state, int32_t level, levada_error *err);
     levada_status (*encode)(void *state, levada_filter_step *step, levada_error *err);
     void (*close_encoder)(void *state);
+    /* Threads of its own that the encoder may use, at least 1; before the first encode(). The bytes
+     * must not depend on their number, and the threads must block all signals. In the child of a
+     * fork close_encoder is not called then. NULL = encode() does all. */
+    levada_status (*encode_threads)(void *state, int32_t threads, levada_error *err);
 } levada_filter_def;
 
 #ifdef __cplusplus

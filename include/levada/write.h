@@ -43,11 +43,14 @@ typedef struct levada_write_options {
     /* The columns, for a file without records: a CSV file has a header then. NULL = not known.
      * Borrowed during the call. levada_write sets it where it is NULL. */
     const levada_spec *spec;
+    /* Threads that compress zstd, 0 = CPUs of the process; the bytes are the same for any number.
+     * levada_write uses as many as the iterator has. */
+    int32_t threads;
 } levada_write_options;
 
 #define LEVADA_WRITE_OPTIONS_INIT                                               \
     {                                                                           \
-        sizeof(levada_write_options), NULL, NULL, -1, 0, 0, NULL, NULL, NULL    \
+        sizeof(levada_write_options), NULL, NULL, -1, 0, 0, NULL, NULL, NULL, 0 \
     }
 /* The same for languages without macros; size is sizeof(levada_write_options). */
 LEVADA_API void levada_write_options_init(levada_write_options *all, size_t size);

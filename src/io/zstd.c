@@ -7,9 +7,15 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <pthread.h>
+#include <signal.h>
+
+enum { ZSTD_WORKERS = 16 }; /* most threads of an encoder: each holds some MiB */
+
 typedef struct zstd_state {
     ZSTD_DCtx *decoder;
     ZSTD_CCtx *encoder;
+    bool       workers; /* threads of libzstd compress */
     int64_t    made, taken;
     size_t     hint;    /* bytes that the decoder wants next                       */
     bool       between; /* nothing of a frame is pending                           */
@@ -150,20 +156,54 @@ static levada_status zstd_open_encoder(void *state, int32_t level, levada_error 
     return LEVADA_OK;
 }
 
+/* libzstd cuts its input into jobs whose size depends on the level alone. A libzstd that was built
+ * without threads stays as it is. */
+static levada_status zstd_encode_threads(void *state, int32_t threads, levada_error *err)
+{
+    zstd_state *s = state;
+    int         n = threads < ZSTD_WORKERS ? (int)threads : ZSTD_WORKERS;
+
+    (void)err;
+    s->workers = !ZSTD_isError(ZSTD_CCtx_setParameter(s->encoder, ZSTD_c_nbWorkers, n));
+    return LEVADA_OK;
+}
+
+/* The first call starts the workers, which must not receive signals. */
+static size_t zstd_compress(const zstd_state *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in,
+                            ZSTD_EndDirective mode)
+{
+    sigset_t all, before;
+    size_t   left;
+
+    if (!s->workers) return ZSTD_compressStream2(s->encoder, out, in, mode);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    left = ZSTD_compressStream2(s->encoder, out, in, mode);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return left;
+}
+
+static ZSTD_EndDirective zstd_mode(const zstd_state *s, const levada_filter_step *step)
+{
+    bool pending =
+        s->workers && step->in_size > 0; /* a job would end wherever the buffer is full */
+
+    if (pending || (!step->in_ended && !step->flush)) return ZSTD_e_continue;
+    return step->in_ended ? ZSTD_e_end : ZSTD_e_flush;
+}
+
 static levada_status zstd_encode(void *state, levada_filter_step *step, levada_error *err)
 {
     zstd_state       *s = state;
     ZSTD_inBuffer     in = {step->in, step->in_size, 0};
     ZSTD_outBuffer    out = {step->out, step->out_size, 0};
-    ZSTD_EndDirective mode = step->in_ended ? ZSTD_e_end
-                             : step->flush  ? ZSTD_e_flush
-                                            : ZSTD_e_continue;
-    size_t            left = ZSTD_compressStream2(s->encoder, &out, &in, mode);
+    ZSTD_EndDirective mode = zstd_mode(s, step);
+    size_t            left = zstd_compress(s, &out, &in, mode);
 
     if (ZSTD_isError(left)) return zstd_failed(left, err);
     step->used = in.pos;
     step->made = out.pos;
-    step->finished = step->in_ended && left == 0 && in.pos == in.size;
+    step->finished = mode == ZSTD_e_end && left == 0 && in.pos == in.size;
     return LEVADA_OK;
 }
 
@@ -189,4 +229,5 @@ const levada_filter_def levada_filter_zstd = {
     .open_encoder = zstd_open_encoder,
     .encode = zstd_encode,
     .close_encoder = zstd_close_encoder,
+    .encode_threads = zstd_encode_threads,
 };

@@ -350,6 +350,11 @@ void levada_env_set_interrupted(levada_env *env, bool (*interrupted)(void))
     if (env != NULL) atomic_store(&env->interrupted, interrupted);
 }
 
+int32_t levada_env_cpus(const levada_env *env)
+{
+    return levada_wait_list_cpus(levada_env_wait_list(env));
+}
+
 bool levada_env_is_interrupted(const levada_env *env)
 {
     levada_env      *own = (levada_env *)(uintptr_t)env_or_default(env);

@@ -16,6 +16,8 @@
 const levada_kernels *levada_env_kernels(const levada_env *env);
 /* Whether the calling thread was interrupted, as levada_env_set_interrupted says. */
 bool levada_env_is_interrupted(const levada_env *env);
+/* CPUs of the process. */
+int32_t levada_env_cpus(const levada_env *env);
 /* A levada_late_decode. */
 int32_t levada_env_late_decode(const levada_env *env);
 /* One line to the log callback, if there is one for that level. */

@@ -7,6 +7,7 @@
 #include "run/handle.h"
 #include "sink/file_set.h"
 #include "sink/row_text.h"
+#include "sink/writer_priv.h"
 
 #include <levada/inspect.h>
 #include <levada/write.h>
@@ -61,6 +62,7 @@ static levada_status write_open(levada_sink *w, levada_error *err)
     if (w->set) LEVADA_TRY(levada_file_set_add(&w->files, name, err));
     LEVADA_TRY(levada_writer_open(NULL, w->set ? name : w->path, w->compression, w->options.level,
                                   &w->writer, err));
+    LEVADA_TRY(levada_writer_threads(w->writer, w->options.threads, err));
     w->file_records = w->file_bytes = 0;
     return LEVADA_OK;
 }
@@ -151,6 +153,9 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "shard_records=%lld and shard_bytes=%lld must not be negative",
                            (long long)w->options.shard_records, (long long)w->options.shard_bytes);
+    if (w->options.threads < 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "threads=%d must not be negative",
+                           (int)w->options.threads);
     if (strlen(path) + 32 >= LEVADA_FILE_SET_PATH)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is too long");
     w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
@@ -174,6 +179,7 @@ levada_status levada_sink_open(const char *path, const levada_write_options *opt
     w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
     w->options = all;
+    if (all.threads == 0) w->options.threads = levada_env_cpus(NULL);
     w->declared = all.spec ? levada_spec_ref(all.spec) : NULL;
     st = write_choose(w, path, err);
     if (st == LEVADA_OK) st = write_open(w, err); /* a wrong path is reported at once */
@@ -264,6 +270,7 @@ levada_status levada_write(levada_iter *it, const char *path, const levada_write
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_write_options, err));
     if (!all.spec) all.spec = it->run->dataset->spec;
+    if (all.threads == 0) all.threads = it->run->threads;
     st = levada_sink_open(path, &all, &sink, err);
     while (st == LEVADA_OK && (st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
         st = levada_sink_add(sink, block, err);

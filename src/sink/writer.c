@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "registry/env_priv.h"
 #include "registry/registry.h"
+#include "sink/writer_priv.h"
 #include <levada/output.h>
 #include <levada/writer.h>
 
@@ -22,6 +23,7 @@ struct levada_writer {
     const levada_filter_def *filter; /* NULL = plain */
     void                    *state;
     bool                     encoding, closed;
+    bool                     threads; /* the encoder has some of its own */
     uint8_t                 *held; /* WRITER_BUFFER bytes: records not passed on yet */
     size_t                   nheld;
     uint8_t                 *packed; /* WRITER_BUFFER bytes: made by the filter */
@@ -150,6 +152,13 @@ levada_status levada_writer_open(levada_env *env, const char *path, const char *
     return st;
 }
 
+levada_status levada_writer_threads(levada_writer *w, int32_t threads, levada_error *err)
+{
+    if (!w->filter || !w->filter->encode_threads) return LEVADA_OK;
+    w->threads = true;
+    return w->filter->encode_threads(w->state, threads, err);
+}
+
 /* -- records */
 
 static levada_status writer_ready(const levada_writer *w, levada_error *err)
@@ -237,7 +246,8 @@ void levada_writer_destroy(levada_writer **writer)
 
     if (!w) return;
     *writer = NULL;
-    if (w->encoding) w->filter->close_encoder(w->state);
+    /* Threads that the child of a fork does not have would be waited for. */
+    if (w->encoding && (!w->threads || LEVADA_OURS(w))) w->filter->close_encoder(w->state);
     levada_output_destroy(&w->output);
     levada_free(w->state);
     levada_free(w->packed);

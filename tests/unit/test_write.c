@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -151,6 +152,64 @@ static void refuses_what_a_format_cannot_hold(void **state)
     }
 }
 
+/* Several jobs of libzstd: one has 2 MiB at level 1. */
+static void threads_do_not_change_compressed_bytes(void **state)
+{
+    levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+    const int32_t        threads[] = { 1, 2, 7 };
+    t_bytes              first = { 0 };
+
+    (void)state;
+    if (!t_can("zstd")) skip();
+    options.level = 1;
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        levada_error err = LEVADA_ERROR_INIT;
+        t_bytes      got;
+
+        options.threads = threads[i];
+        assert_int_equal(write_as("range:900000", "z.csv.zst", &options, NULL, &err), LEVADA_OK);
+        got = t_read_file(t_path("z.csv.zst"));
+        if (i == 0) first = got;
+        t_bytes_equal(got, first, "zstd");
+        if (i > 0) t_clear(&got);
+    }
+    t_clear(&first);
+    options.threads = -1;
+    assert_int_equal(write_as("range:3", "z.csv.zst", &options, NULL, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+}
+
+/* The child of a fork has no threads to wait for. */
+static void a_forked_child_ends_a_compressed_file(void **state)
+{
+    levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+    levada_sink         *sink = NULL;
+    levada_iter         *it = t_iter_open("t_rows:300 | select:[n,s]", 1, 256);
+    levada_block        *block = NULL;
+    int                  status = 0;
+    pid_t                child;
+
+    (void)state;
+    if (!t_can("zstd")) skip();
+    options.threads = 2;
+    assert_int_equal(levada_sink_open(t_path("y.csv.zst"), &options, &sink, NULL), LEVADA_OK);
+    while (levada_iter_next(it, &block, NULL) == LEVADA_OK) {
+        assert_int_equal(levada_sink_add(sink, block, NULL), LEVADA_OK);
+        levada_block_unref(&block);
+    }
+    child = fork();
+    if (child == 0) {
+        alarm(20);
+        levada_sink_destroy(&sink);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(levada_sink_close(sink, NULL, NULL), LEVADA_OK);
+    levada_sink_destroy(&sink);
+    levada_iter_close(&it);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +218,8 @@ int main(void)
         cmocka_unit_test(sets_of_files_appear_together),
         cmocka_unit_test(nothing_appears_after_a_failure),
         cmocka_unit_test(refuses_what_a_format_cannot_hold),
+        cmocka_unit_test(threads_do_not_change_compressed_bytes),
+        cmocka_unit_test(a_forked_child_ends_a_compressed_file),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
