@@ -163,8 +163,7 @@ static levada_cli_status cmd_convert_plan(convert_job *job)
     if (!cmd_convert_is_known(job)) return LEVADA_CLI_USAGE;
     if (!cmd_convert_choose(job)) {
         levada_cli_say("convert: records of %s are bytes: name the columns in a description, such "
-                       "as 'tfrecord:IN | parse_example:@spec.json' or "
-                       "'jsonl:IN,fields={a:int64}'", job->in);
+                       "as 'tfrecord:IN | parse_example:auto' or 'jsonl:IN,fields=auto'", job->in);
         return LEVADA_CLI_USAGE;
     }
     return cmd_convert_can_print(job) ? LEVADA_CLI_DONE : LEVADA_CLI_USAGE;

@@ -6,10 +6,12 @@
 #include "json.h"
 #include <levada/binding.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 const levada_cli_command *const levada_cli_commands[] = {
     &levada_cli_run,    &levada_cli_head,    &levada_cli_info,   &levada_cli_verify,
@@ -149,6 +151,28 @@ static levada_cli_status main_version(levada_env *env)
     return LEVADA_CLI_DONE;
 }
 
+static char main_crash[600]; /* the message where a plug-in crashes while it is loaded */
+
+static void main_crashed(int number)
+{
+    (void)signal(number, SIG_DFL);
+    if (write(STDERR_FILENO, main_crash, strlen(main_crash)) < 0) return; /* no more can be done */
+    (void)raise(number);
+}
+
+static levada_status main_load(levada_env *env, const char *path, levada_error *err)
+{
+    static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+    levada_status    st;
+
+    (void)snprintf(main_crash, sizeof main_crash,
+                   "levada: plug-in '%.512s' crashed while it was loaded\n", path);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) (void)signal(fatal[i], main_crashed);
+    st = levada_plugin_load(env, path, NULL, err);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) (void)signal(fatal[i], SIG_DFL);
+    return st;
+}
+
 /* Reads the options before the command. Returns the index of the first word that is not one of
  * them; 0 where they are wrong. */
 static int main_globals(int argc, char **argv, levada_env *env, levada_cli_status *status)
@@ -170,7 +194,7 @@ static int main_globals(int argc, char **argv, levada_env *env, levada_cli_statu
             *status = args.help ? main_help() : main_version(env);
             return 0;
         }
-        if (levada_plugin_load(env, levada_cli_value(&args, "plugin"), NULL, &err) != LEVADA_OK) {
+        if (main_load(env, levada_cli_value(&args, "plugin"), &err) != LEVADA_OK) {
             *status = levada_cli_fail(&err);
             return 0;
         }

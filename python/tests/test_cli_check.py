@@ -350,3 +350,15 @@ def test_bench_needs_at_least_one_run():
     words = [LEVADA, "bench", "range:10", "--repeat", "0"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "levada: bench: --repeat must be at least 1\n")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_plugin_that_crashes_while_it_is_loaded_is_named(tmp_path):
+    source = "int levada_plugin_main(void) { return *(volatile int *)0; }\n"
+    (tmp_path / "ends.c").write_text(source)
+    words = ["cc", "-w", "-shared", "-fPIC", "ends.c", "-o", "ends.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    words = [LEVADA, "--plugin", "./ends.so", "run", "range:3"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGSEGV
+    assert done.stderr == "levada: plug-in './ends.so' crashed while it was loaded\n"
