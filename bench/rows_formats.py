@@ -20,6 +20,7 @@ def text_rows():
     """5, 6, 19b, 24 and P7: one thread, beside read() and the libraries that decode."""
     unzstd = Measure("c", "zstd", "text.zst", program="unzstd")
     ondemand = Measure("c", "texts", "jsonl", program="ondemand")
+    whole = Measure("c", "whole", "jsonl", program="ondemand")
     zstd, lines = ours_c("lines", "text.zst"), ours_c("lines", "text")
     return [
         Row("5", "zstd text to lines", "GB/s", zstd, {},
@@ -37,7 +38,7 @@ def text_rows():
         Row("19b", "JSON lines of 1 KB, one text of each", "GB/s", ours_c("jsonl", "jsonl"),
             {"orjson": python("orjson_lines:texts", "jsonl"),
              "Python": python("stdlib_text:json", "jsonl")},
-            {"simdjson on demand, not validated": ondemand},
+            {"simdjson on demand, not validated": ondemand, "simdjson, whole documents": whole},
             {"orjson": 2.0, "Python": 8.0, "simdjson on demand, not validated": 0.7}, GB, "bytes"),
         Row("24", "tar of members of 4 KB", "GB/s", ours_c("tar", "tar"),
             {"Python": python("stdlib_text:tar", "tar"),
