@@ -2,8 +2,9 @@
 /*
  * Any format of files, FUZZ_NAME: the build makes two targets of each. Bytes as such a file, in
  * memory: reading ends with a status that fits; records found can be read again; blocks of 1 and of
- * 256 records, and windows of a few bytes and of a chunk, hold the same; skipping damage loses
- * nothing before it; verify counts the rows that an iterator returns; info ends.
+ * 256 records, and windows of a few bytes and of a chunk, hold the same; the kernels of every
+ * processor level return the same rows; skipping damage loses nothing before it; verify counts the
+ * rows that an iterator returns; info ends.
  *
  * format_<name> reads the bytes as they are; compressed_<name> (FUZZ_COMPRESSED) decompresses those
  * that begin like a compressed file, which takes up to 100 times as long.
@@ -16,6 +17,7 @@
 #include "files/bytes.h"
 #include "files/file_reader.h"
 #include "registry/registry.h"
+#include "rows.h"
 #include "tensor/block_priv.h"
 
 #include <levada/inspect.h>
@@ -28,15 +30,16 @@
 
 #define FORMAT_ORIGINS 256
 #define FORMAT_FILE "fuzz://file"
-#define FORMAT_CHECKS 6
+#define FORMAT_CHECKS 7
+#define FORMAT_LEVELS (LEVADA_CPU_AVX512 + 1)
 #define FORMAT_STEPS 64            /* bytes that a small window reads at a time, at most */
 #define FORMAT_UNPACKED (16 << 10) /* bytes of a compressed file: hundreds of windows    */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct format_seen {
-    uint64_t      hash;
-    int64_t       records;
+    uint64_t hash;
+    int64_t records;
     levada_status end;
     levada_origin origins[FORMAT_ORIGINS];
 } format_seen;
@@ -50,7 +53,7 @@ static void format_require(bool holds)
 
 typedef struct format_input {
     const uint8_t *data;
-    int64_t        size;
+    int64_t size;
 } format_input;
 
 static format_input format_file;
@@ -76,10 +79,11 @@ static levada_status format_file_read(void *file, int64_t offset, uint8_t *data,
                                       int64_t *made, levada_error *err)
 {
     const format_input *from = file;
-    int64_t             left = from->size - offset;
+    int64_t left = from->size - offset;
 
     (void)err;
-    *made = left < 0 ? 0 : size < left ? size : left;
+    *made = left < 0 ? 0 : size < left ? size
+                                       : left;
     if (*made > 0) memcpy(data, from->data + offset, (size_t)*made);
     return LEVADA_OK;
 }
@@ -103,9 +107,10 @@ static levada_status format_plugin(const levada_host *host, levada_plugin *plugi
 /* -- its descriptions */
 
 typedef struct format_world {
-    levada_env     *env;
+    levada_env *env;
     levada_dataset *strict, *skips; /* the file is read up to the first damage, or past it */
-    char            source[256];    /* the format with its options, without a file         */
+    levada_dataset *levels[FORMAT_LEVELS]; /* skips, with kernels up to a level            */
+    char source[256];    /* the format with its options, without a file         */
     int32_t (*probe)(const uint8_t *data, int64_t size); /* of the format */
 } format_world;
 
@@ -118,9 +123,9 @@ typedef struct format_world {
 /* The example of the format, which has all options that must be given, with another file. */
 static levada_dataset *format_parse(levada_env *env, const char *file, const char *more)
 {
-    const char     *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
-    size_t          name = strlen(FUZZ_NAME) + 1, end = name + strcspn(example + name, ",");
-    char            text[256];
+    const char *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
+    size_t name = strlen(FUZZ_NAME) + 1, end = name + strcspn(example + name, ",");
+    char text[256];
     levada_dataset *ds = NULL;
 
     (void)snprintf(text, sizeof text, "%s:%s%s,%s%s", FUZZ_NAME, file, example + end,
@@ -129,18 +134,33 @@ static levada_dataset *format_parse(levada_env *env, const char *file, const cha
     return ds;
 }
 
+static levada_env *format_env(levada_cpu_level level)
+{
+    levada_env_options options = LEVADA_ENV_OPTIONS_INIT;
+    levada_env *env = NULL;
+
+    options.cpu = level;
+    format_require(levada_env_create(&options, &env, NULL) == LEVADA_OK);
+    format_require(levada_plugin_register(env, format_plugin, NULL, NULL) == LEVADA_OK);
+    return env;
+}
+
 static const format_world *format_prepare(void)
 {
     static format_world world;
-    const char         *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
-    const char         *options = strchr(example, ',');
+    const char *example = levada_registry_find(NULL, FUZZ_NAME)->def.format.example;
+    const char *options = strchr(example, ',');
 
     if (world.env) return &world;
     world.probe = levada_registry_find(NULL, FUZZ_NAME)->def.format.probe;
-    format_require(levada_env_create(NULL, &world.env, NULL) == LEVADA_OK);
-    format_require(levada_plugin_register(world.env, format_plugin, NULL, NULL) == LEVADA_OK);
+    world.env = format_env(LEVADA_CPU_AUTO);
     world.strict = format_parse(world.env, FORMAT_FILE, "");
     world.skips = format_parse(world.env, FORMAT_FILE, ",errors=skip");
+    for (int i = LEVADA_CPU_PORTABLE; i < FORMAT_LEVELS; i++) {
+        levada_env *env = format_env((levada_cpu_level)i);
+
+        world.levels[i] = format_parse(env, FORMAT_FILE, ",errors=skip");
+    }
     (void)snprintf(world.source, sizeof world.source, "%s:%s%s", FUZZ_NAME, FORMAT_OPTIONS,
                    options ? options : "");
     return &world;
@@ -151,10 +171,10 @@ static const format_world *format_prepare(void)
 static void format_note(format_seen *seen, const levada_block *block)
 {
     for (int64_t i = 0; i < levada_block_rows(block); i++) {
-        int64_t              n, row = i;
-        const levada_block  *at = levada_block_row(block, i, &row);
-        const uint8_t       *bytes = levada_column_bytes(levada_block_at(at, 0), row, &n);
-        levada_origin        origin = levada_block_origin(block, i);
+        int64_t n, row = i;
+        const levada_block *at = levada_block_row(block, i, &row);
+        const uint8_t *bytes = levada_column_bytes(levada_block_at(at, 0), row, &n);
+        levada_origin origin = levada_block_origin(block, i);
 
         for (int64_t k = 0; k < n; k++) seen->hash = (seen->hash ^ bytes[k]) * 1099511628211u;
         seen->hash = (seen->hash ^ (uint64_t)origin.offset) * 1099511628211u + (uint64_t)n;
@@ -164,24 +184,25 @@ static void format_note(format_seen *seen, const levada_block *block)
 }
 
 static levada_file_reader *format_open(const levada_dataset *ds, levada_context *context,
-                                         int32_t rows)
+                                       int32_t rows)
 {
     levada_file_reader *reader = NULL;
 
     *context = (levada_context){
-        .env = ds->env, .block_rows = rows, .max_record_bytes = 1 << 20};
+        .env = ds->env, .block_rows = rows, .max_record_bytes = 1 << 20
+    };
     format_require(levada_file_reader_create(context, ds->op, ds->args, 0, NULL, &reader, NULL) ==
-                     LEVADA_OK);
+                   LEVADA_OK);
     return reader;
 }
 
 /* `step`: bytes that windows read at a time; 0: a chunk. */
 static format_seen format_read(const levada_dataset *ds, int32_t rows, int32_t step, bool again)
 {
-    levada_context      context;
+    levada_context context;
     levada_file_reader *reader = format_open(ds, &context, rows);
-    format_seen         seen = {0}, second = {0};
-    levada_block       *block = NULL;
+    format_seen seen = { 0 }, second = { 0 };
+    levada_block *block = NULL;
 
     if (step > 0) levada_file_reader_step(reader, step);
     while ((seen.end = levada_file_reader_next(reader, &block, NULL)) == LEVADA_OK) {
@@ -190,7 +211,7 @@ static format_seen format_read(const levada_dataset *ds, int32_t rows, int32_t s
     }
     if (again && seen.records <= FORMAT_ORIGINS) {
         format_require(levada_file_reader_reread(reader, seen.origins, seen.records, &block,
-                                                   NULL) == LEVADA_OK);
+                                                 NULL) == LEVADA_OK);
         format_note(&second, block);
         format_require(second.hash == seen.hash && second.records == seen.records);
         levada_block_unref(&block);
@@ -211,10 +232,10 @@ static bool format_compressed(const uint8_t *data, size_t size)
  * time limit of the fuzzer is for bytes that are slower than their number. */
 static bool format_unpacks_to_much(const format_world *world)
 {
-    static uint8_t       unpacked[FORMAT_UNPACKED + 1];
+    static uint8_t unpacked[FORMAT_UNPACKED + 1];
     levada_bytes_options options = { .probe = world->probe };
-    levada_bytes        *bytes = NULL;
-    int64_t              made = 0;
+    levada_bytes *bytes = NULL;
+    int64_t made = 0;
 
     if (levada_bytes_open(world->env, FORMAT_FILE, &options, &bytes, NULL) != LEVADA_OK)
         return false;
@@ -256,7 +277,7 @@ static int32_t format_step(void)
 
 static void format_check_pass(const format_world *world)
 {
-    int32_t     step = format_file.size % 2 ? format_step() : 0;
+    int32_t step = format_file.size % 2 ? format_step() : 0;
     format_seen good = format_read(world->skips, 256, step, format_rereads());
 
     format_require_end(good.end);
@@ -275,8 +296,8 @@ static void format_check_windows(const format_world *world)
 {
     for (int skips = 0; skips < 2; skips++) {
         const levada_dataset *ds = skips ? world->skips : world->strict;
-        format_seen           large = format_read(ds, 256, 0, false);
-        format_seen           small = format_read(ds, 256, format_step(), false);
+        format_seen large = format_read(ds, 256, 0, false);
+        format_seen small = format_read(ds, 256, format_step(), false);
 
         format_require_same(&large, &small);
     }
@@ -291,33 +312,55 @@ static void format_check_skips(const format_world *world)
     format_require(many.end != LEVADA_END || good.hash == many.hash);
 }
 
-/* Rows with their columns, of records of any length; bad ones are skipped. */
-static levada_status format_count(const format_world *world, int64_t *rows)
+static void format_add_rows(const levada_block *block, levada_cli_buffer *text)
+{
+    for (int64_t i = 0; i < levada_block_rows(block); i++) levada_cli_row_json(text, block, i);
+}
+
+/* Rows with their columns, of records of any length; bad ones are skipped. `text` gets them as
+ * JSON; NULL: they are only counted. */
+static levada_status format_count(const levada_dataset *ds, int64_t *rows, levada_cli_buffer *text)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
-    levada_iter        *it = NULL;
-    levada_block       *block = NULL;
-    levada_status       st;
+    levada_iter *it = NULL;
+    levada_block *block = NULL;
+    levada_status st;
 
     options.threads = 1;
     options.errors = "skip";
     options.max_record_bytes = INT64_C(1) << 30;
     *rows = 0;
-    st = levada_iter_open(world->skips, &options, &it, NULL);
+    st = levada_iter_open(ds, &options, &it, NULL);
     while (st == LEVADA_OK && (st = levada_iter_next(it, &block, NULL)) == LEVADA_OK) {
         *rows += levada_block_rows(block);
+        if (text) format_add_rows(block, text);
         levada_block_unref(&block);
     }
     levada_iter_close(&it);
     return st;
 }
 
+static void format_check_kernels(const format_world *world)
+{
+    levada_cli_buffer text = { 0 }, other = { 0 };
+    int64_t rows, more;
+    levada_status end = format_count(world->skips, &rows, &text);
+
+    for (int i = LEVADA_CPU_PORTABLE; i < FORMAT_LEVELS; i++) {
+        format_require(format_count(world->levels[i], &more, &other) == end && more == rows);
+        format_require(other.size == text.size &&
+                       (text.size == 0 || memcmp(other.at, text.at, text.size) == 0));
+        levada_cli_buffer_clear(&other);
+    }
+    levada_cli_buffer_clear(&text);
+}
+
 static void format_check_verify(const format_world *world)
 {
     levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
-    levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
-    int64_t               rows;
-    levada_status         end = format_count(world, &rows), st;
+    levada_verify_result result = LEVADA_VERIFY_RESULT_INIT;
+    int64_t rows;
+    levada_status end = format_count(world->skips, &rows, NULL), st;
 
     options.source = world->source;
     st = levada_inspect_verify(world->env, FORMAT_FILE, &options, &result, NULL);
@@ -331,32 +374,31 @@ static void format_check_verify(const format_world *world)
 static void format_check_info(const format_world *world)
 {
     const char *source = FUZZ_COMPRESSED ? NULL : world->source; /* NULL: it is guessed */
-    char       *info = NULL;
+    char *info = NULL;
 
     if (levada_inspect_info(world->env, FORMAT_FILE, source, NULL, NULL, &info, NULL) == LEVADA_OK)
         levada_string_free(&info);
 }
 
-/* Comparisons take three passes, so 3 of 32 inputs get one. Verify and info take 30 and get 2 of
- * 256. */
+/* Comparisons take three passes, so 3 of 32 inputs get one. The others take 30 and get 3 of 256. */
 static size_t format_choose(const uint8_t *data, size_t size)
 {
     uint32_t hash = 2166136261u;
 
     for (size_t i = 0; i < size; i++) hash = (hash ^ data[i]) * 16777619u;
     hash = hash >> 24;
-    if (hash < 2) return FORMAT_CHECKS - 2 + hash;
-    return hash % 32 < FORMAT_CHECKS - 2 ? hash % 32 : 0;
+    if (hash < 3) return FORMAT_CHECKS - 3 + hash;
+    return hash % 32 < FORMAT_CHECKS - 3 ? hash % 32 : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const checks[FORMAT_CHECKS])(const format_world *world) = {
         format_check_pass, format_check_blocks, format_check_windows, format_check_skips,
-        format_check_verify, format_check_info
+        format_check_kernels, format_check_verify, format_check_info
     };
     const format_world *world = format_prepare();
-    size_t              chosen = format_choose(data, size);
+    size_t chosen = format_choose(data, size);
 
     format_file = (format_input){ data, (int64_t)size };
     if (format_compressed(data, size) && format_unpacks_to_much(world)) return 0;
