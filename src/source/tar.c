@@ -127,7 +127,6 @@ static bool tar_pass_zeros(const uint8_t *data, int64_t size, bool at_end, levad
         return true;
     }
     out->used -= zeros <= TAR_END ? zeros : TAR_END + LEVADA_TAR_BLOCK;
-    if (out->used == 0) out->need = size + LEVADA_TAR_BLOCK;
     return true;
 }
 
