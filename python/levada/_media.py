@@ -216,14 +216,16 @@ def decode_flac(
 
 def resample(
     samples: Array,
+    *,
     rate: int,
     input_rate: int,
-    *,
     quality: str = "HQ",
     max_samples: int | None = None,
     key: str | None = None,
 ) -> Array:
     """Sound at ``rate`` frames per second, through libsoxr.
+
+    Rates have names, as libraries differ in their order.
 
     Args:
         samples: [frames] or [frames, channels] of float32, float64, int16 or int32.

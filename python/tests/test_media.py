@@ -450,12 +450,12 @@ def test_resample_sets_the_rate_of_each_record():
         assert abs(len(audio) - 16000) <= 1
         assert np.abs(audio[4000:12000] - want[4000:12000]).max() < 1e-3
     stereo = np.stack([want, -want], axis=1)
-    half = lv.resample(stereo, 8000, 16000)
+    half = lv.resample(stereo, rate=8000, input_rate=16000)
     assert half.dtype == np.float64
     assert np.allclose(half[:, 0], -half[:, 1])
     assert np.abs(half[2000:6000, 0] - want[::2][2000:6000]).max() < 1e-3
     with pytest.raises(lv.errors.InvalidArgumentError, match="ratio") as caught:
-        lv.resample(stereo, 8000, 4_000_000, key="file:7")
+        lv.resample(stereo, rate=8000, input_rate=4_000_000, key="file:7")
     assert caught.value.key == "file:7"
 
 

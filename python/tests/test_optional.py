@@ -29,7 +29,7 @@ USES = {
     "json": "[*lv.jsonl('a.jsonl', fields={'n': lv.int64})]",
     "skipping": "[*lv.jsonl('a.jsonl', fields={'n': lv.int64}, errors='skip')]",
     "png": "lv.decode_png(open('a.png', 'rb').read())",
-    "resample": "lv.resample(np.zeros(1600, np.float32), 8000, input_rate=16000)",
+    "resample": "lv.resample(np.zeros(1600, np.float32), rate=8000, input_rate=16000)",
 }
 ASK = """
 try:
