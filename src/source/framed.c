@@ -114,10 +114,16 @@ static int64_t framed_length(const framed_state *s, const framed_args *a, const 
     return length < (uint64_t)1 << 60 ? (int64_t)length : -1;
 }
 
+/* Bytes of a record without padding, which the last one may lack. */
+static int64_t framed_bytes(const framed_args *a, int64_t length)
+{
+    return a->header_bytes + length + a->footer_bytes;
+}
+
 /* Bytes of a record with all that belongs to it. */
 static int64_t framed_total(const framed_args *a, int64_t length)
 {
-    int64_t bytes = a->header_bytes + length + a->footer_bytes;
+    int64_t bytes = framed_bytes(a, length);
 
     return (bytes + a->align_bytes - 1) / a->align_bytes * a->align_bytes;
 }
@@ -131,12 +137,12 @@ static levada_status framed_stop(const framed_args *a, int64_t length, int64_t s
     if (!short_header && length < 0)
         return levada_fail(err, LEVADA_EDATA_LOSS, "this is not the header of a record");
     if (!at_end) {
-        out->need = short_header ? a->header_bytes : framed_total(a, length);
+        out->need = short_header ? a->header_bytes : framed_bytes(a, length);
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EDATA_LOSS, "truncated record: %lld of %lld bytes",
                        (long long)size,
-                       (long long)(short_header ? a->header_bytes : framed_total(a, length)));
+                       (long long)(short_header ? a->header_bytes : framed_bytes(a, length)));
 }
 
 static levada_status framed_next(void *state, const void *args, const uint8_t *data, int64_t size,
@@ -157,8 +163,7 @@ static levada_status framed_next(void *state, const void *args, const uint8_t *d
     while (n < out->capacity && size - at >= a->header_bytes) {
         length = framed_length(s, a, data + at);
         if (length < 0) break;
-        /* the padding of the last record may be missing */
-        if (a->header_bytes + length + a->footer_bytes > size - at) break;
+        if (framed_bytes(a, length) > size - at) break;
         if (framed_total(a, length) > size - at && !at_end) break;
         out->begin[n] = (int32_t)(at + a->header_bytes);
         out->end[n++] = (int32_t)(at + a->header_bytes + length);

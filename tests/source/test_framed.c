@@ -50,6 +50,25 @@ static void options_describe_the_header(void **state)
     expect("\1a..\1b", 6, "header_bytes=1,length_bytes=1,align_bytes=4", "a@0 b@4 ", LEVADA_END);
 }
 
+/* Also where it needs a larger window. */
+static void padding_may_lack_after_the_last_record(void **state)
+{
+    static uint8_t bytes[4 + 300001];
+    const char    *options = "header_bytes=4,length_bytes=4,align_bytes=64";
+    levada_block  *block = NULL;
+    levada_iter   *it;
+    int32_t        length = sizeof bytes - 4;
+
+    (void)state;
+    memcpy(bytes, &length, 4); /* little-endian */
+    it = t_iter_open(with_file(bytes, sizeof bytes, options), 1, 3);
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_block_rows(block), 1);
+    levada_block_unref(&block);
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_END);
+    levada_iter_close(&it);
+}
+
 static void a_wrong_magic_ends_the_file(void **state)
 {
     const char *options = "header_bytes=2,length_offset=1,length_bytes=1,magic=4d";
@@ -98,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_describe_the_header),
+        cmocka_unit_test(padding_may_lack_after_the_last_record),
         cmocka_unit_test(a_wrong_magic_ends_the_file),
         cmocka_unit_test(lengths_are_not_believed),
         cmocka_unit_test(refuses_options_that_do_not_fit),
