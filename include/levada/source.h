@@ -92,6 +92,7 @@ typedef struct levada_format_def {
     levada_status (*infer)(levada_env *env, const void *args, const levada_texts *files,
                            const char *compression, const levada_value *options,
                            levada_value **out, levada_error *err);
+    int32_t resync_bits; /* that probe() must verify where resync() believes a record; 0 = any    */
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

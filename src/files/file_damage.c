@@ -133,6 +133,7 @@ static levada_status file_damage_search(levada_file_reader *r, bool *found, bool
                                         levada_error *err)
 {
     levada_window *w = &r->window;
+    int32_t        least = r->format->resync_bits > 0 ? r->format->resync_bits : 1;
 
     *found = false;
     if (file_damage_believes(r)) levada_window_skip(w, r->bad_bytes);
@@ -141,7 +142,7 @@ static levada_status file_damage_search(levada_file_reader *r, bool *found, bool
         while (!*lost && !w->ended && levada_window_size(w) < FILE_DAMAGE_PROBE) {
             LEVADA_TRY(file_damage_fill(r, lost, err));
         }
-        *found = r->format->probe(levada_window_data(w), levada_window_size(w)) > 0;
+        *found = r->format->probe(levada_window_data(w), levada_window_size(w)) >= least;
         if (*found || (levada_window_size(w) == 0 && (w->ended || *lost))) return LEVADA_OK;
         file_damage_resync(r, w->ended || *lost);
     }

@@ -19,6 +19,7 @@
 #include <string.h>
 
 enum { TAR_FIELDS = 256, TAR_TEXT = 65536 }; /* columns, and fields of a sample */
+enum { TAR_USTAR = 48 }; /* bits of a header that says ustar: a sum alone is found by accident */
 /* Bytes of zeros that end an archive, at most: two blocks, and padding to 10,240 bytes. */
 enum { TAR_END = 2 * LEVADA_TAR_BLOCK + 10240 };
 
@@ -194,7 +195,7 @@ static int32_t tar_probe(const uint8_t *data, int64_t size)
     bool magic;
 
     if (size < LEVADA_TAR_BLOCK || !levada_tar_is_header(data, &magic)) return 0;
-    return magic ? 48 : 20;
+    return magic ? TAR_USTAR : 20;
 }
 
 /* -- columns */
@@ -414,6 +415,7 @@ const levada_format_def levada_format_tar = {
     .probe = tar_probe,
     .next = tar_next,
     .resync = tar_resync,
+    .resync_bits = TAR_USTAR,
     .decoder = &tar_columns_def,
     .open_ended = true,
 };
