@@ -65,7 +65,7 @@ static bool tar_same(const tar_state *s, int32_t nkey)
     return s->nkey == nkey && memcmp(s->key, s->member.name, (size_t)nkey) == 0;
 }
 
-/* Does this member belong to a sample? One that is cut may have its name already. */
+/* Does this member belong to a sample? One that is cut has a name if its header is whole. */
 static bool tar_is_named(levada_tar_kind kind, const levada_tar_member *m)
 {
     return kind == LEVADA_TAR_FILE || kind == LEVADA_TAR_SPARSE ||

@@ -118,8 +118,10 @@ static levada_tar_kind member_bad(member_reader *r, const char *wrong)
     return LEVADA_TAR_BAD;
 }
 
-static levada_tar_kind member_cut(member_reader *r, int64_t need)
+/* `known`: it is a file of this name, whatever the bytes after these are. */
+static levada_tar_kind member_cut(member_reader *r, bool known, int64_t need)
 {
+    if (!known) r->out->length = 0;
     r->out->total = need;
     return LEVADA_TAR_CUT;
 }
@@ -196,7 +198,7 @@ static levada_tar_kind member_extension(member_reader *r, char type, int64_t siz
     const uint8_t *data = r->bytes + r->at + LEVADA_TAR_BLOCK;
     int64_t        all = LEVADA_TAR_BLOCK + member_padded(size);
 
-    if (r->left - r->at < all) return member_cut(r, r->at + all);
+    if (r->left - r->at < all) return member_cut(r, false, r->at + all);
     if (type == 'x' && !member_pax(r, data, size)) return member_bad(r, "a PAX header is damaged");
     if (type == 'L' && !member_set_name(r, data, size)) return member_bad(r, "a name is too long");
     r->at += all;
@@ -226,11 +228,12 @@ static levada_tar_kind member_finish(member_reader *r, char type, int64_t size, 
     if (!r->named) member_own_name(r, r->bytes + r->at);
     if (type == '0' || type == '\0') file = out->length == 0 || out->name[out->length - 1] != '/';
     out->data = type == 'S' ? member_holes(r) : r->at + LEVADA_TAR_BLOCK;
-    if (out->data == 0) return member_cut(r, r->left + LEVADA_TAR_BLOCK);
+    if (out->data == 0) return member_cut(r, file, r->left + LEVADA_TAR_BLOCK);
     out->size = file || type == 'g' ? (r->size >= 0 ? r->size : size) : 0;
     out->total = out->data + member_padded(out->size);
     end = at_end ? out->data + out->size : out->total;
-    if (end > r->left) return member_cut(r, out->data + out->size); /* padding may be missing */
+    if (end > r->left) /* padding may be missing */
+        return member_cut(r, file && type != 'g', out->data + out->size);
     if (out->total > r->left) out->total = r->left;
     if (!file || type == 'g') return LEVADA_TAR_OTHER;
     return type == 'S' || r->sparse ? LEVADA_TAR_SPARSE : LEVADA_TAR_FILE;
@@ -248,7 +251,7 @@ levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end,
         const uint8_t *block = bytes + r.at;
         int64_t        size;
 
-        if (left - r.at < LEVADA_TAR_BLOCK) return member_cut(&r, r.at + LEVADA_TAR_BLOCK);
+        if (left - r.at < LEVADA_TAR_BLOCK) return member_cut(&r, false, r.at + LEVADA_TAR_BLOCK);
         if (member_is_zero(block)) {
             out->total = LEVADA_TAR_BLOCK;
             return r.at == 0 ? LEVADA_TAR_NOTHING : member_bad(&r, "a member has no header");
