@@ -171,6 +171,14 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
                        (long long)(size - at), (long long)s->member.total);
 }
 
+static int32_t tar_probe(const uint8_t *data, int64_t size)
+{
+    bool magic;
+
+    if (size < LEVADA_TAR_BLOCK || !levada_tar_is_header(data, &magic)) return 0;
+    return magic ? TAR_USTAR : 20;
+}
+
 static int64_t tar_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end)
 {
@@ -178,8 +186,9 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     int64_t    at = 0, found;
 
     (void)args;
-    /* Good members before the damage are of the damaged sample. */
-    while (at < size &&
+    /* Good members before the damage are of the damaged sample. A search that continues does not
+     * begin at a member. */
+    while (at < size && (at > 0 || tar_probe(data, size) == TAR_USTAR) &&
            levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
         at += s->member.total;
     }
@@ -188,14 +197,6 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     if (found >= 0) return at + found;
     if (at_end) return size;
     return at > size - LEVADA_TAR_BLOCK + 1 ? at : size - LEVADA_TAR_BLOCK + 1;
-}
-
-static int32_t tar_probe(const uint8_t *data, int64_t size)
-{
-    bool magic;
-
-    if (size < LEVADA_TAR_BLOCK || !levada_tar_is_header(data, &magic)) return 0;
-    return magic ? TAR_USTAR : 20;
 }
 
 /* -- columns */
