@@ -229,6 +229,15 @@ def test_names_of_shards_say_the_format(tmp_path, data):
         command("verify", name, cwd=tmp_path, statuses=(0,))
 
 
+def test_a_skipped_file_is_named_after_one_that_lost_nothing(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"x\ny\n")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    run = "text_lines:[empty.txt,none.txt,a.txt],errors=skip"
+    line = command("run", run, cwd=tmp_path, statuses=(0,)).stderr
+    assert "1 record or file was skipped, the first one for: " in line
+    assert "none.txt" in line.split("the first one for: ")[1].splitlines()[0]
+
+
 def test_a_missing_input_is_no_bad_record(tmp_path):
     (tmp_path / "out.tfrecord").write_bytes(b"old")
     for words in ((), ("--from", "tfrecord"), ("--from", "text")):

@@ -162,12 +162,6 @@ static void stats_node(levada_text *text, const levada_node *it)
     }
 }
 
-/* Is it about a file as a whole? */
-static bool stats_skips_nothing(const levada_note *note)
-{
-    return note->why.file[0] != '\0' && note->why.record < 0;
-}
-
 void levada_stats_conclude(levada_iter *it)
 {
     levada_run *run = it->run;
@@ -179,7 +173,7 @@ void levada_stats_conclude(levada_iter *it)
     levada_losses_count(&sum, &run->unplaced);
     if (sum.skipped == 0) return;
     levada_mutex_lock(&run->noting);
-    while (first < run->skips.nnotes && stats_skips_nothing(&run->skips.notes[first])) first++;
+    while (first < run->skips.nnotes && !run->skips.notes[first].lost) first++;
     if (first < run->skips.nnotes) {
         (void)levada_error_text(&run->skips.notes[first].why, text, sizeof text);
     }

@@ -30,7 +30,8 @@ static void skips_note(levada_skips *account, const levada_reject *reject)
     if (note) {
         *note = (levada_note){ .why = reject->why,
                                .of = reject->loss.counts,
-                               .number = account->next_number++ };
+                               .number = account->next_number++,
+                               .lost = reject->loss.records > 0 };
     }
     levada_mutex_unlock(account->lock);
 }

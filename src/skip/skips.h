@@ -30,7 +30,7 @@
 #include <stdatomic.h>
 
 #define LEVADA_SKIP_NOTES 64 /* causes that an account keeps: the first ones */
-/* Messages of notes that name a file and no record: nothing was skipped there. */
+/* Messages of notes about a file that lost nothing. */
 #define LEVADA_FILE_EMPTY   "the file has no records"
 #define LEVADA_FILE_CHANGED "the file was written to while it was read"
 
@@ -57,6 +57,7 @@ typedef struct levada_note {
     levada_error              why;
     const levada_skip_counts *of;
     int64_t                   number; /* in the order of all of a run, restored ones included */
+    bool                      lost;   /* a record or a file; false: it is odd, and costs nothing */
 } levada_note;
 
 /* The account of a run. Zeroed, with a lock, it is empty. */

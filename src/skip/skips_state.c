@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SKIPS_COUNTS 6
-#define SKIPS_NUMBERS 4 /* of a note */
+#define SKIPS_NUMBERS 5 /* of a note */
 #define SKIPS_PROGRESS 4
 
 #define SKIPS_KEY "#skips"
@@ -70,6 +70,7 @@ static int64_t skips_gather(const levada_skips *account, const levada_skip_count
         numbers[n++] = e->code;
         numbers[n++] = e->record;
         numbers[n++] = e->offset;
+        numbers[n++] = note->lost;
         levada_skips_put_texts(text, e);
     }
     levada_mutex_unlock(account->lock);
@@ -146,6 +147,7 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
         note.why.code = (levada_status)numbers[i + 1];
         note.why.record = numbers[i + 2];
         note.why.offset = numbers[i + 3];
+        note.lost = numbers[i + 4] != 0;
         if (note.number < 0 || note.number > LEVADA_COUNT_LIMIT || numbers[i + 1] < INT16_MIN ||
             numbers[i + 1] >= 0 || !levada_skips_take_texts(&note.why, &at, end)) {
             return levada_skips_damaged(err);
