@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "files/braces.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -151,6 +152,51 @@ static levada_status glob_list(glob_search *g, const char *word, const char *res
     return st;
 }
 
+/* Searches the folder that the path is, and all folders in it, for `rest`. Like shells it does not
+ * follow symbolic links to folders, and skips folders whose names begin with a dot. */
+static levada_status glob_deep(glob_search *g, const char *rest, levada_error *err)
+{
+    size_t         size = g->path.size;
+    struct dirent *entry = NULL;
+    DIR           *folder;
+    levada_status  st;
+
+    LEVADA_TRY(glob_walk(g, *rest ? rest : "*", err));
+    glob_cut(g, size);
+    folder = opendir(size ? g->path.at : ".");
+    if (!folder) return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    st = LEVADA_OK;
+    for (errno = 0; st == LEVADA_OK && (entry = readdir(folder)) != NULL; errno = 0) {
+        struct stat info;
+
+        if (entry->d_name[0] == '.' || GLOB_IS_FILE(entry)) continue;
+        levada_text_put(&g->path, entry->d_name);
+        if (g->path.failed) st = glob_short(err);
+        else if (lstat(g->path.at, &info) == 0 && S_ISDIR(info.st_mode)) {
+            levada_text_char(&g->path, '/');
+            st = g->path.failed ? glob_short(err) : glob_deep(g, rest, err);
+        }
+        glob_cut(g, size);
+    }
+    if (st == LEVADA_OK && errno != 0) st = glob_closed(g, errno, err);
+    (void)closedir(folder);
+    return st;
+}
+
+/* Returns what follows the leading words `**` of a pattern and their slashes, or NULL if its first
+ * word is another one. */
+static const char *glob_after_stars(const char *rest)
+{
+    const char *after = NULL;
+
+    while (strncmp(rest, "**", 2) == 0 && (rest[2] == '/' || rest[2] == '\0')) {
+        rest += 2;
+        rest += strspn(rest, "/");
+        after = rest;
+    }
+    return after;
+}
+
 /* A word of the pattern without * ? [ as a name. */
 static void glob_name(glob_search *g, const char *word, size_t n)
 {
@@ -163,6 +209,7 @@ static void glob_name(glob_search *g, const char *word, size_t n)
 /* What is left of the pattern, from the folder that the path is. */
 static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err)
 {
+    const char   *deep;
     levada_status st;
     char         *word;
 
@@ -178,19 +225,37 @@ static levada_status glob_walk(glob_search *g, const char *rest, levada_error *e
         if (g->path.failed) return glob_short(err);
         if (*rest == '\0') return glob_end(g, false, err);
     }
+    if (g->path.failed) return glob_short(err);
+    deep = glob_after_stars(rest);
+    if (deep) return glob_deep(g, deep, err);
     word = levada_strdup(rest);
-    if (!word || g->path.failed) {
-        levada_free(word);
-        return glob_short(err);
-    }
+    if (!word) return glob_short(err);
     word[strcspn(word, "/")] = '\0';
     st = glob_list(g, word, rest + strcspn(rest, "/"), err);
     levada_free(word);
     return st;
 }
 
-static levada_status glob_find(const char *pattern, levada_files *files, levada_error *err)
+/* Sorts the files from `first` on; a file that `**` found on two ways remains once. */
+static void glob_sort(levada_files *files, int64_t first)
 {
+    int64_t n = first;
+
+    qsort(files->path + first, (size_t)(files->n - first), sizeof *files->path, glob_compare);
+    for (int64_t i = first; i < files->n; i++) {
+        if (n > first && strcmp(files->path[n - 1], files->path[i]) == 0) {
+            levada_free(files->path[i]);
+        } else {
+            files->path[n++] = files->path[i];
+        }
+    }
+    files->n = n;
+}
+
+/* Finds the files of a pattern whose braces are expanded. */
+static levada_status glob_find(void *user, const char *pattern, levada_error *err)
+{
+    levada_files *files = user;
     int64_t       before = files->n;
     glob_search   g = { .files = files };
     levada_status st;
@@ -200,8 +265,7 @@ static levada_status glob_find(const char *pattern, levada_files *files, levada_
     levada_text_clear(&g.path);
     if (st != LEVADA_OK) return st;
     if (files->n > before) {
-        qsort(files->path + before, (size_t)(files->n - before), sizeof *files->path,
-              glob_compare);
+        glob_sort(files, before);
         return LEVADA_OK;
     }
     /* A file whose name looks like a pattern? */
@@ -218,7 +282,11 @@ levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
 
     if (patterns->n == 0) return levada_fail(err, LEVADA_ENOT_FOUND, "the list of files is empty");
     for (int64_t i = 0; i < patterns->n && st == LEVADA_OK; i++) {
-        st = glob_find(patterns->at[i], &files, err);
+        const char *pattern = patterns->at[i];
+        bool        braces = strchr(pattern, '{') && access(pattern, F_OK) != 0;
+
+        st = braces ? levada_braces_expand(pattern, glob_find, &files, err)
+                    : glob_find(&files, pattern, err);
     }
     if (st == LEVADA_OK && files.n > INT32_MAX) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%lld files are too many",

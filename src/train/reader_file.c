@@ -48,9 +48,9 @@ static levada_value *reader_pattern(const char *name, size_t size)
     levada_value *value = NULL;
 
     for (size_t i = 0; i < size; i++) {
-        if (memchr("*?[", name[i], 3)) levada_text_char(&text, '[');
+        if (memchr("*?[{", name[i], 4)) levada_text_char(&text, '[');
         levada_text_char(&text, name[i]);
-        if (memchr("*?[", name[i], 3)) levada_text_char(&text, ']');
+        if (memchr("*?[{", name[i], 4)) levada_text_char(&text, ']');
     }
     if (!text.failed) value = levada_value_text(text.at ? text.at : "", text.size);
     levada_text_clear(&text);

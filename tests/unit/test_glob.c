@@ -93,6 +93,43 @@ static void finds_through_folders(void **state)
     assert_string_equal(found("d/none/*", NULL), "ENOT_FOUND");
 }
 
+static void stars_find_through_all_folders(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(t_path("deep"), 0700), 0);
+    assert_int_equal(mkdir(t_path("deep/a"), 0700), 0);
+    assert_int_equal(mkdir(t_path("deep/a/a"), 0700), 0);
+    assert_int_equal(mkdir(t_path("deep/.hidden"), 0700), 0);
+    t_write_file(t_path("deep/0.txt"), "", 0);
+    t_write_file(t_path("deep/a/1.txt"), "", 0);
+    t_write_file(t_path("deep/a/a/2.txt"), "", 0);
+    t_write_file(t_path("deep/a/a/3.csv"), "", 0);
+    t_write_file(t_path("deep/.hidden/4.txt"), "", 0);
+    assert_int_equal(symlink("..", t_path("deep/a/up")), 0); /* a circle */
+    assert_string_equal(found("deep/**/*.txt", NULL), "0.txt 1.txt 2.txt ");
+    assert_string_equal(found("deep/**", NULL), "0.txt 1.txt 2.txt 3.csv ");
+    assert_string_equal(found("deep/**/**/*.txt", NULL), "0.txt 1.txt 2.txt ");
+    assert_string_equal(found("deep/**/a/**/*.txt", NULL), "1.txt 2.txt "); /* once each */
+    assert_string_equal(found("deep/**/2.txt", NULL), "2.txt ");
+    assert_string_equal(found("deep/**/", NULL), "0.txt 1.txt 2.txt 3.csv ");
+    assert_string_equal(found("deep/a**/*.txt", NULL), "1.txt "); /* not a word of its own */
+    assert_string_equal(found("deep/**/5.txt", NULL), "ENOT_FOUND");
+}
+
+static void braces_expand_before_files_are_searched(void **state)
+{
+    (void)state;
+    t_write_file(t_path("s00"), "", 0);
+    t_write_file(t_path("s01"), "", 0);
+    t_write_file(t_path("t01"), "", 0);
+    assert_string_equal(found("{t,s}0*", NULL), "t01 s00 s01 ");
+    assert_string_equal(found("s{00..01}", NULL), "s00 s01 ");
+    assert_string_equal(found("s{01..02}", NULL), "s01 s02 "); /* opened later */
+    assert_string_equal(found("s{0,9}[0-9]", NULL), "ENOT_FOUND"); /* s9? matches nothing */
+    t_write_file(t_path("{t,s}01"), "", 0);
+    assert_string_equal(found("{t,s}01", NULL), "{t,s}01 ");
+}
+
 static void a_folder_that_can_not_be_read_is_an_error(void **state)
 {
     bool root = geteuid() == 0; /* who may read everything */
@@ -156,6 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorts_what_a_pattern_finds),
         cmocka_unit_test(finds_through_folders),
+        cmocka_unit_test(stars_find_through_all_folders),
+        cmocka_unit_test(braces_expand_before_files_are_searched),
         cmocka_unit_test(a_folder_that_can_not_be_read_is_an_error),
         cmocka_unit_test(shuffles_by_key),
         cmocka_unit_test(shuffles_to_every_order_alike),
