@@ -12,7 +12,7 @@ import clex
 import lib
 from lib import Finding
 
-SOURCE_LINES, HEADER_LINES, COLUMNS, NESTING = 600, 400, 100, 4
+SOURCE_LINES, HEADER_LINES, COLUMNS, NESTING = 900, 400, 100, 4
 FUNCTION_LINES, PARDONED_LINES, KERNEL_LINES = 60, 100, 150
 KERNEL = re.compile(r"_(sse\w*|avx\w*|neon|sve|x86|simd)\.c$")
 PYTHON_BRANCHES = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)

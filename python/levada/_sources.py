@@ -66,7 +66,7 @@ def csv(
 ) -> Dataset[dict[str, Any]]:
     """Reads rows of CSV files, one column per field.
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string; the
         field is required), or {dtype: ..., default: ...}; null = one column 'fields' with the
         strings of each row
@@ -126,7 +126,7 @@ def delimited(
 ) -> Dataset[dict[str, Any]]:
     """Reads messages that follow their length as a varint (delimited protobuf).
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: read the files in a different order in each epoch
     errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
@@ -183,7 +183,7 @@ def fixed_length(
 ) -> Dataset[dict[str, Any]]:
     """Reads records of one length.
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     record_bytes: length of a record
     header_bytes: bytes to skip at the start of every file
     footer_bytes: bytes to skip at the end of every file
@@ -245,7 +245,7 @@ def framed(
 ) -> Dataset[dict[str, Any]]:
     """Reads records after a header of fixed size with their length (RecordIO).
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     header_bytes: bytes of the header before each payload, which contains the length
     length_offset: position of the length in the header
     length_bytes: number of bytes of the length
@@ -308,7 +308,7 @@ def jsonl(
 ) -> Dataset[dict[str, Any]]:
     """Reads lines of JSON, one column per field.
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
         [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in
         nested objects; auto = found in the first 1000 records when the dataset is made; the
@@ -355,7 +355,7 @@ def tar(
 ) -> Dataset[dict[str, Any]]:
     """Reads samples of tar archives, in the naming of WebDataset.
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     fields: fields to return as columns: jpg, cls, ...; a sample without one of them is a bad
         record; null = the names and values of all fields, ragged
     compression: auto (looks at the first bytes), none, or a filter such as gzip
@@ -400,7 +400,7 @@ def text_lines(
 ) -> Dataset[dict[str, Any]]:
     """Reads lines of text files, without line ends.
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     skip_lines: lines to skip at the start of every file
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: read the files in a different order in each epoch
@@ -444,7 +444,7 @@ def tfrecord(
 ) -> Dataset[dict[str, Any]]:
     """Reads records of TFRecord files.
 
-    files: paths and patterns of the files: *, ?, [a-z], ** for any depth, {a,b}, {00..12}
+    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
     verify: verify the checksums of payloads; checksums of lengths are always verified
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: read the files in a different order in each epoch

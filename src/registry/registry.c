@@ -39,8 +39,7 @@ struct levada_registry {
 
 static const levada_arg registry_file_args[] = {
     LEVADA_ARG(TEXTS, levada_file_args, files, .required = true, .positional = true, .paths = true,
-               .doc = "paths and patterns of the files: *, ?, [a-z], ** for any depth, "
-                      "{a,b}, {00..12}"),
+               .doc = "paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}"),
     LEVADA_ARG(TEXT, levada_file_args, compression, .otherwise = "auto",
                .doc = "auto (looks at the first bytes), none, or a filter such as gzip"),
     LEVADA_ARG(BOOL, levada_file_args, shuffle_files, .otherwise = "false",
