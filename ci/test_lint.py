@@ -51,7 +51,7 @@ HUGE = "{\n" + "    a();\n" * 100 + "}\n"
 
 # check, file, its text behind the SPDX line, a part of what the check must say
 BREACHES = [
-    (lint_size, "src/base/a.c", "int x;\n" * 600, "601 lines, at most 600"),
+    (lint_size, "src/base/a.c", "int x;\n" * 900, "901 lines, at most 900"),
     (lint_size, "include/levada/a.h", "int x;\n" * 400, "401 lines, at most 400"),
     (lint_size, "src/base/a.c", f"/* {'x' * 100} */", "columns"),
     (lint_size, "src/base/a.c", f"static void a_long(void)\n{LONG}", "function of 63 lines"),
