@@ -186,7 +186,7 @@ def test_a_signal_leaves_no_part_of_a_set(folders, number):
     moments, ended = random.Random(9), 0
     for _ in range(8 * LENGTH):
         with subprocess.Popen(words, cwd=folders, stderr=subprocess.DEVNULL) as process:
-            while process.poll() is None and len(os.listdir(folders / "out")) < 10:
+            while process.poll() is None and len([*(folders / "out").rglob("*")]) < 10:
                 time.sleep(0.0001)
             time.sleep(moments.random() * 0.02)
             process.send_signal(number)

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import subprocess
+import sys
 import tarfile
 
 import levada as lv
@@ -193,21 +194,76 @@ def test_bad_lines_are_skipped_where_that_is_wanted(tmp_path, threads):
 
 
 @needs_command
-def test_an_older_set_of_another_size_is_removed(tmp_path):
-    (tmp_path / "a.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(10)) + "x\n")
+@pytest.mark.parametrize(("before", "after"), [(2, 6), (6, 2), (2, 1), (3, 4)])
+def test_an_older_set_of_another_size_is_removed(tmp_path, before, after):
+    (tmp_path / "a.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(11)) + "x\n")
     others = ["s-00000-of-00002.txt", "s-1-of-2.csv", "t-00000-of-00003.csv", "s-00000.csv"]
+    others += ["s.csv.part-00000", ".levada-1.parts.txt"]  # of the user
     for name in others:
         (tmp_path / name).write_text("mine")
-    (tmp_path / "s.csv.part-00099").write_text("of a process that was killed")
-    convert(tmp_path, "a.csv", "s.csv", "--header", "--shard-records", "2")
-    assert len([*tmp_path.glob("s-*-of-00006.csv")]) == 6
-    words = [LEVADA, "convert", "a.csv", "s.csv", "--header", "--shard-records", "6"]
+    left = tmp_path / ".levada-0123456789abcdef.parts"  # of a process that was killed
+    left.mkdir()
+    (left / "00000").write_text("1")
+    words = [LEVADA, "convert", "a.csv", "s.csv", "--header", "--shard-records"]
+    counts = [-(-12 // before), -(-12 // after)]
+    files = [-(-12 // count) for count in counts]
+    convert(tmp_path, *words[2:], str(counts[0]))
+    assert len([*tmp_path.glob(f"s-*-of-{files[0]:05}.csv")]) == files[0]
+    words.append(str(counts[1]))
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "removed 6 files of an older set" in done.stderr
-    want = ["s-00000-of-00002.csv", "s-00001-of-00002.csv", "a.csv", *others]
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(want)
+    some = "1 file" if files[0] == 1 else f"{files[0]} files"
+    assert f"removed {some} of an older set" in done.stderr
+    want = [f"s-{i:05}-of-{files[1]:05}.csv" for i in range(files[1])]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*want, "a.csv", *others])
     for name in others:
         assert (tmp_path / name).read_text() == "mine"
+
+
+@needs_command
+def test_processes_that_write_one_set_do_not_mix(tmp_path):
+    for name in "cd":
+        (tmp_path / f"{name}.csv").write_text("n\n" + f"{name}\n" * 400)
+    for _ in range(8):
+        words = ["s.csv", "--header", "--shard-records", "4"]
+        commands = [[LEVADA, "convert", f"{name}.csv", *words] for name in "cd"]
+        run = [subprocess.Popen(command, cwd=tmp_path) for command in commands]
+        assert [process.wait() for process in run] == [0, 0]
+        files = [p.read_text() for p in tmp_path.glob("s-*-of-00100.csv")]
+        assert len(files) == 100 and len(set(files)) == 1
+        assert not [*tmp_path.glob(".levada*")]
+
+
+WRITER = """
+import os, sys, time
+import levada as lv
+def rows():
+    for i in range(100):
+        yield {"n": i}
+        if i == 50:
+            print("half", flush=True)
+            sys.stdin.read(1)
+lv.write(lv.from_records(rows), "s.jsonl", shard_records=4)
+"""
+
+
+def test_only_parts_of_processes_that_ended_are_removed(tmp_path):
+    def half():
+        words = [sys.executable, "-c", WRITER]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(words, cwd=tmp_path, stdin=pipe, stdout=pipe)
+        assert process.stdout.readline() == b"half\n"
+        return process
+
+    killed, alive = half(), half()
+    killed.kill()
+    killed.wait()
+    assert len([*tmp_path.glob(".levada-*.parts")]) == 2
+    lv.write(lv.from_arrays({"n": [1, 2]}), tmp_path / "t.jsonl", shard_records=1)
+    assert len([*tmp_path.glob(".levada-*.parts")]) == 1
+    alive.communicate(b"x")
+    assert alive.returncode == 0
+    assert len([*tmp_path.glob("s-*-of-00025.jsonl")]) == 25
+    assert not [*tmp_path.glob(".levada*")]
 
 
 @needs_command

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The name of the set in its folder, around the numbers. */
@@ -32,18 +34,19 @@ static set_name set_split(const char *path)
     return (set_name){ path, base, (size_t)(dot - base), dot };
 }
 
-static void set_part(const char *path, int64_t i, char name[LEVADA_FILE_SET_PATH])
+/* Name of a part in the directory of parts. */
+static void set_part(int64_t i, char name[LEVADA_FILE_SET_NAME])
 {
-    (void)snprintf(name, LEVADA_FILE_SET_PATH, "%s.part-%05lld", path, (long long)i);
+    (void)snprintf(name, LEVADA_FILE_SET_NAME, "%05lld", (long long)i);
 }
 
+/* Name of a file of the set in its folder. */
 static void set_final(const set_name *s, int64_t i, int64_t n, char name[LEVADA_FILE_SET_PATH])
 {
     bool marked = strstr(s->base, LEVADA_FILE_SET_MARK) != NULL;
 
-    (void)snprintf(name, LEVADA_FILE_SET_PATH, "%.*s%.*s%s%05lld-of-%05lld%s",
-                   (int)(s->base - s->path), s->path, (int)s->head, s->base, marked ? "" : "-",
-                   (long long)i, (long long)n, s->tail);
+    (void)snprintf(name, LEVADA_FILE_SET_PATH, "%.*s%s%05lld-of-%05lld%s", (int)s->head, s->base,
+                   marked ? "" : "-", (long long)i, (long long)n, s->tail);
 }
 
 /* -- files of older sets */
@@ -74,17 +77,6 @@ static bool set_is_older(const set_name *s, int64_t n, const char *name)
     return name && strcmp(name, s->tail) == 0 && number < count && count != n;
 }
 
-/* Is this a part that an earlier process has left? */
-static bool set_is_part(const set_name *s, const char *name)
-{
-    size_t  size = strlen(s->base);
-    int64_t number = 0;
-
-    if (strncmp(name, s->base, size) != 0 || strncmp(name + size, ".part-", 6) != 0) return false;
-    name = set_number(name + size + 6, &number);
-    return name && *name == '\0';
-}
-
 static levada_status set_failed(const char *what, const char *name, levada_error *err)
 {
     char text[128];
@@ -103,6 +95,64 @@ static void set_folder(const set_name *s, char folder[LEVADA_FILE_SET_PATH])
                    size ? s->path : ".");
 }
 
+/* -- the directory of parts */
+
+#define SET_HEAD  ".levada-"
+#define SET_TAIL  ".parts"
+#define SET_TRIES 100
+
+static bool set_is_parts(const char *name)
+{
+    size_t n = strlen(name), head = strlen(SET_HEAD), tail = strlen(SET_TAIL);
+
+    return n > head + tail && strncmp(name, SET_HEAD, head) == 0 &&
+           strcmp(name + n - tail, SET_TAIL) == 0;
+}
+
+/* Creates the directory and locks it for as long as this process has it open. */
+static levada_status set_make(levada_file_set *set, levada_error *err)
+{
+    int code = EEXIST;
+
+    for (int i = 0; i < SET_TRIES && code == EEXIST; i++) {
+        (void)snprintf(set->name, sizeof set->name, SET_HEAD "%016llx" SET_TAIL,
+                       (unsigned long long)levada_output_random(set));
+        set->directory = levada_output_name_add(set->folder, set->name);
+        if (!set->directory) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+        }
+        code = mkdirat(set->folder, set->name, 0700) == 0 ? 0 : errno;
+        if (code != 0) levada_output_name_drop(&set->directory);
+    }
+    if (code == 0) {
+        set->parts = openat(set->folder, set->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        code = set->parts < 0 ? errno : 0;
+    }
+    if (code == 0)
+        (void)flock(set->parts, LOCK_EX | LOCK_NB); /* without locks nothing is removed */
+    errno = code;
+    return code == 0 ? LEVADA_OK : set_failed("create a directory of parts beside", set->path, err);
+}
+
+/* Removes a directory of parts that no process has locked. */
+static void set_remove_parts(int folder, const char *name)
+{
+    int            open = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct dirent *entry;
+    DIR           *parts;
+
+    if (open < 0) return;
+    parts = flock(open, LOCK_EX | LOCK_NB) == 0 ? fdopendir(open) : NULL;
+    if (!parts) {
+        (void)close(open);
+        return;
+    }
+    while ((entry = readdir(parts)) != NULL) (void)unlinkat(open, entry->d_name, 0);
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+    (void)closedir(parts);
+}
+
+/* Removes files of older sets, and parts of processes that were killed. */
 static levada_status set_clean(const set_name *s, int64_t n, int64_t *removed, levada_error *err)
 {
     char           folder[LEVADA_FILE_SET_PATH];
@@ -114,10 +164,9 @@ static levada_status set_clean(const set_name *s, int64_t n, int64_t *removed, l
     open = opendir(folder);
     if (!open) return set_failed("look for files of an older set in", folder, err);
     while (st == LEVADA_OK && (entry = readdir(open)) != NULL) {
-        bool older = set_is_older(s, n, entry->d_name);
-
-        if (!older && !set_is_part(s, entry->d_name)) continue;
-        if (unlinkat(dirfd(open), entry->d_name, 0) == 0) *removed += older;
+        if (set_is_parts(entry->d_name)) set_remove_parts(dirfd(open), entry->d_name);
+        if (!set_is_older(s, n, entry->d_name)) continue;
+        if (unlinkat(dirfd(open), entry->d_name, 0) == 0) ++*removed;
         else if (errno != ENOENT) st = set_failed("remove the older file", entry->d_name, err);
     }
     if (st == LEVADA_OK && fsync(dirfd(open)) != 0 && errno != EINVAL && errno != ENOTSUP &&
@@ -129,40 +178,62 @@ static levada_status set_clean(const set_name *s, int64_t n, int64_t *removed, l
 
 /* -- the set */
 
+/* Before the first part: the folder of the set, and the directory of its parts. */
+static levada_status set_begin(levada_file_set *set, levada_error *err)
+{
+    char     folder[LEVADA_FILE_SET_PATH];
+    set_name s = set_split(set->path);
+
+    set->parts = -1;
+    set_folder(&s, folder);
+    set->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (set->folder < 0) return set_failed("open the folder", folder, err);
+    return set_make(set, err);
+}
+
 levada_status levada_file_set_add(levada_file_set *set, char name[LEVADA_FILE_SET_PATH],
                                   levada_error *err)
 {
+    char     part[LEVADA_FILE_SET_NAME];
     set_name s = set_split(set->path);
+    bool     first = !set->part;
     bool     memory = levada_reserve(&set->part, &set->capacity, set->n + 1, sizeof *set->part);
 
-    set_folder(&s, name);
-    if (memory && set->n == 0) set->folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (memory && set->folder < 0) return set_failed("open the folder", name, err);
-    set_part(set->path, set->n, name);
-    if (memory) set->part[set->n] = levada_output_name_add(set->folder, name + (s.base - s.path));
+    if (memory && first) LEVADA_TRY(set_begin(set, err));
+    set_part(set->n, part);
+    if (memory) set->part[set->n] = levada_output_name_add(set->parts, part);
     if (!memory || !set->part[set->n]) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
     }
+    (void)snprintf(name, LEVADA_FILE_SET_PATH, "%.*s%s/%s", (int)(s.base - s.path), s.path,
+                   set->name, part);
     set->n++;
     return LEVADA_OK;
 }
 
 /* A handler of signals finds all parts or none. */
-static levada_status set_rename(levada_file_set *set, levada_error *err)
+static levada_status set_rename(levada_file_set *set, const set_name *s, levada_error *err)
 {
-    char     from[LEVADA_FILE_SET_PATH], to[LEVADA_FILE_SET_PATH];
-    set_name s = set_split(set->path);
+    char part[LEVADA_FILE_SET_NAME], to[LEVADA_FILE_SET_PATH];
 
     if (levada_output_names_ended()) {
         return levada_fail(err, LEVADA_ECANCELLED, "the process is ending");
     }
     for (int64_t i = 0; i < set->n; i++) levada_output_name_drop(&set->part[i]);
     for (int64_t i = set->n - 1; i >= 0; i--) {
-        set_part(set->path, i, from);
-        set_final(&s, i, set->n, to);
-        if (rename(from, to) != 0) return set_failed("rename a part to", to, err);
+        set_part(i, part);
+        set_final(s, i, set->n, to);
+        if (renameat(set->parts, part, set->folder, to) != 0) {
+            return set_failed("rename a part to", to, err);
+        }
     }
     return LEVADA_OK;
+}
+
+/* Waits until no other process publishes a set in the folder. */
+static void set_lock(const levada_file_set *set)
+{
+    while (flock(set->folder, LOCK_EX) != 0 && errno == EINTR && !levada_output_names_ended()) {}
 }
 
 levada_status levada_file_set_publish(levada_file_set *set, int64_t *removed, levada_error *err)
@@ -173,26 +244,33 @@ levada_status levada_file_set_publish(levada_file_set *set, int64_t *removed, le
     levada_status st;
 
     *removed = 0;
+    set_lock(set);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    st = set_rename(set, err);
+    st = set_rename(set, &s, err);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (st != LEVADA_OK) return st;
-    set->n = 0;
-    return set_clean(&s, n, removed, err);
+    if (st == LEVADA_OK) {
+        set->n = 0;
+        st = set_clean(&s, n, removed, err);
+    }
+    (void)flock(set->folder, LOCK_UN);
+    return st;
 }
 
 void levada_file_set_close(levada_file_set *set)
 {
-    char name[LEVADA_FILE_SET_PATH];
+    char part[LEVADA_FILE_SET_NAME];
 
     if (!set->part) return;
     for (int64_t i = 0; i < set->n; i++) {
-        set_part(set->path, i, name);
-        (void)unlink(name);
+        set_part(i, part);
+        (void)unlinkat(set->parts, part, 0);
         levada_output_name_drop(&set->part[i]);
     }
-    (void)close(set->folder);
+    if (set->directory) (void)unlinkat(set->folder, set->name, AT_REMOVEDIR);
+    levada_output_name_drop(&set->directory);
+    if (set->parts >= 0) (void)close(set->parts);
+    if (set->folder >= 0) (void)close(set->folder);
     levada_free(set->part);
     set->part = NULL;
     set->n = set->capacity = 0;

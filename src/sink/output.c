@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/process.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "sink/output_names.h"
 
@@ -14,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define OUTPUT_TRIES 100 /* names to try: others may exist */
@@ -140,17 +138,6 @@ static levada_status output_open_folder(levada_output *o)
 
 /* -- the temporary file */
 
-static void output_invent(char *text, size_t size)
-{
-    struct timespec now;
-    uint64_t        bits;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    bits = levada_random_draw((uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 30,
-                              (uint64_t)getpid(), (uint64_t)(uintptr_t)text);
-    (void)snprintf(text, size, ".levada-%016llx.tmp", (unsigned long long)bits);
-}
-
 /* Creates a temporary name in the folder: links the nameless file, or creates a file. */
 static levada_status output_name(levada_output *o)
 {
@@ -161,7 +148,8 @@ static levada_status output_name(levada_output *o)
     for (int i = 0; i < OUTPUT_TRIES && code == EEXIST; i++) {
         int done;
 
-        output_invent(name, sizeof name);
+        (void)snprintf(name, sizeof name, ".levada-%016llx.tmp",
+                       (unsigned long long)levada_output_random(name));
         o->name = levada_output_name_add(o->folder, name);
         if (!o->name) return output_failed(o, ENOMEM);
         if (o->fd >= 0) {

@@ -2,10 +2,13 @@
 #include "sink/output_names.h"
 
 #include "base/alloc.h"
+#include "base/random.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <levada/output.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NAMES_FREE, NAMES_FILLED, NAMES_READY };
@@ -64,23 +67,40 @@ void levada_output_name_drop(levada_output_name **name)
     *name = NULL;
 }
 
+uint64_t levada_output_random(const void *owner)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return levada_random_draw((uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 30,
+                              (uint64_t)getpid(), (uint64_t)(uintptr_t)owner);
+}
+
 bool levada_output_names_ended(void) { return atomic_load(&names_ended); }
 
-/* Compares process ids: a handler may run in a child that vfork() made, which shares this memory. A
- * slot that is emptied meanwhile is harmless: no other file has its name. */
-void levada_output_drop_all(void)
+/* Removes the files (flags = 0) or the directories of the names. Compares process ids: a handler
+ * may run in a child that vfork() made, which shares this memory. A slot that is emptied meanwhile
+ * is harmless: no other file has its name. */
+static void names_remove(int flags)
 {
-    int   code = errno;
     pid_t process = getpid();
 
-    atomic_store(&names_ended, true);
     for (names_table *table = &names_first; table; table = atomic_load(&table->next)) {
         for (int i = 0; i < NAMES_SLOTS; i++) {
             levada_output_name *name = &table->slot[i];
 
             if (atomic_load(&name->state) != NAMES_READY || name->process != process) continue;
-            (void)unlinkat(name->folder, name->text, 0);
+            (void)unlinkat(name->folder, name->text, flags);
         }
     }
+}
+
+void levada_output_drop_all(void)
+{
+    int code = errno;
+
+    atomic_store(&names_ended, true);
+    names_remove(0);
+    names_remove(AT_REMOVEDIR); /* empty by now */
     errno = code;
 }

@@ -156,6 +156,7 @@ levada_status levada_sample_write(levada_env *env, const char *folder, levada_er
     levada_status            st = LEVADA_OK;
 
     LEVADA_TRY(levada_require(folder != NULL, "folder", err));
+    LEVADA_TRY(levada_env_have(env, err));
     for (int i = 0; i < SAMPLE_FILES && st == LEVADA_OK; i++) {
         st = sample_tfrecord(env, folder, names[i], &c, err);
     }

@@ -156,7 +156,7 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
     if (w->options.threads < 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "threads=%d must not be negative",
                            (int)w->options.threads);
-    if (strlen(path) + 32 >= LEVADA_FILE_SET_PATH)
+    if (strlen(path) + 64 >= LEVADA_FILE_SET_PATH)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is too long");
     w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
              strstr(path, LEVADA_FILE_SET_MARK) != NULL;
@@ -175,6 +175,7 @@ levada_status levada_sink_open(const char *path, const levada_write_options *opt
 
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(NULL, err));
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_write_options, err));
     w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");

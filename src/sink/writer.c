@@ -138,6 +138,7 @@ levada_status levada_writer_open(levada_env *env, const char *path, const char *
 
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
     w->process = levada_process();
