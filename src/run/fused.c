@@ -104,8 +104,11 @@ static bool fused_passes_columns(const levada_spec *spec)
 void levada_fused_set_batch(levada_fused *fused, int64_t rows)
 {
     bool fits = rows >= FUSED_BATCH_LEAST && rows <= FUSED_BATCH_MOST && fused_keeps_rows(fused);
+    int64_t batch = fits && fused_passes_columns(levada_fused_spec(fused)) ? rows : 0;
 
-    fused->batch = fits && fused_passes_columns(levada_fused_spec(fused)) ? rows : 0;
+    /* Set before there are workers; a later pass has the same batches, and workers may read this.
+     */
+    if (fused->batch != batch) fused->batch = batch;
 }
 
 int64_t levada_fused_wanted(const levada_fused *fused)

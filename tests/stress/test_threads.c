@@ -16,10 +16,11 @@
 
 #include <cmocka.h>
 
-static char over_a_file[512];
+static char over_a_file[512], repeated[512];
 
 static const char *const texts[] = {
     over_a_file,
+    repeated,
     "t_rows:300,bare=true | prefetch:2 | shuffle:40 | prefetch:1 | batch:7 | prefetch:3",
     "t_rows:300 | shuffle:40 | bucket_by_sequence_length:x,boundaries=[2,5],batch_sizes=[4,3,2]",
     "t_stream:300 | prefetch:5,bytes=100 | padded_batch:6 | unbatch | batch:2 | prefetch:4",
@@ -214,6 +215,9 @@ static int write_the_file(void **state)
     (void)snprintf(over_a_file, sizeof over_a_file,
                    "tfrecord:%s | shuffle:60 | bucket_by_sequence_length:record,boundaries=[30,60],"
                    "batch_sizes=5 | prefetch:2", t_path("a.tfrecord"));
+    (void)snprintf(repeated, sizeof repeated,
+                   "tfrecord:%s | decode_raw:uint8,field=record | batch:1 | repeat:3",
+                   t_path("a.tfrecord"));
     t_clear(&file);
     return 0;
 }
