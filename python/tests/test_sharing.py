@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a dataset for workers and ranks: every record is in exactly one of them."""
 
+import os
 import pickle
+import subprocess
 import sys
 from collections import Counter
 from itertools import chain
@@ -366,3 +368,31 @@ def test_a_pickle_tells_workers_that_are_spawned_their_rank(monkeypatch):
     told = pickle.dumps(Shared(lv.range(6)))
     monkeypatch.setitem(sys.modules, "torch.distributed", None)
     assert pickle.loads(told).part() == (1, 2)
+
+
+LOADER = """
+import os, sys
+import levada as lv
+from levada.interop.torch import Shared
+from levada.interop._epochs import Epochs
+epochs = Epochs()
+epochs.begin(0, None)
+if os.fork() == 0:  # outlives its parent
+    os.read(int(sys.argv[1]), 1)
+    print(epochs.begin(0, None), flush=True)
+    os._exit(0)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_counter_of_passes_leaves_nothing_after_a_kill(tmp_path):
+    read, write = os.pipe()
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-c", LOADER, str(read)]
+    with subprocess.Popen(words, env=env, pass_fds=[read], stdout=subprocess.PIPE) as process:
+        assert process.wait(timeout=60) == -9
+        os.write(write, b"x")
+        assert process.stdout.read() == b"1\n"
+    os.close(read)
+    os.close(write)
+    assert not [*tmp_path.iterdir()]
