@@ -146,10 +146,10 @@ levada_status levada_padding_strategy_make(levada_padding_strategy *s, const lev
     if (st == LEVADA_OK) {
         stage = strstr(text, " | ");
         levada_text_put(&s->text, stage ? stage + 3 : text);
-        *out = made;
-    } else {
-        levada_dataset_unref(&made);
+        if (s->text.failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
+    if (st == LEVADA_OK) *out = made;
+    else levada_dataset_unref(&made);
     levada_string_free(&text);
     return st;
 }

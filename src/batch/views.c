@@ -6,6 +6,7 @@
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/pad.h"
+#include "registry/env_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,6 +269,7 @@ levada_status levada_batch_pad(levada_env *env, const levada_block *batch, const
                                levada_error *err)
 {
     LEVADA_TRY(levada_require(batch && field && how && out, "batch, field, how and out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     levada_batch_padding o = LEVADA_BATCH_PADDING_INIT;
     levada_pool         *pool = levada_env_pool(env);
     levada_spec         *spec = NULL;

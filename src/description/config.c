@@ -23,6 +23,7 @@ static void config_put_bool(levada_text *text, const char *key, int value)
 levada_status levada_config_describe(levada_env *env, char **out, levada_error *err)
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     levada_env  *own = levada_env_ref(env);
     levada_text  text = {0};
     const char  *level = levada_cpu_name(levada_env_kernels(own)->level);

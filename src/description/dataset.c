@@ -304,6 +304,7 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(name != NULL, "name", err));
+    LEVADA_TRY(levada_env_have(env, err));
     const levada_op *op = levada_registry_find(env, name);
     levada_making    by = {.env = env};
     levada_value    *copy = NULL;

@@ -93,6 +93,7 @@ static levada_status describe_op(levada_text *text, levada_env *env, const levad
 levada_status levada_stages_json(levada_env *env, char **out, levada_error *err)
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     levada_text      text = {0};
     const levada_op *op;
     levada_status    status = LEVADA_OK;

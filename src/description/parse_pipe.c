@@ -474,6 +474,7 @@ levada_status levada_dataset_parse(levada_env *env, const char *text, levada_dat
 
     LEVADA_TRY(levada_require(text != NULL, "text", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     LEVADA_TRY(levada_parser_init(&p, env, text, strlen(text), err));
     p.make = &parse_hooks;
     if (levada_parser_peek(&p) != '{') return parse_pipe_all(&p, out, err);

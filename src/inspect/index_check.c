@@ -101,6 +101,7 @@ levada_status levada_inspect_index_check(levada_env *env, const char *path, int6
                                          levada_error *err)
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_env_have(env, err));
     index_check       x = { .kernels = levada_env_kernels(env), .end = -1 };
     levada_index_foot now;
 

@@ -309,6 +309,7 @@ levada_status levada_inspect_index(levada_env *env, const char *path, const char
                                    int64_t *records, levada_error *err)
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_env_have(env, err));
     return index_write_all(env, path, source, NULL, NULL, records, err);
 }
 
@@ -318,5 +319,6 @@ levada_status levada_inspect_index_lengths(levada_env *env, const char *path, co
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_require(fields != NULL, "fields", err));
+    LEVADA_TRY(levada_env_have(env, err));
     return index_write_all(env, path, source, stages, fields, records, err);
 }

@@ -137,6 +137,7 @@ levada_status levada_inspect_verify(levada_env *env, const char *path,
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_require(result != NULL, "result", err));
+    LEVADA_TRY(levada_env_have(env, err));
     levada_verify_options o = LEVADA_VERIFY_OPTIONS_INIT;
     levada_scan           scan;
     levada_writer        *writer = NULL;
@@ -262,6 +263,7 @@ levada_status levada_inspect_kind(levada_env *env, const char *path, const char 
 
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     LEVADA_TRY(levada_versioned_check(out, sizeof all, "levada_file_kind", err));
     LEVADA_TRY(levada_scan_identify(&scan, env, path, source, NULL, &name, err));
     (void)snprintf(all.source, sizeof all.source, "%s", name);
@@ -278,6 +280,7 @@ levada_status levada_inspect_info(levada_env *env, const char *path, const char 
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_env_have(env, err));
     inspect_info  info = {.progress = progress, .user = user};
     levada_text   text = {0};
     levada_status st;

@@ -200,6 +200,7 @@ levada_status levada_dataset_open(levada_env *env, const char *const *files, int
 {
     LEVADA_TRY(levada_require(files != NULL, "files", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     LEVADA_TRY(open_asked(nfiles, source, err));
     levada_texts    all = { .at = files, .n = nfiles };
     levada_dataset *ds = NULL;

@@ -298,6 +298,7 @@ levada_status levada_plugin_load(levada_env *env, const char *path, const char *
                                  levada_error *err)
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_env_have(env, err));
     return plugin_once(env, NULL, path, name_out, err);
 }
 
@@ -308,6 +309,7 @@ levada_status levada_plugin_register(levada_env *env, levada_plugin_entry entry,
     uintptr_t at = 0;
 
     LEVADA_TRY(levada_require(entry != NULL, "entry", err));
+    LEVADA_TRY(levada_env_have(env, err));
     memcpy(&at, &entry, sizeof at < sizeof entry ? sizeof at : sizeof entry);
     (void)snprintf(path, sizeof path, "function 0x%llx", (unsigned long long)at);
     return plugin_once(env, entry, path, name_out, err);

@@ -148,6 +148,12 @@ static const levada_env *env_or_default(const levada_env *env)
     return env != NULL ? env : env_get_default();
 }
 
+levada_status levada_env_have(const levada_env *env, levada_error *err)
+{
+    if (env_or_default(env) != NULL) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+}
+
 levada_env *levada_env_ref(levada_env *env)
 {
     if (env == NULL) env = env_get_default();

@@ -62,6 +62,10 @@ struct levada_registry *levada_env_registry(const levada_env *env);
 LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
                                               levada_env **out, levada_error *err);
 
+/* ERESOURCE_EXHAUSTED if `env` is NULL and no memory is left to create the default environment.
+ * Public functions call it first: afterwards no lookup in `env` fails for lack of it. */
+LEVADA_MUST_USE levada_status levada_env_have(const levada_env *env, levada_error *err);
+
 levada_env *levada_env_ref(levada_env *env); /* NULL returns the default one */
 void        levada_env_unref(levada_env **env);
 

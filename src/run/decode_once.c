@@ -114,6 +114,7 @@ levada_status levada_decoding_open(levada_env *env, const char *name, const leva
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(name != NULL, "name", err));
+    LEVADA_TRY(levada_env_have(env, err));
     levada_decoding *d = levada_alloc(sizeof *d);
     levada_status st = d ? LEVADA_OK : decode_once_no_memory(err);
 
@@ -198,6 +199,7 @@ levada_status levada_decode_strings(levada_env *env, const char *name,
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(name != NULL, "name", err));
+    LEVADA_TRY(levada_env_have(env, err));
     levada_decoding *d = NULL;
     levada_status st = levada_decoding_open(env, name, options, &d, err);
 

@@ -108,7 +108,10 @@ void levada_wait_list_unref(levada_wait_list **wait_list)
     levada_free(gone);
 }
 
-int32_t levada_wait_list_cpus(const levada_wait_list *wait_list) { return wait_list->cpus; }
+int32_t levada_wait_list_cpus(const levada_wait_list *wait_list)
+{
+    return wait_list != NULL ? wait_list->cpus : 1;
+}
 
 atomic_int *levada_wait_list_spinning(levada_wait_list *wait_list) { return &wait_list->spinning; }
 

@@ -17,6 +17,7 @@ levada_status levada_builder_create(levada_env *env, const levada_spec *spec, in
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(spec != NULL, "spec", err));
+    LEVADA_TRY(levada_env_have(env, err));
     return levada_builder_make(levada_env_pool(env), spec, rows, out, err);
 }
 

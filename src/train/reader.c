@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/process.h"
 #include "base/versioned.h"
+#include "registry/env_priv.h"
 
 #include <levada/binding.h>
 #include <string.h>
@@ -41,6 +42,7 @@ levada_status levada_reader_create(levada_env *env, const levada_reader_options 
 
     LEVADA_TRY(levada_require(options != NULL, "options", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_env_have(env, err));
     LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_reader_options, err));
     r = levada_alloc_zero(sizeof *r);
     if (!r) return levada_reader_short(err);
