@@ -2,10 +2,10 @@
 """Counts the passes over a dataset, in the process that made it and in the workers of its loaders.
 
 A DataLoader starts its workers without a call to the dataset in the parent process, and persistent
-workers never see the parent's object again. So the counter is a small file, in memory where the system can
-do that, so that nothing remains after a kill. The workers of one pass have the loader's seed in
-common: the first of them takes the next epoch, and the others take the same one. The kernel
-releases the lock on the file even if a worker is killed.
+workers never see the parent's object again. So the counter is a small file, in memory if the system
+can do that: nothing remains after a kill. The workers of one pass have the loader's seed in common:
+the first of them takes the next epoch, and the others take the same one. The kernel releases the
+lock on the file even if a worker is killed.
 """
 
 from __future__ import annotations
