@@ -152,9 +152,12 @@ def test_one_column_of_a_name_is_an_example(tmp_path):
     [
         ("t", [b"k.x", b"k.y"]),
         ("t", [b"k", b"k"]),
-        ("t", [b"dir/"]),
-        ("A", [b"k"]),
         ("x/y", [b"k"]),
+        ("t", [b"/k"]),
+        ("t", [b"../k"]),
+        ("t", [b"a/../k"]),
+        (".", [b""]),
+        (".", [b"a/"]),
     ],
 )
 def test_samples_that_would_be_read_as_others_are_refused(tmp_path, column, keys):
@@ -162,6 +165,22 @@ def test_samples_that_would_be_read_as_others_are_refused(tmp_path, column, keys
     with pytest.raises(InvalidArgumentError, match="tar: "):
         lv.write(ds, str(tmp_path / "a.tar"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_every_kind_go_round_through_tar(tmp_path):
+    names = ["a.txt", ".lock", "d/.lock", "d/.two.dots", "d/plain", "d/._b.JPG", "d/b.JPG"]
+    names += ["e/b.Jpg", "...", "d/...x", "n" * 5000 + ".TXT", "d" * 6000 + "/.lock"]
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+        for i, name in enumerate(names):
+            info = tarfile.TarInfo(name)
+            info.size = i
+            archive.addfile(info, io.BytesIO(b"z" * i))
+    lv.write(lv.tar(str(tmp_path / "a.tar")), str(tmp_path / "b.tar"))
+    want, got = (lv.tar(str(tmp_path / name)).to_list() for name in ("a.tar", "b.tar"))
+    assert repr(want) == repr(got)
+    assert len(want) == len(names) - 1  # dot files in one directory are one sample
+    with tarfile.open(tmp_path / "b.tar") as archive:
+        assert archive.getnames() == names
 
 
 @needs_command

@@ -5,7 +5,7 @@
  */
 #include "files/file_reader_priv.h"
 
-#define FILE_DAMAGE_PROBE 512              /* bytes in which a format knows its own beginning */
+#define FILE_DAMAGE_PROBE 1024             /* bytes in which a format knows its own beginning */
 #define FILE_DAMAGE_WASTE (INT64_C(64) << 20) /* bytes of a file that may be checked in vain     */
 
 void levada_file_reader_count_records(levada_file_reader *r, int64_t n)

@@ -8,15 +8,6 @@
 
 enum { TAR_BLOCK = 512, TAR_END = 1024, TAR_SHORT = 100 };
 
-/* Readers lower the case of extensions, and begin the name of a member after its last slash. */
-static bool tar_is_extension(const char *name)
-{
-    for (; *name; name++) {
-        if (*name == '/' || (*name >= 'A' && *name <= 'Z')) return false;
-    }
-    return true;
-}
-
 static levada_status tar_check(const levada_spec *spec, levada_error *err)
 {
     int32_t names = levada_spec_find(spec, "names"), values = levada_spec_find(spec, "values");
@@ -27,10 +18,9 @@ static levada_status tar_check(const levada_spec *spec, levada_error *err)
                     field->dtype == LEVADA_BYTES;
         bool key = strcmp(field->name, "key") == 0;
 
-        if (!tar_is_extension(field->name)) {
+        if (strchr(field->name, '/')) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "tar: column '%s' would be read under another name: use lower case "
-                               "without '/' (rename)",
+                               "tar: the name of column '%s' must not contain '/'; rename it",
                                field->name);
         }
         if (key && field->dtype != LEVADA_BYTES) {
@@ -89,10 +79,24 @@ static void tar_long_name(const char *name, levada_text *out)
     levada_text_format(&entry, "%zu path=", n);
     levada_text_put(&entry, name);
     levada_text_char(&entry, '\n');
-    tar_header("pax", 'x', entry.size, out);
+    tar_header("././@PaxHeader", 'x', entry.size, out);
     if (entry.failed) out->failed = true;
     else tar_data(entry.at, entry.size, out);
     levada_text_clear(&entry);
+}
+
+/* Would a program that unpacks the archive write outside of its directory? */
+static bool tar_escapes(const char *name, size_t size)
+{
+    if (size > 0 && name[0] == '/') return true;
+    for (size_t at = 0; at + 1 < size; at++) {
+        bool begins = at == 0 || name[at - 1] == '/';
+
+        if (begins && name[at] == '.' && name[at + 1] == '.' &&
+            (at + 2 == size || name[at + 2] == '/'))
+            return true;
+    }
+    return false;
 }
 
 /* A member; the name is the key, a dot and the field. */
@@ -100,20 +104,31 @@ static levada_status tar_member(const char *key, size_t nkey, const char *field,
                                 const char *bytes, size_t size, levada_text *out,
                                 levada_error *err)
 {
-    char name[4096];
+    levada_text   name = { 0 };
+    levada_status st = LEVADA_OK;
 
-    if (nkey + nfield + 2 > sizeof name || memchr(key, '\0', nkey) || memchr(field, '\0', nfield) ||
-        nkey == 0)
+    if (memchr(field, '\0', nfield) || memchr(field, '/', nfield))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "tar: a key is empty, too long or has a zero byte");
-    memcpy(name, key, nkey);
-    if (nfield > 0) name[nkey++] = '.';
-    memcpy(name + nkey, field, nfield);
-    name[nkey + nfield] = '\0';
-    if (nkey + nfield > TAR_SHORT) tar_long_name(name, out);
-    tar_header(name, '0', size, out);
-    tar_data(bytes, size, out);
-    return LEVADA_OK;
+                           "tar: the name of a member must not contain '/' or a zero byte, got "
+                           "'%.*s'", nfield < 60 ? (int)nfield : 60, field);
+    if (nfield == 0 && (nkey == 0 || key[nkey - 1] == '/'))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "tar: a member must have a key or a name, got neither");
+    levada_text_add(&name, key, nkey);
+    if (nfield > 0) levada_text_char(&name, '.');
+    levada_text_add(&name, field, nfield);
+    if (!name.failed && tar_escapes(name.at, name.size)) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "tar: the path of a member must not contain '..' or begin with '/', got "
+                         "'%.60s'; change its key", name.at);
+    } else if (!name.failed) {
+        if (name.size > TAR_SHORT) tar_long_name(name.at, out);
+        tar_header(name.at, '0', size, out);
+        tar_data(bytes, size, out);
+    }
+    out->failed |= name.failed;
+    levada_text_clear(&name);
+    return st;
 }
 
 static levada_status tar_pairs(const levada_block *block, int64_t row, const char *key, size_t nkey,
@@ -157,18 +172,21 @@ static levada_status tar_column(const levada_column *c, int64_t row, const char 
 static levada_status tar_key(levada_row_writer *w, const char *key, size_t nkey, levada_error *err)
 {
     size_t name = nkey;
+    int    shown = nkey < 60 ? (int)nkey : 60;
 
     while (name > 0 && key[name - 1] != '/') name--;
-    if (name == nkey || nkey > sizeof w->key || memchr(key + name, '.', nkey - name)) {
+    if (nkey > sizeof w->key || memchr(key, '\0', nkey) || memchr(key + name, '.', nkey - name)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "tar: a key is empty, too long, ends in '/', or has a '.' in its name");
+                           "tar: a key must have at most %zu bytes, and no '.' in its last part, "
+                           "got '%.*s'", sizeof w->key, shown, key);
     }
-    if (nkey == w->nkey && memcmp(key, w->key, nkey) == 0) {
+    if (w->keyed && nkey == w->nkey && memcmp(key, w->key, nkey) == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "tar: two records in a row have the same key, so they would be one");
     }
     memcpy(w->key, key, nkey);
     w->nkey = nkey;
+    w->keyed = true;
     return LEVADA_OK;
 }
 

@@ -18,8 +18,9 @@ typedef struct levada_row_writer {
     int64_t         record;  /* number of the row in the data set */
     levada_text     names;   /* of jsonl: what precedes each value, one after the other */
     size_t         *name_end; /* of jsonl, one per column; owned       */
-    char            key[4096]; /* of tar: of the sample before      */
+    char            key[65536]; /* of tar: of the sample before     */
     size_t          nkey;
+    bool            keyed; /* there was one */
 } levada_row_writer;
 
 /* Frees what the formats keep between rows. */

@@ -17,6 +17,7 @@
 #include <levada/builder.h>
 #include <levada/source.h>
 #include <string.h>
+#include <strings.h>
 
 enum { TAR_FIELDS = 256, TAR_TEXT = 65536 }; /* columns, and fields of a sample */
 enum { TAR_USTAR = 48 }; /* bits of a header that says ustar: a sum alone is found by accident */
@@ -26,6 +27,7 @@ enum { TAR_END = 2 * LEVADA_TAR_BLOCK + 10240 };
 #define TAR_MORE                                                                                 \
     "a header after zeros: a second archive, or zeros were written over members before it"
 #define TAR_ZEROS "the archive ends with more zeros than usual: members may be missing"
+#define TAR_SORT "; the members of a sample must follow one another: tar --sort=name"
 #define TAR_NO_END "the archive lacks the zeros at its end: members may be missing"
 
 typedef struct tar_args {
@@ -45,30 +47,38 @@ static int32_t tar_key(const levada_tar_member *m)
     const char *slash = m->length > 0 ? memrchr(m->name, '/', (size_t)m->length) : NULL;
     int32_t     at = slash ? (int32_t)(slash - m->name) + 1 : 0;
 
-    for (at++; at < m->length; at++) { /* a dot in front is not the end of an empty key */
-        if (m->name[at] == '.') return at;
-    }
-    return m->length;
+    while (at < m->length && m->name[at] != '.') at++;
+    return at;
 }
 
 /* -- samples */
 
 /* What is known of the next sample. */
 typedef struct tar_state {
-    levada_tar_member member;
-    char              key[LEVADA_TAR_NAME];
+    levada_tar_member members[2], *member; /* one that is read, and the last one with a name */
+    const char       *key;
     int32_t           nkey; /* -1 = no member of it has been seen */
+    /* -- of a search after damage */
+    bool    searching, described; /* described: the next header belongs to the damage */
+    int64_t passing;              /* bytes that belong to it */
 } tar_state;
 
 static bool tar_same(const tar_state *s, int32_t nkey)
 {
-    return s->nkey == nkey && memcmp(s->key, s->member.name, (size_t)nkey) == 0;
+    return s->nkey == nkey && memcmp(s->key, s->member->name, (size_t)nkey) == 0;
+}
+
+/* Reads a member, and leaves the key of the one before where it is. */
+static levada_tar_kind tar_read(tar_state *s, const uint8_t *data, int64_t size, bool at_end)
+{
+    s->member = &s->members[s->nkey >= 0 && s->key == s->members[0].own];
+    return levada_tar_read(data, size, at_end, true, s->member);
 }
 
 /* Does this member belong to a sample? One that is cut has a name if its header is whole. */
 static bool tar_is_named(levada_tar_kind kind, const levada_tar_member *m)
 {
-    return kind == LEVADA_TAR_FILE || kind == LEVADA_TAR_SPARSE ||
+    return kind == LEVADA_TAR_FILE || kind == LEVADA_TAR_PARTIAL ||
            (kind == LEVADA_TAR_CUT && m->length > 0);
 }
 
@@ -86,10 +96,10 @@ static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size,
     int64_t         begin = 0;
 
     s->nkey = -1;
-    for (*at = 0; *at < size; *at += s->member.total) {
-        kind = levada_tar_read(data + *at, size - *at, at_end, true, &s->member);
-        if (tar_is_named(kind, &s->member)) {
-            int32_t nkey = tar_key(&s->member);
+    for (*at = 0; *at < size; *at += s->member->total) {
+        kind = tar_read(s, data + *at, size - *at, at_end);
+        if (tar_is_named(kind, s->member)) {
+            int32_t nkey = tar_key(s->member);
 
             if (s->nkey < 0 && begin > 0) break; /* the first sample begins at data[0] */
             if (s->nkey >= 0 && !tar_same(s, nkey)) {
@@ -98,13 +108,13 @@ static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size,
                 if (out->n == out->capacity) break;
             }
             s->nkey = nkey;
-            memcpy(s->key, s->member.name, (size_t)nkey);
+            s->key = s->member->name;
         } else if (kind == LEVADA_TAR_NOTHING) {
             if (s->nkey >= 0) tar_emit(out, begin, *at);
             begin = *at;
             break;
         } else if (s->nkey < 0 && kind < LEVADA_TAR_CUT) {
-            begin = *at + s->member.total; /* nothing of a sample yet */
+            begin = *at + s->member->total; /* nothing of a sample yet */
         }
         if (kind >= LEVADA_TAR_CUT) break;
     }
@@ -151,6 +161,7 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
     (void)args;
     out->n = 0;
     out->need = 0;
+    s->searching = false;
     if (tar_pass_zeros(data, size, at_end, out)) return LEVADA_OK;
     kind = tar_walk(s, data, size, at_end, out, &at);
     if (out->n == out->capacity || kind == LEVADA_TAR_NOTHING) return LEVADA_OK;
@@ -159,16 +170,18 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
         return LEVADA_OK;
     }
     if (out->n > 0 || (out->used > 0 && kind == LEVADA_TAR_CUT && !at_end)) return LEVADA_OK;
-    if (out->used > 0 && tar_is_named(kind, &s->member)) return LEVADA_OK; /* after folders */
+    if (out->used > 0 && tar_is_named(kind, s->member)) return LEVADA_OK; /* after folders */
+    if (kind == LEVADA_TAR_REFUSED)
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s", s->member->wrong);
     if (kind == LEVADA_TAR_BAD)
         return levada_fail(err, LEVADA_EDATA_LOSS, "%s (at byte %lld of the sample)",
-                           s->member.wrong, (long long)(at - out->used));
-    out->need = at - out->used + s->member.total;
+                           s->member->wrong, (long long)(at - out->used));
+    out->need = at - out->used + s->member->total;
     if (!at_end) return LEVADA_OK;
     out->need = 0;
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "the archive ends inside a member: %lld of %lld bytes",
-                       (long long)(size - at), (long long)s->member.total);
+                       (long long)(size - at), (long long)s->member->total);
 }
 
 static int32_t tar_probe(const uint8_t *data, int64_t size)
@@ -179,33 +192,89 @@ static int32_t tar_probe(const uint8_t *data, int64_t size)
     return magic ? TAR_USTAR : 20;
 }
 
+/* Passes over what the damage has described, from data[at] on: headers up to that of a member, and
+ * its bytes. Where a header is not in sight it stops a byte before that, where the search continues.
+ */
+static int64_t tar_pass_described(tar_state *s, const uint8_t *data, int64_t size, int64_t at,
+                                  bool at_end)
+{
+    bool magic;
+
+    for (;;) {
+        int64_t n = s->passing < size - at ? s->passing : size - at;
+
+        at += n;
+        s->passing -= n;
+        if (s->passing > 0 || !s->described) return at;
+        if (size - at < LEVADA_TAR_BLOCK) {
+            if (at_end) return size;
+            s->passing = at > 1;
+            return at > 1 ? at - 1 : 1;
+        }
+        s->described = levada_tar_is_header(data + at, &magic);
+        if (!s->described) return at; /* the damage continues */
+        s->passing = levada_tar_length(data + at);
+        s->described = levada_tar_extension(data + at) > 0;
+    }
+}
+
+/* The damaged header, after the good members of its sample, and good headers that describe it. */
+static int64_t tar_find_damage(tar_state *s, const uint8_t *data, int64_t size, bool at_end)
+{
+    int64_t at = 0, n;
+    bool    magic;
+
+    s->described = false;
+    s->passing = 0;
+    s->nkey = -1;
+    while (at < size && (at > 0 || tar_probe(data, size) == TAR_USTAR) &&
+           tar_read(s, data + at, size - at, at_end) < LEVADA_TAR_CUT) {
+        at += s->member->total;
+    }
+    while (size - at >= LEVADA_TAR_BLOCK && levada_tar_is_header(data + at, &magic) &&
+           (n = levada_tar_extension(data + at)) > 0 && n < size - at) {
+        at += n;
+        s->described = true;
+    }
+    return at;
+}
+
 static int64_t tar_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end)
 {
     tar_state *s = state;
     int64_t    at = 0, found;
+    bool       magic;
 
     (void)args;
-    /* Good members before the damage are of the damaged sample. A search that continues does not
-     * begin at a member. */
-    while (at < size && (at > 0 || tar_probe(data, size) == TAR_USTAR) &&
-           levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
-        at += s->member.total;
+    if (s->searching && (s->passing > 0 || s->described))
+        return tar_pass_described(s, data, size, 0, at_end);
+    if (!s->searching) at = tar_find_damage(s, data, size, at_end);
+    if (!s->searching && s->described && size - at >= LEVADA_TAR_BLOCK &&
+        levada_tar_is_header(data + at, &magic)) {
+        s->searching = true;
+        return tar_pass_described(s, data, size, at, at_end);
     }
-    if (++at > size) return size;
-    found = levada_tar_find(data + at, size - at);
-    if (found >= 0) return at + found;
+    s->described = false;
+    if (at >= size) return size;
+    found = levada_tar_find(data + at + 1, size - at - 1) + 1;
+    if (found > 0) {
+        s->described = !s->searching && levada_tar_is_described(data + at, found);
+        s->searching = true;
+        return tar_pass_described(s, data, size, at + found, at_end);
+    }
+    s->searching = true;
     if (at_end) return size;
-    return at > size - LEVADA_TAR_BLOCK + 1 ? at : size - LEVADA_TAR_BLOCK + 1;
+    return at + 1 > size - LEVADA_TAR_BLOCK + 1 ? at + 1 : size - LEVADA_TAR_BLOCK + 1;
 }
 
 /* -- columns */
 
 /* Scratch of a worker: the fields of one row, and the values of all rows. */
 typedef struct tar_columns {
-    levada_tar_member member;
+    levada_tar_member first, member; /* first: of the row */
     int32_t           n, nkey, used; /* used: of text */
-    char              key[LEVADA_TAR_NAME], text[TAR_TEXT];
+    char              text[TAR_TEXT];
     int32_t           name[TAR_FIELDS], nname[TAR_FIELDS]; /* in text */
     levada_text_span  value[TAR_FIELDS];
     levada_text_span *values; /* with fields: field c of row r is values[c * rows + r] */
@@ -231,32 +300,39 @@ static levada_status tar_check(const void *args, levada_spec **out, levada_error
 
 static void tar_columns_close(void *state) { levada_free(((tar_columns *)state)->values); }
 
-static char tar_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
-
-/* The number of the field with this name; -1 = there is none. */
-static int32_t tar_find(const tar_columns *c, const char *name, int32_t size)
+static bool tar_is_name(const tar_columns *c, int32_t i, const char *name, int32_t size,
+                        bool any_case)
 {
-    for (int32_t i = 0; i < c->n; i++) {
-        if (c->nname[i] == size && memcmp(c->text + c->name[i], name, (size_t)size) == 0) return i;
-    }
-    return -1;
+    const char *at = c->text + c->name[i];
+
+    if (c->nname[i] != size) return false;
+    return any_case ? strncasecmp(at, name, (size_t)size) == 0
+                    : memcmp(at, name, (size_t)size) == 0;
 }
 
-static void tar_set_key(tar_columns *c)
+/* The number of the field with this name; -1 = there is none, or there are several. */
+static int32_t tar_find(const tar_columns *c, const char *name, int32_t size, bool any_case)
 {
-    c->nkey = tar_key(&c->member);
-    memcpy(c->key, c->member.name, (size_t)c->nkey);
+    int32_t found = -1;
+
+    for (int32_t i = 0; i < c->n; i++) {
+        if (!tar_is_name(c, i, name, size, any_case)) continue;
+        if (found >= 0) return -1;
+        found = i;
+    }
+    return found;
 }
 
 /* One more field of the row. Returns what is wrong with it, or NULL. */
-static const char *tar_add(tar_columns *c, const uint8_t *row)
+static const char *tar_add(tar_columns *c, const levada_tar_member *m, const uint8_t *row)
 {
-    const levada_tar_member *m = &c->member;
     int32_t nkey = tar_key(m), from = nkey < m->length ? nkey + 1 : nkey, size = m->length - from;
 
+    if (c->n == 0) c->nkey = nkey;
     if (c->n == TAR_FIELDS || c->used + size > TAR_TEXT) return "a sample has too many members";
-    for (int32_t i = 0; i < size; i++) c->text[c->used + i] = tar_lower(m->name[from + i]);
-    if (tar_find(c, c->text + c->used, size) >= 0) return "a sample has two members of one name";
+    memcpy(c->text + c->used, m->name + from, (size_t)size);
+    if (tar_find(c, m->name + from, size, false) >= 0)
+        return "a sample has two members of one name";
     c->name[c->n] = c->used;
     c->nname[c->n] = size;
     c->value[c->n++] = (levada_text_span){ row + m->data, (int32_t)m->size, false };
@@ -267,16 +343,19 @@ static const char *tar_add(tar_columns *c, const uint8_t *row)
 /* Collects the fields of a row. The reader has checked the headers. */
 static const char *tar_row(tar_columns *c, const uint8_t *row, int32_t size)
 {
-    const char *wrong = NULL;
+    const char        *wrong = NULL;
+    levada_tar_member *m = &c->first;
 
     c->n = c->used = c->nkey = 0;
-    for (int64_t at = 0; at < size && !wrong; at += c->member.total) {
-        levada_tar_kind kind = levada_tar_read(row + at, size - at, true, false, &c->member);
+    for (int64_t at = 0; at < size && !wrong; at += m->total) {
+        levada_tar_kind kind;
 
-        if (c->n == 0 && kind < LEVADA_TAR_OTHER) tar_set_key(c);
-        if (kind == LEVADA_TAR_FILE) wrong = tar_add(c, row + at);
-        else if (kind == LEVADA_TAR_SPARSE) wrong = "a member is sparse, which is not supported";
+        m = c->n == 0 ? &c->first : &c->member;
+        kind = levada_tar_read(row + at, size - at, true, false, m);
+        if (kind == LEVADA_TAR_FILE) wrong = tar_add(c, m, row + at);
+        else if (kind == LEVADA_TAR_PARTIAL) wrong = m->wrong;
         else if (kind >= LEVADA_TAR_CUT) wrong = "the members have changed";
+        if (kind == LEVADA_TAR_PARTIAL && c->n == 0) c->nkey = tar_key(m);
     }
     return wrong;
 }
@@ -287,8 +366,8 @@ static levada_status tar_reject(levada_builder *out, int64_t row, const tar_colu
     levada_error why = LEVADA_ERROR_INIT;
     int          n = c->nkey < 100 ? (int)c->nkey : 100;
 
-    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "sample '%.*s': %s%.60s", n, c->key, what,
-                      name);
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "sample '%.*s': %s%.60s%s", n, c->first.name,
+                      what, name, *name ? TAR_SORT : "");
     return levada_builder_reject(out, row, &why, err);
 }
 
@@ -316,7 +395,7 @@ static levada_status tar_decode_all(tar_columns *c, const levada_strings *in, le
         const char *wrong = tar_row(c, in->data[row], in->size[row]);
 
         if (wrong) LEVADA_TRY(tar_reject(out, row, c, wrong, "", err));
-        LEVADA_TRY(levada_builder_push_bytes(out, 0, c->key, c->nkey, err));
+        LEVADA_TRY(levada_builder_push_bytes(out, 0, c->first.name, c->nkey, err));
         LEVADA_TRY(tar_put_names(c, out, err));
         offsets[row + 1] = (int32_t)c->total;
     }
@@ -328,8 +407,10 @@ static levada_status tar_pick(tar_columns *c, const levada_texts *wanted, int64_
                               const char *wrong, levada_builder *out, levada_error *err)
 {
     for (int64_t i = 0; i < wanted->n; i++) {
-        int32_t at = wrong ? -1 : tar_find(c, wanted->at[i], (int32_t)strlen(wanted->at[i]));
+        int32_t size = (int32_t)strlen(wanted->at[i]);
+        int32_t at = wrong ? -1 : tar_find(c, wanted->at[i], size, false);
 
+        if (!wrong && at < 0) at = tar_find(c, wanted->at[i], size, true);
         c->values[i * rows + row] = at < 0 ? (levada_text_span){ 0 } : c->value[at];
         if (wrong || at >= 0) continue;
         LEVADA_TRY(tar_reject(out, row, c, "no member for the field ", wanted->at[i], err));
@@ -348,7 +429,7 @@ static levada_status tar_decode_fields(tar_columns *c, const levada_texts *wante
         const char *wrong = tar_row(c, in->data[row], in->size[row]);
 
         if (wrong) LEVADA_TRY(tar_reject(out, row, c, wrong, "", err));
-        LEVADA_TRY(levada_builder_push_bytes(out, 0, c->key, c->nkey, err));
+        LEVADA_TRY(levada_builder_push_bytes(out, 0, c->first.name, c->nkey, err));
         LEVADA_TRY(tar_pick(c, wanted, in->n, row, wrong, out, err));
     }
     for (int64_t i = 0; i < wanted->n; i++) {

@@ -107,7 +107,7 @@ static int64_t member_padded(int64_t size)
 typedef struct member_reader {
     const uint8_t     *bytes;
     int64_t            left, at;
-    bool               check, named, sparse;
+    bool               named, sparse;
     int64_t            size; /* of PAX; -1 = as in the header */
     levada_tar_member *out;
 } member_reader;
@@ -131,8 +131,8 @@ static bool member_set_name(member_reader *r, const uint8_t *text, int64_t size)
     const uint8_t *end = size > 0 ? memchr(text, '\0', (size_t)size) : NULL;
 
     if (end) size = end - text;
-    if (size >= LEVADA_TAR_NAME) return false;
-    memcpy(r->out->name, text, (size_t)size);
+    if (size > INT32_MAX) return false;
+    r->out->name = (const char *)text;
     r->out->length = (int32_t)size;
     r->named = true;
     return true;
@@ -148,7 +148,8 @@ static bool member_pax_entry(member_reader *r, const uint8_t *key, int64_t n)
     value = equal + 1;
     nkey = equal - key;
     nvalue = n - nkey - 1;
-    if (nkey == 4 && memcmp(key, "path", 4) == 0) return member_set_name(r, value, nvalue);
+    if (nkey == 4 && memcmp(key, "path", 4) == 0)
+        return nvalue == 0 || member_set_name(r, value, nvalue);
     if (nkey >= 10 && memcmp(key, "GNU.sparse", 10) == 0) r->sparse = true;
     if (nkey != 4 || memcmp(key, "size", 4) != 0) return true;
     for (int64_t i = 0; i < nvalue; i++) {
@@ -180,8 +181,8 @@ static bool member_pax(member_reader *r, const uint8_t *at, int64_t size)
 /* The name in the header itself, after its prefix where it is ustar of POSIX. */
 static void member_own_name(member_reader *r, const uint8_t *block)
 {
-    uint8_t joined[MEMBER_PREFIX_SIZE + 1 + MEMBER_NAME_SIZE];
-    size_t  n = 0, name = strnlen((const char *)block + MEMBER_NAME, MEMBER_NAME_SIZE);
+    char  *joined = r->out->own;
+    size_t n = 0, name = strnlen((const char *)block + MEMBER_NAME, MEMBER_NAME_SIZE);
 
     if (memcmp(block + MEMBER_MAGIC, "ustar\0", 6) == 0) {
         n = strnlen((const char *)block + MEMBER_PREFIX, MEMBER_PREFIX_SIZE);
@@ -189,7 +190,8 @@ static void member_own_name(member_reader *r, const uint8_t *block)
         if (n > 0) joined[n++] = '/';
     }
     memcpy(joined + n, block + MEMBER_NAME, name);
-    (void)member_set_name(r, joined, (int64_t)(n + name));
+    r->out->name = joined;
+    r->out->length = (int32_t)(n + name);
 }
 
 /* A header that says more about the next one. NOTHING = go on there. */
@@ -199,7 +201,8 @@ static levada_tar_kind member_extension(member_reader *r, char type, int64_t siz
     int64_t        all = LEVADA_TAR_BLOCK + member_padded(size);
 
     if (r->left - r->at < all) return member_cut(r, false, r->at + all);
-    if (type == 'x' && !member_pax(r, data, size)) return member_bad(r, "a PAX header is damaged");
+    if ((type == 'x' || type == 'X') && !member_pax(r, data, size))
+        return member_bad(r, "a PAX header is damaged");
     if (type == 'L' && !member_set_name(r, data, size)) return member_bad(r, "a name is too long");
     r->at += all;
     return LEVADA_TAR_NOTHING;
@@ -218,34 +221,103 @@ static int64_t member_holes(const member_reader *r)
     return more ? 0 : at;
 }
 
+/* A PAX header for all members that follow. A position in the file does not know of it, so what it
+ * may not change are their names and sizes. */
+static levada_tar_kind member_global(member_reader *r, int64_t size)
+{
+    levada_tar_member *out = r->out;
+    member_reader      all = { .size = -1, .out = out };
+
+    out->length = 0;
+    out->total = r->at + LEVADA_TAR_BLOCK + member_padded(size);
+    if (r->left < out->total) return member_cut(r, false, out->total);
+    if (!member_pax(&all, r->bytes + r->at + LEVADA_TAR_BLOCK, size))
+        return member_bad(r, "a global PAX header is damaged");
+    out->length = 0;
+    out->wrong = "a global PAX header sets the path or the size of all members, which is not "
+                 "supported; pack the archive again";
+    return all.named || all.size >= 0 ? LEVADA_TAR_REFUSED : LEVADA_TAR_OTHER;
+}
+
+/* Is it a file? Unknown types are; labels of volumes, lists of folders and attributes are not. */
+static bool member_is_file(const levada_tar_member *m, char type)
+{
+    if (type == '0' || type == '\0') return m->length == 0 || m->name[m->length - 1] != '/';
+    return type > '6' ? !strchr("VDNAEI", type) : type < '0';
+}
+
 /* The header of the member itself: its bytes follow. */
 static levada_tar_kind member_finish(member_reader *r, char type, int64_t size, bool at_end)
 {
     levada_tar_member *out = r->out;
-    bool               file = type == '0' || type == '\0' || type > '6' || type < '0';
+    bool               file;
     int64_t            end;
 
     if (!r->named) member_own_name(r, r->bytes + r->at);
-    if (type == '0' || type == '\0') file = out->length == 0 || out->name[out->length - 1] != '/';
+    file = member_is_file(out, type);
     out->data = type == 'S' ? member_holes(r) : r->at + LEVADA_TAR_BLOCK;
     if (out->data == 0) return member_cut(r, file, r->left + LEVADA_TAR_BLOCK);
-    out->size = file || type == 'g' ? (r->size >= 0 ? r->size : size) : 0;
+    out->size = file || type > '6' ? (r->size >= 0 ? r->size : size) : 0;
     out->total = out->data + member_padded(out->size);
     end = at_end ? out->data + out->size : out->total;
     if (end > r->left) /* padding may be missing */
-        return member_cut(r, file && type != 'g', out->data + out->size);
+        return member_cut(r, file, out->data + out->size);
     if (out->total > r->left) out->total = r->left;
-    if (!file || type == 'g') return LEVADA_TAR_OTHER;
-    return type == 'S' || r->sparse ? LEVADA_TAR_SPARSE : LEVADA_TAR_FILE;
+    if (!file) return LEVADA_TAR_OTHER;
+    out->wrong = type == 'M' ? "a member begins in another volume"
+                             : "a member is sparse, which is not supported";
+    return type == 'S' || type == 'M' || r->sparse ? LEVADA_TAR_PARTIAL : LEVADA_TAR_FILE;
+}
+
+static bool member_is_extension(uint8_t type) { return type != '\0' && strchr("xLKX", type); }
+
+int64_t levada_tar_length(const uint8_t *block)
+{
+    int64_t size = member_number(block + MEMBER_SIZE, MEMBER_SIZE_SIZE);
+    uint8_t type = block[MEMBER_TYPE];
+
+    return LEVADA_TAR_BLOCK + (size < 0 || (type >= '1' && type <= '6') ? 0 : member_padded(size));
+}
+
+int64_t levada_tar_extension(const uint8_t *block)
+{
+    return member_is_extension(block[MEMBER_TYPE]) ? levada_tar_length(block) : 0;
+}
+
+/* Are these bytes, padded with zeros, entries of PAX or the name that the next header begins? */
+static bool member_describes(const uint8_t *bytes, int64_t size, const char *name, int64_t n)
+{
+    levada_tar_member ignored;
+    member_reader     r = { .size = -1, .out = &ignored };
+
+    if (n > 0 && size > n && memcmp(bytes, name, (size_t)n) == 0) return true;
+    while (size > 0 && bytes[size - 1] == 0) size--;
+    return size > 0 && member_pax(&r, bytes, size);
+}
+
+bool levada_tar_is_described(const uint8_t *bytes, int64_t size)
+{
+    const char *name = (const char *)bytes + size;
+    int64_t     n = (int64_t)strnlen(name, MEMBER_NAME_SIZE);
+
+    if (n == MEMBER_NAME_SIZE) return true; /* perhaps cut */
+    if (member_describes(bytes, size, name, n)) return true; /* its header may be zeros */
+    if (size < LEVADA_TAR_BLOCK) return false;
+    if (member_is_extension(bytes[MEMBER_TYPE]) && memcmp(bytes + MEMBER_MAGIC, "ustar", 5) == 0)
+        return true;
+    return memmem(bytes, MEMBER_NAME_SIZE, "PaxHeader", 9) ||
+           memmem(bytes, MEMBER_NAME_SIZE, "@LongLink", 9) ||
+           member_describes(bytes + LEVADA_TAR_BLOCK, size - LEVADA_TAR_BLOCK, name, n);
 }
 
 levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end, bool check,
                                 levada_tar_member *out)
 {
-    member_reader   r = { bytes, left, 0, check, false, false, -1, out };
+    member_reader   r = { bytes, left, 0, false, false, -1, out };
     levada_tar_kind kind = LEVADA_TAR_NOTHING;
     bool            magic;
 
+    out->name = "";
     out->length = 0;
     while (kind == LEVADA_TAR_NOTHING) {
         const uint8_t *block = bytes + r.at;
@@ -260,8 +332,9 @@ levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end,
             return member_bad(&r, "this is not the header of a member: its checksum is wrong");
         size = member_number(block + MEMBER_SIZE, MEMBER_SIZE_SIZE);
         if (size < 0) return member_bad(&r, "the size of a member is not a number");
-        if (strchr("xLKX", block[MEMBER_TYPE]) && block[MEMBER_TYPE] != '\0')
+        if (member_is_extension(block[MEMBER_TYPE]))
             kind = member_extension(&r, (char)block[MEMBER_TYPE], size);
+        else if (block[MEMBER_TYPE] == 'g') return member_global(&r, size);
         else kind = member_finish(&r, (char)block[MEMBER_TYPE], size, at_end);
     }
     return kind;

@@ -114,7 +114,7 @@ static void members_of_one_key_are_a_sample(void **state)
     add(&text, "plain", "");
     t_add(&text, zeros, sizeof zeros);
     add(&text, ".hid.den", "y"); /* archives may follow each other */
-    expect(&text, "", "a:txt=one,cls=1, d/a:txt=two,seg.png=x, plain:=, .hid:den=y, ", LEVADA_END,
+    expect(&text, "", "a:txt=one,CLS=1, d/a:txt=two,seg.png=x, plain:=, :hid.den=y, ", LEVADA_END,
            "");
 }
 
@@ -135,6 +135,102 @@ static void long_names_are_read(void **state)
     name[200] = '\0';
     snprintf(want, sizeof want, "n%.199s:txt=gnu, p%.199s:txt=pax, ", name + 1, name + 1);
     expect(&text, "", want, LEVADA_END, "");
+}
+
+static void long_pax_paths_are_read(void **state)
+{
+    t_bytes text = { 0 }, got = { 0 };
+    char   *pax = malloc(70000), *name = malloc(70000);
+
+    (void)state;
+    for (size_t n = 5000; n < 70000; n += 60000) {
+        levada_error err = LEVADA_ERROR_INIT;
+
+        memset(name, 'p', n);
+        memcpy(name + n - 4, ".txt", 5);
+        snprintf(pax, 70000, "%zu path=%s\n", n + (n < 9000 ? 11 : 12), name);
+        add_typed(&text, 'x', "PaxHeaders/x", pax, -1);
+        add(&text, "cut", "v");
+        assert_int_equal(read_all(&text, "", &got, &err), LEVADA_END);
+        assert_int_equal(got.size, n - 4 + strlen(":txt=v, ") + 1);
+        assert_memory_equal(got.at, name, n - 4);
+        t_clear(&got);
+        t_clear(&text);
+    }
+    free(name);
+    free(pax);
+}
+
+static void only_files_are_members(void **state)
+{
+    static const char types[] = "123456VDNAEI";
+    t_bytes           text = { 0 };
+
+    (void)state;
+    for (const char *type = types; *type; type++)
+        add_typed(&text, *type, "label", *type > '6' ? "some bytes" : "", -1);
+    add(&text, "a.txt", "one");
+    expect(&text, "", "a:txt=one, ", LEVADA_END, "");
+    add_typed(&text, 'M', "c.txt", "rest", -1);
+    expect(&text, "", "", LEVADA_EINVALID_ARGUMENT, "another volume");
+}
+
+/* Their position does not reach a restored iterator, so no member may depend on them. */
+static void global_names_and_sizes_are_refused(void **state)
+{
+    static const struct {
+        const char *pax;
+        bool refused;
+    } cases[] = {
+        { "14 path=a/b.c\n", true },
+        { "10 size=3\n", true },
+        { "18 comment=abcdef\n", false },
+        { "8 path=\n", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        t_bytes text = { 0 };
+        bool    refused = cases[i].refused;
+
+        add_typed(&text, 'g', "pax_global_header", cases[i].pax, -1);
+        add(&text, "a.txt", "one");
+        expect(&text, ",errors=skip", refused ? "" : "a:txt=one, ",
+               refused ? LEVADA_EUNIMPLEMENTED : LEVADA_END, refused ? "pack the archive" : "");
+    }
+}
+
+static void extensions_keep_their_case(void **state)
+{
+    t_bytes text = { 0 };
+
+    (void)state;
+    add(&text, "a.JPG", "x");
+    add(&text, "a.jpg", "y");
+    expect(&text, "", "a:JPG=x,jpg=y, ", LEVADA_END, "");
+    for (int i = 0; i < 4; i++) { /* the name as it stands, or the only one in any case */
+        static const char *const fields[] = { "JPG", "jpg", "Jpg", "Jpg" };
+        levada_error             err = LEVADA_ERROR_INIT;
+        levada_iter             *it;
+        levada_block            *block = NULL;
+        char                     options[32];
+        int64_t                  size = 0;
+
+        if (i < 3) add(&text, "a.JPG", "x");
+        if (i < 2) add(&text, "a.jpg", "y");
+        if (i == 3) add(&text, "a.JPG", "x");
+        if (i == 3) add(&text, "a.jpg", "y");
+        snprintf(options, sizeof options, ",fields=[%s]", fields[i]);
+        it = t_iter_open(with_file(&text, options), 1, 3);
+        assert_int_equal(levada_iter_next(it, &block, &err),
+                         i == 3 ? LEVADA_EINVALID_ARGUMENT : LEVADA_OK);
+        if (i < 3)
+            assert_int_equal(*levada_column_bytes(levada_block_at(block, 1), 0, &size),
+                             i == 1 ? 'y' : 'x');
+        levada_block_unref(&block);
+        levada_iter_close(&it);
+        t_clear(&text);
+    }
 }
 
 static void sizes_are_not_believed(void **state)
@@ -167,6 +263,67 @@ static void damage_costs_its_sample(void **state)
     }
     text.at[3 * 1024 + 5] ^= 1; /* the header of b.txt */
     expect(&text, ",errors=skip", "a:cls=v,txt=v, c:cls=v,txt=v, ", LEVADA_END, "");
+}
+
+/* An archive of long names: headers that describe other headers. */
+static void add_described(t_bytes *text, int i, bool gnu)
+{
+    char name[160], pax[200], value[8];
+
+    snprintf(name, sizeof name, "%0120d/%03d.txt", 0, i);
+    snprintf(pax, sizeof pax, "%d path=%s\n", 138, name); /* 3 + 6 + 128 + 1 */
+    snprintf(value, sizeof value, "v%03d", i);
+    if (gnu) add_typed(text, 'L', "././@LongLink", name, -1);
+    else add_typed(text, 'x', "PaxHeaders/x", pax, -1);
+    name[i % 2 ? 90 : 100] = '\0'; /* programs cut it in several ways */
+    add(text, gnu ? name : "short.txt", value);
+}
+
+static void expect_real_samples(const t_bytes *text, int i, size_t at)
+{
+    t_bytes      got = { 0 };
+    levada_error err = LEVADA_ERROR_INIT;
+    int          n = 0;
+
+    assert_int_equal(read_all(text, ",errors=skip", &got, &err), LEVADA_END);
+    for (char *save = NULL, *sample = strtok_r((char *)got.at, " ", &save); sample;
+         sample = strtok_r(NULL, " ", &save), n++) {
+        int key = -1, value = -2;
+
+        if (strlen(sample) != 121 + 3 + strlen(":txt=v000,") ||
+            sscanf(sample + 121, "%3d:txt=v%3d,", &key, &value) != 2 || key != value)
+            fail_msg("damage of kind %d at byte %zu made up '%s'", i, at, sample);
+    }
+    if (n < 2) fail_msg("damage of kind %d at byte %zu: %d of 4 samples are left", i, at, n);
+    t_clear(&got);
+}
+
+/* Whatever byte or block of a header is damaged, no sample appears that was not there. */
+static void damage_makes_no_sample_up(void **state)
+{
+    (void)state;
+    for (int gnu = 0; gnu < 2; gnu++) {
+        t_bytes text = { 0 };
+
+        for (int i = 0; i < 4; i++) add_described(&text, i, gnu);
+        for (size_t at = 0; at < 4 * 2048; at += at % 512 < 160 ? 1 : 16) {
+            uint8_t *byte = text.at + at, was = *byte, block[512];
+
+            if (at / 512 % 4 == 3) continue; /* the content of a file has no checksum */
+            if (at / 512 % 4 == 1 && at % 512 < 140) continue; /* nor has a name */
+            *byte ^= 2;
+            expect_real_samples(&text, gnu, at);
+            *byte = was;
+            if (at % 512 != 0) continue;
+            memcpy(block, byte, 512);
+            for (int fill = 0; fill < 256; fill += 85) {
+                memset(byte, fill, 512);
+                expect_real_samples(&text, 10 + fill, at);
+            }
+            memcpy(byte, block, 512);
+        }
+        t_clear(&text);
+    }
 }
 
 /* Sums of signed bytes count too, and no other ones. */
@@ -393,6 +550,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_of_one_key_are_a_sample),
         cmocka_unit_test(long_names_are_read),
+        cmocka_unit_test(long_pax_paths_are_read),
+        cmocka_unit_test(only_files_are_members),
+        cmocka_unit_test(global_names_and_sizes_are_refused),
+        cmocka_unit_test(extensions_keep_their_case),
+        cmocka_unit_test(damage_makes_no_sample_up),
         cmocka_unit_test(sizes_are_not_believed),
         cmocka_unit_test(damage_costs_its_sample),
         cmocka_unit_test(headers_are_summed_both_ways),
