@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """levada verify, and files whose format cannot be determined."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import shutil
 
+import levada as lv
 import pytest
 from cli_support import PARSED, levada, made_folder  # noqa: F401  a fixture
 from command import needs_command
@@ -100,6 +103,53 @@ def test_every_command_finds_the_same_format(folder, name, content, source, note
         kind = source.removesuffix("_lines")
         levada("convert", name, "told.tfrecord", "--from", kind, cwd=folder)
         assert (folder / "told.tfrecord").read_bytes() == (folder / "out.tfrecord").read_bytes()
+
+
+DOCUMENTS = ['[{"a": 1}, {"a": 2}]', '[\n{"a": 1}\n]\n', '{\n  "a": 1\n}\n', '{\n "a": [1,\n']
+OTHERS = {
+    "p.parquet": (b"PAR1" + bytes(200), "a Parquet file", "pyarrow"),
+    "a.arrow": (b"ARROW1\0\0" + bytes(200), "an Arrow file", "pyarrow"),
+    "n.npy": (b"\x93NUMPY\x01\0" + bytes(200), "a NumPy array", "store such files in tar"),
+    "b.txt.bz2": (bz2.compress(b"one\ntwo\n"), "bzip2", "bunzip2"),
+    "x.txt.xz": (lzma.compress(b"one\ntwo\n"), "xz", "unxz"),
+    "l.txt": (b"\x04\x22\x4d\x18" + bytes(20), "LZ4", "unlz4"),
+    "sheet.csv": (b"PK\x03\x04" + bytes(200), "a ZIP archive", "unzip"),
+}
+
+
+def answers(folder, name):
+    """What each command and lv.open say of a file."""
+    yield levada("verify", name, cwd=folder, status=1).stderr
+    yield levada("info", name, cwd=folder, status=1).stderr
+    yield levada("head", name, cwd=folder, status=1).stderr
+    yield levada("index", name, cwd=folder, status=1).stderr
+    yield levada("convert", name, "out.jsonl", cwd=folder, status=1).stderr
+    with pytest.raises(lv.errors.InvalidArgumentError) as caught:
+        lv.open(folder / name)
+    yield str(caught.value)
+
+
+@pytest.mark.parametrize("text", DOCUMENTS)
+def test_a_json_document_has_no_records_for_any_command(folder, text):
+    (folder / "doc.json").write_text(text)
+    for answer in answers(folder, "doc.json"):
+        assert "is a JSON document, not one object per line; write lines, such as by jq" in answer
+    assert not (folder / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_formats_are_named_with_a_remedy(folder, name):
+    content, called, remedy = OTHERS[name]
+    (folder / name).write_bytes(content)
+    sources = (lv.text_lines, lv.tfrecord, lv.jsonl, lv.csv, lv.tar)
+    said = list(answers(folder, name))
+    for source in sources:
+        with pytest.raises(lv.errors.InvalidArgumentError) as caught:
+            source(folder / name).to_list()
+        said.append(str(caught.value))
+    for answer in said:
+        assert called in answer and "which levada does not read" in answer and remedy in answer
+    assert lv.text_lines(folder / name, compression="none").to_list()
 
 
 def test_verify_repairs_no_two_files_into_one(folder):

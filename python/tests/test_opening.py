@@ -243,10 +243,10 @@ def test_other_data_is_named(tmp_path):
     }
     for data, what in kinds.items():
         (tmp_path / "x").write_bytes(data)
-        with pytest.raises(InvalidArgumentError, match=f"unknown format .* like {what}"):
+        with pytest.raises(InvalidArgumentError, match=f"(unknown format .* like|this is) {what}"):
             lv.open(tmp_path / "x")
     if shared.exists():
-        with pytest.raises(InvalidArgumentError, match="looks like a FLAC file"):
+        with pytest.raises(InvalidArgumentError, match="this is a FLAC file"):
             lv.open(next(shared.glob("audio/flac-ietf/subset/*.flac")))
 
 

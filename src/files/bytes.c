@@ -2,6 +2,7 @@
 #include "files/bytes.h"
 
 #include "base/alloc.h"
+#include "files/looks.h"
 #include "files/opener.h"
 #include "registry/env_priv.h"
 #include "registry/registry.h"
@@ -116,6 +117,23 @@ static const levada_filter_def *bytes_choose(const levada_bytes *b,
     return options->probe && bits == 0 ? bytes_named(b) : NULL;
 }
 
+/* Refuses what the format does not recognize and what is known to be something else: its bytes are
+ * no records. */
+static levada_status bytes_refuse(const levada_bytes_options *options, const uint8_t *head,
+                                  int64_t size, levada_error *err)
+{
+    const char *wanted = options->compression;
+    levada_look look = levada_looks_like(head, size);
+
+    if (!look.remedy || !options->probe || options->probe(head, size) > 0) return LEVADA_OK;
+    if (wanted && !bytes_wants(wanted, "auto")) return LEVADA_OK;
+    return levada_fail(
+        err, LEVADA_EINVALID_ARGUMENT,
+        "this is %s, which levada does not read; %s (compression=none reads its bytes "
+        "nevertheless)",
+        look.name, look.remedy);
+}
+
 /* Reads the first bytes, which name the file and its compression, and goes back. */
 static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options *options,
                                     levada_error *err)
@@ -127,7 +145,7 @@ static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options 
     b->head = bytes_sum(b, head, made);
     b->at = 0;
     b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;
-    if (!b->filter) return LEVADA_OK;
+    if (!b->filter) return bytes_refuse(options, head, made, err);
     b->state = levada_alloc_zero(b->filter->state_size);
     if (!b->state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a filter");
     LEVADA_TRY(levada_buffer_create(levada_env_pool(b->env), BYTES_INPUT, &b->input, err));

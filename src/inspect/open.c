@@ -43,10 +43,6 @@ static levada_status open_choose(const levada_scan *scan, const char *path, cons
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "unknown format of '%s', which looks like %s; pass the name of the "
                            "format as source", path, scan->looks);
-    if (scan->document && !scan->sure)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "'%s' is a JSON document, not one object per line; write lines, such as "
-                           "by jq -c '.[]' IN > OUT.jsonl, or pass source text_lines", path);
     if (!scan->content[0]) return LEVADA_OK;
     if (scan->sure) {
         *out = scan->content;

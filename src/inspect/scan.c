@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "files/bytes.h"
-#include "inspect/looks.h"
+#include "files/looks.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -202,10 +202,11 @@ static bool scan_is_json_line(const uint8_t *head, int64_t size)
     return head[last - 1] == '}' || (!end && size == SCAN_SEARCH);
 }
 
-/* Chooses the format: the caller's source or the name override the content. */
+/* Chooses the format: the caller's source or the name override the content. `json`: the name alone
+ * says that it is JSON, which may be a document, without records. */
 static levada_status scan_choose(levada_scan *scan, levada_env *env, const char *path,
-                                 const levada_op *said, const char *compression, uint8_t *head,
-                                 const levada_op **out, levada_error *err)
+                                 const levada_op *said, bool json, const char *compression,
+                                 uint8_t *head, const levada_op **out, levada_error *err)
 {
     levada_bytes_options options = {.compression = "none"};
     int64_t              made = 0, first;
@@ -219,12 +220,19 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
     options.probe = op ? op->def.format.probe : scan_no_format;
     LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
     first = made < SCAN_HEAD ? made : SCAN_HEAD;
-    scan->document = scan->document && !scan_is_json_line(head, made);
-    if (scan->document) said = levada_registry_find(env, "text_lines");
     content = scan_best(env, head, first);
     scan->sure = content && content->def.format.probe(head, first) >= SCAN_SURE;
+    if (json && !scan_is_json_line(head, made)) {
+        if (!scan->sure)
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "'%s' is a JSON document, not one object per line; write lines, "
+                               "such as by jq -c '.[]' IN > OUT.jsonl, or name the source "
+                               "text_lines", path);
+        said = content;
+    }
     scan->empty = made == 0 && !scan->damaged;
-    scan->looks = scan->damaged ? "a damaged compressed file" : levada_looks_like(head, first);
+    scan->looks = scan->damaged ? "a damaged compressed file"
+                                 : levada_looks_like(head, first).name;
     if (!said && !scan->sure) {
         const levada_op *found = scan_search(env, head, made);
 
@@ -245,13 +253,14 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
 {
     const levada_op *op = NULL;
     uint8_t         *head;
+    bool             json;
     levada_status    st;
 
     LEVADA_TRY(scan_source(env, path, source, &op, err));
-    scan->document = !source && scan_ends_with(path, scan_stem(env, path), ".json");
+    json = !source && scan_ends_with(path, scan_stem(env, path), ".json");
     head = levada_alloc(SCAN_SEARCH);
     if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to identify a file");
-    st = scan_choose(scan, env, path, op, compression, head, &op, err);
+    st = scan_choose(scan, env, path, op, json, compression, head, &op, err);
     levada_free(head);
     if (st == LEVADA_OK) *name = op->name;
     return st;

@@ -21,7 +21,6 @@ typedef struct levada_scan {
     bool                sure;        /* a checksum proves that the content is of a format */
     bool                empty;       /* without any byte, decompressed                    */
     bool                damaged;     /* its first bytes cannot be decompressed            */
-    bool                document;    /* named .json, but its first line is not an object  */
     const char         *looks;       /* levada_looks_like of the content                  */
     /* -- with the check of rows */
     levada_rows_check    rows;

@@ -132,7 +132,7 @@ static void content_without_a_format_is_named(void **state)
 {
     (void)state;
     t_write_file(t_path("f"), "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
-    refused("f", NULL, "looks like a PNG image");
+    refused("f", NULL, "this is a PNG image, which levada does not read; store such files in tar");
     t_write_file(t_path("f"), "\x01\x02\x03\xfe", 4);
     refused("f", NULL, "looks like binary data");
     t_write_file(t_path("f"), "", 0);
