@@ -93,6 +93,12 @@ typedef struct levada_format_def {
                            const char *compression, const levada_value *options,
                            levada_value **out, levada_error *err);
     int32_t resync_bits; /* that probe() must verify where resync() believes a record; 0 = any    */
+    /* Watches framed records of a file in their order, from number `record` on (damaged ones
+     * count), for what only their sequence shows. With spans->n == 0 the file has ended: returns
+     * what is odd about it, as `note`; valid until the next call. Not called for records that are
+     * fetched by their numbers. May be NULL. */
+    const char *(*watch)(void *state, const uint8_t *data, const levada_spans *spans,
+                         int64_t record);
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import shutil
+import tarfile
 
 import levada as lv
 import pytest
@@ -150,6 +151,18 @@ def test_other_formats_are_named_with_a_remedy(folder, name):
     for answer in said:
         assert called in answer and "which levada does not read" in answer and remedy in answer
     assert lv.text_lines(folder / name, compression="none").to_list()
+
+
+def test_keys_of_a_tar_that_come_back_are_reported(folder):
+    with tarfile.open(folder / "a.tar", "w") as archive:
+        for name in ("a.jpg", "b.jpg", "a.json", "b.json"):
+            archive.addfile(tarfile.TarInfo(name))
+    for command in ("verify", "info", "run"):
+        word = "tar:a.tar" if command == "run" else "a.tar"
+        told = levada(command, word, cwd=folder).stderr
+        assert "2 of its keys came back after other samples" in told and "--sort=name" in told
+    with pytest.raises(lv.errors.InvalidArgumentError, match="--sort=name"):
+        lv.tar(folder / "a.tar", fields=["jpg", "json"]).to_list()
 
 
 def test_verify_repairs_no_two_files_into_one(folder):

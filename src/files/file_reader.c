@@ -232,10 +232,21 @@ static levada_status file_reader_note(levada_file_reader *r, levada_status code,
     return levada_file_reader_reject(r, &why, &loss, err);
 }
 
+/* Shows the format n of the framed records, from number `at` on; n = 0: the file has ended. */
+static const char *file_reader_watch(const levada_file_reader *r, int32_t at, int32_t n)
+{
+    levada_spans spans = {.begin = r->framed.begin + at, .end = r->framed.end + at, .n = n};
+
+    if (!r->format->watch) return NULL;
+    return r->format->watch(r->state, levada_window_data(&r->window), &spans, r->record);
+}
+
 levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *err)
 {
-    long long size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
+    long long   size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
+    const char *odd = r->open && r->record > 0 ? file_reader_watch(r, 0, 0) : NULL;
 
+    if (odd) LEVADA_TRY(file_reader_note(r, LEVADA_EDATA_LOSS, odd, -1, 0, err));
     if (r->open && r->record == 0) {
         LEVADA_TRY(file_reader_note(r, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY, -1, 1, err));
     }
@@ -430,6 +441,7 @@ static levada_status file_reader_give(levada_file_reader *r, levada_block **out,
         .record = r->record,
         .offset = r->window.offset + f->frame[i] - f->frame[0],
     };
+    (void)file_reader_watch(r, i, n);
     block->origins.begin = f->frame + i;
     block->origins.owner = levada_buffer_ref(f->index);
     r->good += (i + n < f->n ? f->frame[i + n] - f->frame[0] : f->used) - f->frame[i] + f->frame[0];

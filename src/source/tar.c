@@ -11,11 +11,13 @@
  * ends without them.
  */
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "rows/strings_put.h"
 #include "source/tar_member.h"
 
 #include <levada/builder.h>
 #include <levada/source.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -53,6 +55,18 @@ static int32_t tar_key(const levada_tar_member *m)
 
 /* -- samples */
 
+/* The keys of a file, by their hashes: all up to TAR_SEEN / 2 of them, else as many of those whose
+ * lowest bits are zero. An archive that is not sorted has many keys twice. */
+enum { TAR_SEEN = 16384 };
+
+typedef struct tar_watch {
+    uint64_t seen[TAR_SEEN], thinned[TAR_SEEN]; /* 0 = free */
+    uint64_t zero;                              /* bits of the hashes that are kept */
+    int32_t  n;
+    int64_t  next, back, record; /* back: keys that came back, the first one with this record */
+    char     key[64], text[320];
+} tar_watch;
+
 /* What is known of the next sample. */
 typedef struct tar_state {
     levada_tar_member members[2], *member; /* one that is read, and the last one with a name */
@@ -61,6 +75,7 @@ typedef struct tar_state {
     /* -- of a search after damage */
     bool    searching, described; /* described: the next header belongs to the damage */
     int64_t passing;              /* bytes that belong to it */
+    tar_watch watch;
 } tar_state;
 
 static bool tar_same(const tar_state *s, int32_t nkey)
@@ -193,7 +208,8 @@ static int32_t tar_probe(const uint8_t *data, int64_t size)
 }
 
 /* Passes over what the damage has described, from data[at] on: headers up to that of a member, and
- * its bytes. Where a header is not in sight it stops a byte before that, where the search continues.
+ * its bytes. Where a header is not in sight it stops a byte before that, where the search
+ * continues.
  */
 static int64_t tar_pass_described(tar_state *s, const uint8_t *data, int64_t size, int64_t at,
                                   bool at_end)
@@ -266,6 +282,72 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     s->searching = true;
     if (at_end) return size;
     return at + 1 > size - LEVADA_TAR_BLOCK + 1 ? at + 1 : size - LEVADA_TAR_BLOCK + 1;
+}
+
+/* -- keys that come back */
+
+static bool tar_see(uint64_t *seen, uint64_t hash)
+{
+    size_t slot = hash >> 40 & (TAR_SEEN - 1);
+
+    while (seen[slot] && seen[slot] != hash) slot = (slot + 1) & (TAR_SEEN - 1);
+    if (seen[slot]) return true;
+    seen[slot] = hash;
+    return false;
+}
+
+static void tar_thin(tar_watch *w)
+{
+    while (w->n > TAR_SEEN / 2) {
+        w->zero = w->zero << 1 | 1;
+        w->n = 0;
+        memset(w->thinned, 0, sizeof w->thinned);
+        for (int32_t i = 0; i < TAR_SEEN; i++) {
+            if (w->seen[i] && !(w->seen[i] & w->zero)) w->n += !tar_see(w->thinned, w->seen[i]);
+        }
+        memcpy(w->seen, w->thinned, sizeof w->seen);
+    }
+}
+
+static void tar_watch_sample(tar_watch *w, const uint8_t *data, int64_t size, int64_t record)
+{
+    levada_tar_member m;
+    levada_tar_kind   kind = levada_tar_read(data, size, true, false, &m);
+    int32_t           nkey;
+    uint64_t          hash;
+
+    if (kind != LEVADA_TAR_FILE && kind != LEVADA_TAR_PARTIAL) return;
+    nkey = tar_key(&m);
+    hash = levada_hash64(m.name, (size_t)nkey, 0) | UINT64_C(1) << 63;
+    if (hash & w->zero) return;
+    if (!tar_see(w->seen, hash)) {
+        w->n++;
+        tar_thin(w);
+    } else if (w->back++ == 0) {
+        w->record = record;
+        (void)snprintf(w->key, sizeof w->key, "%.*s", nkey < 60 ? (int)nkey : 60, m.name);
+    }
+}
+
+static const char *tar_watch_records(void *state, const uint8_t *data, const levada_spans *spans,
+                                     int64_t record)
+{
+    tar_watch *w = &((tar_state *)state)->watch;
+    bool       odd = spans->n == 0 && w->back > 0;
+
+    for (int32_t i = 0; i < spans->n; i++) {
+        if (i == 0 && record < w->next) memset(w, 0, sizeof *w);
+        tar_watch_sample(w, data + spans->begin[i], spans->end[i] - spans->begin[i], record + i);
+    }
+    w->next = record + spans->n;
+    if (odd)
+        (void)snprintf(w->text, sizeof w->text,
+                       "%s%lld of its keys came back after other samples, first '%s' at record "
+                       "%lld, so their members are in several samples; sort it: tar --sort=name",
+                       w->zero ? "at least " : "", (long long)w->back, w->key,
+                       (long long)w->record);
+    if (spans->n == 0) w->next = INT64_MAX; /* the next file begins with nothing */
+    return odd ? w->text : NULL;
 }
 
 /* -- columns */
@@ -500,4 +582,5 @@ const levada_format_def levada_format_tar = {
     .resync_bits = TAR_USTAR,
     .decoder = &tar_columns_def,
     .open_ended = true,
+    .watch = tar_watch_records,
 };

@@ -522,6 +522,51 @@ static void an_archive_without_an_end_is_noted(void **state)
     t_clear(&text);
 }
 
+/* The iterator's notes name what the archive of these keys is odd for. */
+static void expect_odd(const t_bytes *text, int threads, int64_t rows, const char *want)
+{
+    levada_iter *it = t_iter_open(with_file(text, ""), threads, 3);
+    t_outcome    o = { 0 };
+    char        *json = NULL;
+
+    assert_int_equal(t_iter_read_rest(it, &o), LEVADA_END);
+    assert_int_equal(o.rows, rows);
+    assert_int_equal(levada_iter_stats(it, &json, NULL), LEVADA_OK);
+    if (!strstr(json, want)) fail_msg("%d threads: no '%s' in %s", threads, want, json);
+    levada_string_free(&json);
+    levada_iter_close(&it);
+}
+
+/* Members in the order of their extensions, as programs list them that do not sort. */
+static void keys_that_come_back_are_reported(void **state)
+{
+    static const int sizes[] = { 2, 300, 9000, 40000 };
+    static char      zeros[1024], name[32], want[100];
+    t_bytes          text = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int n = sizes[i];
+
+        for (int k = 0; k < 2 * n; k++) {
+            snprintf(name, sizeof name, "%06d.%s", k % n, k < n ? "jpg" : "json");
+            add(&text, name, "");
+        }
+        t_add(&text, zeros, sizeof zeros);
+        snprintf(want, sizeof want, "%d of its keys came back after other samples, first '000000'",
+                 n);
+        for (int threads = 1; threads < 4; threads += 2)
+            expect_odd(&text, threads, 2 * n, n <= 300 ? want : "\"at least ");
+        t_clear(&text);
+    }
+    add(&text, "a.jpg", "");
+    add(&text, "a.json", "");
+    add(&text, "b.jpg", "");
+    t_add(&text, zeros, sizeof zeros);
+    expect_notes(&text, " | repeat:2", 1, 4, ""); /* in another pass they do not come back */
+    t_clear(&text);
+}
+
 /* However many zeros end an archive, no record holds them. */
 static void zeros_take_no_memory(void **state)
 {
@@ -566,6 +611,7 @@ int main(void)
         cmocka_unit_test(members_under_zeros_are_noted),
         cmocka_unit_test(one_note_for_each_file),
         cmocka_unit_test(an_archive_without_an_end_is_noted),
+        cmocka_unit_test(keys_that_come_back_are_reported),
         cmocka_unit_test(zeros_take_no_memory),
     };
 
