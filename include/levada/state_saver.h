@@ -101,8 +101,9 @@ typedef struct levada_saver_example {
 /* The same for languages without macros; size is sizeof(levada_saver_example). */
 LEVADA_API void levada_saver_example_init(levada_saver_example *all, size_t size);
 
-/* Waits until there is capacity for one more example, and reserves it. ECANCELLED: closed. Each
- * reservation ends with an insert or with levada_state_saver_release. */
+/* Waits until there is capacity for one more example, and reserves it. ECANCELLED: closed before
+ * the call; a call that waits already still succeeds after a plain close. Each reservation ends
+ * with an insert or with levada_state_saver_release. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_saver_reserve(levada_state_saver *saver,
                                                                     int64_t             timeout,
                                                                     levada_error       *err);

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from levada import errors
 from levada import train as lt
+from waiting import Call, until
 
 OUT = errors.OutOfRangeError
 
@@ -420,3 +421,23 @@ def test_what_cannot_be_saved_or_restored():
     assert other.stats()["live"] == 1
     with pytest.raises(errors.FailedPreconditionError, match="examples were inserted"):
         other.restore(state)
+
+
+def test_a_plain_close_lets_a_waiting_prefetch_in():
+    saver = make([example(str(i), 2) for i in range(3)], batch_size=1, capacity=1)
+    saver.prefetch_op()
+    waiting = Call(saver.prefetch_op)
+    until(waiting.is_listed)
+    saver.close()
+    with pytest.raises(errors.CancelledError):
+        saver.prefetch_op()
+    keys = []
+    for _ in range(2):
+        batch = saver.next_batch(timeout=60)
+        keys += list(batch.key)
+        save(batch)
+    waiting.thread.join()
+    assert waiting.error is None
+    assert keys == [b"00000_of_00001:0", b"00000_of_00001:1"]
+    with pytest.raises(OUT):
+        saver.next_batch(timeout=0)

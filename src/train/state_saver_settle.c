@@ -92,19 +92,8 @@ void levada_saver_return_locked(levada_state_saver *s, levada_segment_batch *bat
 
 /* -- takes ------------------------------------------------------------------------------------- */
 
-/* Examples on their way in. */
-static int64_t settle_entering(const levada_state_saver *s)
-{
-    int64_t n = s->counts.reserved;
-
-    for (const levada_waiter *w = s->inserts.head; w != NULL; w = w->next) {
-        n += ((const levada_saver_op *)(const void *)w)->example != NULL;
-    }
-    return n;
-}
-
-/* An open saver in which nothing can happen any more, since abandoned examples fill it. A batch of
- * last segments alone may still be requeued. */
+/* A saver in which nothing can happen any more, since abandoned examples fill it. A batch of last
+ * segments alone may still be requeued. */
 static bool settle_stuck(const levada_state_saver *s)
 {
     if (s->counts.abandoned == 0 || s->counts.reserved > 0 || s->capacity < 0 ||
@@ -115,6 +104,16 @@ static bool settle_stuck(const levada_state_saver *s)
         if (!b->abandoned) return false;
     }
     return true;
+}
+
+/* Examples on their way in: reserved, or waiting for capacity that can become free. */
+static int64_t settle_entering(const levada_state_saver *s)
+{
+    int64_t n = s->counts.reserved;
+
+    if (settle_stuck(s)) return n;
+    for (const levada_waiter *w = s->inserts.head; w != NULL; w = w->next) n++;
+    return n;
 }
 
 /* The end of a take that cannot get n. */
@@ -214,11 +213,8 @@ static bool settle_inserts(levada_state_saver *s, levada_woken *woken)
         bool             full = s->capacity >= 0 && s->awaited.left == 0 &&
                     s->counts.live + s->counts.reserved >= s->capacity;
 
-        if (s->closed && op->example == NULL) {
-            op->why = LEVADA_SAVER_CLOSED;
-        } else if (full) {
-            break;
-        } else if (op->example == NULL) {
+        if (full) break;
+        if (op->example == NULL) {
             s->counts.reserved++;
             op->why = LEVADA_SAVER_OK;
         } else {

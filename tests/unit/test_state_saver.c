@@ -278,7 +278,58 @@ static void reservations_count(void **state)
     call reserve = { .s = s, .reserves = true, .timeout = LEVADA_FOREVER };
     call_start(&reserve);
     assert_int_equal(levada_state_saver_close(s, false, NULL), LEVADA_OK);
-    call_join(&reserve, LEVADA_ECANCELLED, "is closed");
+    expect_error(levada_state_saver_reserve(s, LEVADA_FOREVER, &err), LEVADA_ECANCELLED,
+                 err.message, "is closed"); /* it comes after the close */
+    test_saver_step(s, 1, "k1/0");             /* its last segment: there is capacity */
+    call_join(&reserve, LEVADA_OK, "");
+    refuse_next(s, 2, LEVADA_EDEADLINE_EXCEEDED, ""); /* k2, and whatever was reserved */
+    assert_int_equal(test_saver_insert(s, 3, 2, -1, true, 0, &err), LEVADA_OK);
+    test_saver_step(s, 2, "k2/0 k3/0");
+    refuse_next(s, 1, LEVADA_EOUT_OF_RANGE, "is closed");
+    levada_state_saver_unref(&s);
+}
+
+/* Abandoned examples fill the saver, and the one that waits can never enter. */
+static void a_take_does_not_wait_for_who_cannot_enter(void **state)
+{
+    levada_state_saver_options o = test_saver_options(1, 2);
+
+    (void)state;
+    o.capacity = 1;
+    levada_state_saver *s = test_saver_of(&o);
+    test_saver_put(s, 1, 4);
+    call reserve = { .s = s, .reserves = true, .timeout = LEVADA_FOREVER };
+    call_start(&reserve);
+    levada_segment_batch *batch = test_saver_take(s, 1);
+    levada_segment_batch_destroy(&batch);
+    assert_int_equal(levada_state_saver_close(s, false, NULL), LEVADA_OK);
+    refuse_next(s, 1, LEVADA_EFAILED_PRECONDITION, "k1");
+    assert_int_equal(levada_state_saver_close(s, true, NULL), LEVADA_OK);
+    call_join(&reserve, LEVADA_ECANCELLED, "");
+    levada_state_saver_unref(&s);
+}
+
+/* Last segments that are requeued exceed the capacity beside an abandoned example and a
+ * reservation: the reserved example may still come, so a take waits. */
+static void a_take_waits_for_a_reserved_example(void **state)
+{
+    levada_state_saver_options o = test_saver_options(1, 2);
+    levada_error               err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    o.capacity = 2;
+    levada_state_saver *s = test_saver_of(&o);
+    test_saver_put(s, 1, 2);
+    levada_segment_batch *last = test_saver_take(s, 1);
+    test_saver_put(s, 2, 4);
+    levada_segment_batch *lost = test_saver_take(s, 1);
+    levada_segment_batch_destroy(&lost);
+    assert_int_equal(levada_state_saver_reserve(s, 0, NULL), LEVADA_OK);
+    assert_int_equal(levada_segment_batch_requeue(last, &err), LEVADA_OK);
+    levada_segment_batch_destroy(&last);
+    refuse_next(s, 2, LEVADA_EDEADLINE_EXCEEDED, "");
+    assert_int_equal(test_saver_insert(s, 3, 2, -1, true, 0, &err), LEVADA_OK);
+    test_saver_step(s, 2, "k1/0 k3/0");
     levada_state_saver_unref(&s);
 }
 
@@ -523,7 +574,7 @@ static void a_batch_that_may_be_requeued_is_waited_for(void **state)
     lost = test_saver_take(s, 1);
     levada_segment_batch_destroy(&lost);
     assert_int_equal(levada_state_saver_next(s, 1, 0, &lost, &err), LEVADA_EDEADLINE_EXCEEDED);
-    assert_int_equal(levada_segment_batch_requeue(last, NULL), LEVADA_OK);
+    assert_int_equal(levada_segment_batch_requeue(last, &err), LEVADA_OK);
     levada_segment_batch_destroy(&last);
     last = test_saver_take(s, 1);
     assert_non_null(last);
@@ -543,6 +594,8 @@ int main(void)
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(the_take_releases_capacity),
         cmocka_unit_test(reservations_count),
+        cmocka_unit_test(a_take_does_not_wait_for_who_cannot_enter),
+        cmocka_unit_test(a_take_waits_for_a_reserved_example),
         cmocka_unit_test(a_plain_close_lets_waiting_examples_in),
         cmocka_unit_test(small_batches_shrink_until_nothing_is_left),
         cmocka_unit_test(the_rest_of_full_batches_is_counted),
