@@ -13,7 +13,8 @@ import operator
 import struct
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from levada.errors import (
     DataLossError,
     DeadlineExceededError,
     FailedPreconditionError,
+    InvalidArgumentError,
     OutOfRangeError,
     UnimplementedError,
 )
@@ -357,8 +359,8 @@ class SequenceQueueingStateSaver:
         """A function that reads one example and inserts its segments; for a queue runner.
 
         It waits while ``capacity`` examples are live, before it reads. OutOfRangeError: the end of
-        the source; CancelledError: the saver is closed. AlreadyExistsError: a live example has the
-        key, and nothing has changed.
+        the source; CancelledError: the saver was closed before the call, or was cancelled.
+        AlreadyExistsError: a live example has the key, and nothing has changed.
         """
         return self._prefetch
 
@@ -369,7 +371,7 @@ class SequenceQueueingStateSaver:
             return
         core.saver.reserve(None)
         try:
-            with self._reader.next() as (ordinal, example):
+            with self._reader.next() as (ordinal, example), self._naming(example):
                 self._insert(core, ordinal, example)
         except BaseException:
             core.saver.release()
@@ -380,7 +382,7 @@ class SequenceQueueingStateSaver:
         with self._reader.alone():
             if self._late._queue is not None:
                 return
-            with self._reader.next() as (ordinal, example):
+            with self._reader.next() as (ordinal, example), self._naming(example):
                 layout = Layout.of(*self._fields(example))
                 core = self._late.settle(layout, None)
                 try:
@@ -395,6 +397,20 @@ class SequenceQueueingStateSaver:
         core = _Core(self._make, layout)
         core.saver.reserve(None)
         return core
+
+    @contextmanager
+    def _naming(self, example: Any) -> Iterator[None]:
+        """Adds the key of the example to the error of a value that does not fit."""
+        try:
+            yield
+        except InvalidArgumentError as error:
+            try:
+                key = as_key(self._key(example))
+            except Exception:  # the key itself is what does not fit
+                raise error from None
+            raise InvalidArgumentError(
+                f"example {key.decode(errors='replace')!r}: {error}"
+            ) from None
 
     def _fields(self, example: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         return (
@@ -454,7 +470,8 @@ class SequenceQueueingStateSaver:
             _LOG.warning("a call waits for segments: %s", error)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> None:
-        """Refuses new examples; started ones continue.
+        """Refuses new examples; started ones continue, and a ``prefetch_op`` that waits for
+        capacity still reads and inserts its example.
 
         With ``cancel_pending_enqueues``, segments that are ready can still be taken, and no state
         can be saved any more. CancelledError: a plain close of a closed saver.
@@ -502,19 +519,29 @@ class SequenceQueueingStateSaver:
         examples are saved too. Other iterables are read again from their beginning by the restored
         saver, which ignores finished examples; the bytes then have no data. For a function or a
         queue as the source, pass ``data=True``, and restore its position yourself.
+
+        ``data=True`` adds the data of unfinished examples for any source. ``data=False`` leaves it
+        out, which only a source that is read again from its beginning allows: for a Dataset it is
+        an InvalidArgumentError, for a function or a queue an UnimplementedError.
         """
         core = self._late._queue
         if core is None:
             raise FailedPreconditionError(
                 "nothing to save: the state saver has not had an example yet"
             )
-        if data is None and self._reader.is_function:
+        if not data and self._reader.is_function:
             raise UnimplementedError(
                 "the position of a function or a queue cannot be saved: use an iterable as the "
                 "source, or save(data=True) and restore the position yourself"
             )
         with self._reader.paused():
-            position = self._reader.position() if data is not False else None
+            position = self._reader.position()
+            if data is False and position is not None:
+                raise InvalidArgumentError(
+                    "save(data=False) needs a source that is read again from its beginning, such "
+                    "as a list; this source continues at its saved position, and a restored saver "
+                    "would repeat or lose examples: call save()"
+                )
             keep = position is not None if data is None else bool(data)
             head = {"layout": core.layout.to_json(), "data": keep, "position": position}
             extra = json.dumps(head).encode()

@@ -154,14 +154,16 @@ def _parts(values: Mapping[str, Any], context: bool) -> tuple[list[Part], list[P
 def _sparse(value: Any, name: str) -> SparseTensorValue:
     import numpy as np
 
-    indices = np.asarray(value[0], np.int64).reshape(len(value[1]), -1)
+    indices = np.asarray(value[0], np.int64)
     shape = np.asarray(value[2], np.int64).reshape(-1)
-    if indices.shape[1] != len(shape) and len(indices):
+    count = len(value[1])
+    if indices.size != count * len(shape):
         raise InvalidArgumentError(
-            f"sparse field {name!r}: indices have {indices.shape[1]} columns, dense_shape has "
-            f"{len(shape)} dimensions"
+            f"sparse field {name!r}: indices must have {count} rows (one for each value) and "
+            f"{len(shape)} columns (one for each dimension of dense_shape), got the shape "
+            f"{list(indices.shape)}"
         )
-    return SparseTensorValue(indices.reshape(-1, len(shape)), value[1], shape)
+    return SparseTensorValue(indices.reshape(count, len(shape)), value[1], shape)
 
 
 class Layout:
