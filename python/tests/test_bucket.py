@@ -513,3 +513,33 @@ def test_shared_names(running):
     seen = [int(i) for _, outputs in f for i in outputs]
     assert len(seen) == len(set(seen)) and set(seen) <= set(range(16))
     assert g.stats()["size"] == 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, iter, lambda sizes: range(4, 5)])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_list_of_one_size_is_for_one_bucket(kind, n):
+    def make(**options):
+        return lt.bucket(iter([[1]]), lambda _: 0, num_buckets=n, **options)
+
+    if n == 1:
+        make(batch_size=kind([4]))
+        make(batch_size=4, bucket_capacities=kind([4]))
+        return
+    with pytest.raises(ValueError, match="batch_size must have num_buckets"):
+        make(batch_size=kind([4]))
+    with pytest.raises(ValueError, match="bucket_capacities"):
+        make(batch_size=4, bucket_capacities=kind([4]))
+    with pytest.raises(ValueError, match="batch_size must have num_buckets"):
+        lt.bucket_by_sequence_length(iter([[1]]), 0, kind([4]), list(range(1, n)))
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, iter])
+def test_sizes_and_capacities_are_any_iterable(kind):
+    lt.bucket(
+        iter([[1]]), lambda _: 0, batch_size=kind([1, 2]), num_buckets=2,
+        bucket_capacities=kind([3, 4]),
+    )  # fmt: skip
+    for one in (4, np.int32(4), np.array(4)):
+        lt.bucket(iter([[1]]), lambda _: 0, batch_size=one, num_buckets=2)
+        with pytest.raises(TypeError, match="an entry for each bucket"):
+            lt.bucket(iter([[1]]), lambda _: 0, 1, 2, bucket_capacities=one)

@@ -142,12 +142,11 @@ class _Bucketer(Examples):
         check_capacity(self._capacity)
         self._capacities = None
         if capacities is not None:
-            if isinstance(capacities, Sequence) or not hasattr(capacities, "__index__"):
-                self._capacities = _integers(capacities, "bucket_capacities")
-            else:
+            if _is_one(capacities):
                 raise TypeError(
                     f"bucket_capacities={capacities} must have an entry for each bucket"
                 )
+            self._capacities = _integers(capacities, "bucket_capacities")
         n = 0
         if self._boundaries is None:
             n = min(max(_integer(options["num_buckets"], "num_buckets"), -1), _MOST)
@@ -161,7 +160,13 @@ class _Bucketer(Examples):
             self._boundaries,
             min(self._threads, _MOST),
         )
-        return n if self._boundaries is None else len(self._boundaries) + 1
+        n = n if self._boundaries is None else len(self._boundaries) + 1
+        if len(self._sizes) != n and not _is_one(options["batch_size"]):
+            raise ValueError(
+                f"{self.who}: batch_size must have num_buckets={n} entries if it is a list, got "
+                f"{len(self._sizes)}; pass an integer for all buckets"
+            )
+        return n
 
     # -- queues
 
@@ -392,9 +397,14 @@ def _integer(value: Any, what: str) -> int:
     return number
 
 
+def _is_one(values: Any) -> bool:
+    """Whether it is an integer; an array has ``__index__`` too."""
+    return hasattr(values, "__index__") and not getattr(values, "shape", ())
+
+
 def _integers(values: Any, what: str) -> tuple[int, ...]:
     """An integer, or an iterable of integers, which is copied."""
-    if hasattr(values, "__index__") and not getattr(values, "shape", ()):
+    if _is_one(values):
         return (_integer(values, what),)
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{what} must be an integer or a list of integers, not {values!r:.60}")
