@@ -271,3 +271,26 @@ def test_a_name_is_a_text(given_name):
         register_op(given_name, enqueue)
     with pytest.raises(TypeError, match="function"):
         register_op("test/none", None)
+
+
+def test_scopes_are_added_and_removed():
+    queue = FIFOQueue(1, ["int64"], name="scope/q", shared_name="scope/q")
+    ops = [lambda: 0, lambda: 1, lambda: 2]
+    names = ["scope/in", "scope/close", "scope/cancel"]
+    for name, op in zip(names, ops, strict=True):
+        register_op(name, op)
+    runner = QueueRunner(queue, ops[:1], ops[1], ops[2])
+    for scope in ("scope", "scope/"):
+        message = runner.to_proto(export_scope=scope)
+        assert message == QueueRunnerDef("q", ["in"], "close", "cancel", [11])
+    for made in (
+        QueueRunner.from_proto(message, import_scope="scope"),
+        QueueRunner(queue_runner_def=message, import_scope="scope"),
+        QueueRunner.from_proto(runner.to_proto(), import_scope=None),
+    ):
+        assert (made.queue, made.enqueue_ops) == (queue, ops[:1])
+        assert (made.close_op, made.cancel_op) == (ops[1], ops[2])
+        assert made.to_proto(None) == runner.to_proto()
+    assert runner.to_proto("other") is None
+    with pytest.raises(errors.NotFoundError):
+        QueueRunner.from_proto(message)

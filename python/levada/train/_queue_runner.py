@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, overload
 
 from levada import errors
 from levada.errors import CancelledError, LevadaError, OutOfRangeError
@@ -59,6 +59,8 @@ class QueueRunner:
     ``queue.close(cancel_pending_enqueues=True)``) ends the calls of threads that wait for space.
 
     ``queue`` needs ``name`` and ``close``. Functions of several threads run at the same time.
+    ``import_scope`` is a prefix of all names in ``queue_runner_def``: ``"a"`` reads ``q`` as
+    ``a/q``.
     """
 
     def __init__(
@@ -69,12 +71,13 @@ class QueueRunner:
         cancel_op: _Op | None = None,
         queue_closed_exception_types: tuple[type[LevadaError], ...] | None = None,
         queue_runner_def: QueueRunnerDef | None = None,
+        import_scope: str | None = None,
     ) -> None:
         given = (queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types)
         if queue_runner_def is not None:
             if any(value is not None for value in given):
                 raise ValueError("queue_runner_def and the other arguments are mutually exclusive.")
-            given = _resolve(queue_runner_def)
+            given = _resolve(queue_runner_def, import_scope)
         self._queue, ops, close, cancel, kinds = given
         self._enqueue_ops: Any = list(ops) if isinstance(ops, Iterable) else ops
         if self._queue is None or not self._enqueue_ops:
@@ -260,19 +263,34 @@ class QueueRunner:
         except Exception as error:
             _LOG.debug("cancelling %s: %s", self.name, error)
 
-    def to_proto(self) -> QueueRunnerDef:
+    @overload
+    def to_proto(self, export_scope: None = None) -> QueueRunnerDef: ...
+
+    @overload
+    def to_proto(self, export_scope: str) -> QueueRunnerDef | None: ...
+
+    def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Its names as a message that ``from_proto`` reads, and TensorFlow too.
 
         Functions go by the name of ``register_op``, else by their ``__name__``; the defaults of
-        ``close_op`` and ``cancel_op`` by the names that they have in TensorFlow.
+        ``close_op`` and ``cancel_op`` by the names that they have in TensorFlow. ``export_scope``
+        is removed from the beginning of the names; None is returned if the name of the queue does
+        not begin with it.
         """
+        if export_scope is not None and not self.name.startswith(export_scope):
+            return None
+
+        def stripped(name: str) -> str:
+            scope = (export_scope or "").rstrip("/") + "/"
+            return name.removeprefix(scope) if export_scope else name
+
         return QueueRunnerDef(
-            queue_name=self.name,
+            queue_name=stripped(self.name),
             enqueue_op_name=[
-                op_name(op) or _name_of(op, i) for i, op in enumerate(self._enqueue_ops)
+                stripped(op_name(op) or _name_of(op, i)) for i, op in enumerate(self._enqueue_ops)
             ],
-            close_op_name=self._name_of_end(self._close_op, "_Close"),
-            cancel_op_name=self._name_of_end(self._cancel_op, "_Close_1"),
+            close_op_name=stripped(self._name_of_end(self._close_op, "_Close")),
+            cancel_op_name=stripped(self._name_of_end(self._cancel_op, "_Close_1")),
             queue_closed_exception_types=[_code_of(kind) for kind in self._closed_types],
         )
 
@@ -280,15 +298,18 @@ class QueueRunner:
         return self.name + ending if op is None else op_name(op) or _name_of(op, 0)
 
     @staticmethod
-    def from_proto(queue_runner_def: QueueRunnerDef) -> QueueRunner:
+    def from_proto(
+        queue_runner_def: QueueRunnerDef, import_scope: str | None = None
+    ) -> QueueRunner:
         """The runner of such a message, which may be TensorFlow's own.
 
-        The queue is found by its ``shared_name`` or name, functions by ``register_op``;
-        NotFoundError names what is missing. Without codes, OutOfRangeError closes.
+        The queue is found by its ``shared_name`` or name, functions by ``register_op``, all with
+        the prefix ``import_scope`` if it is given; NotFoundError names what is missing. Without
+        codes, OutOfRangeError closes.
         """
         if queue_runner_def is None:
             raise TypeError("queue_runner_def must be a QueueRunnerDef, not None")
-        return QueueRunner(queue_runner_def=queue_runner_def)
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     def __repr__(self) -> str:
         count = len(self._enqueue_ops)
@@ -323,13 +344,17 @@ def _code_of(kind: type[LevadaError]) -> int:
     return -kind.code
 
 
-def _resolve(message: QueueRunnerDef) -> tuple:
+def _resolve(message: QueueRunnerDef, import_scope: str | None) -> tuple:
     """The arguments of the constructor that a message stands for."""
     from levada.train._queues import find_queue
 
     if not hasattr(message, "queue_name"):
         raise TypeError(f"queue_runner_def must be a QueueRunnerDef, not {message!r:.60}")
-    queue = find_queue(message.queue_name)
+
+    def scoped(name: str) -> str:
+        return f"{import_scope}/{name}" if import_scope and name else name
+
+    queue = find_queue(scoped(message.queue_name))
     codes = list(message.queue_closed_exception_types)
     unknown = [code for code in codes if code not in _CLASSES]
     if unknown:
@@ -338,11 +363,11 @@ def _resolve(message: QueueRunnerDef) -> tuple:
     def op(name: str, ending: str) -> _Op | None:
         short, scope = name.rpartition("/")[2], message.queue_name.rpartition("/")[2]
         default = short in ("", scope + ending)
-        return find_op(name) if not default or is_op(name) else None
+        return find_op(scoped(name)) if not default or is_op(scoped(name)) else None
 
     return (
         queue,
-        [find_op(name) for name in message.enqueue_op_name],
+        [find_op(scoped(name)) for name in message.enqueue_op_name],
         op(message.close_op_name, "_Close"),
         op(message.cancel_op_name, "_Close_1"),
         tuple(_CLASSES[code] for code in codes) or None,
