@@ -154,6 +154,40 @@ def test_the_program_of_the_docstring_runs(tmp_path, monkeypatch):
 
 
 class TestResume:
+    @pytest.mark.parametrize("parts", [4, None])
+    @pytest.mark.parametrize("moment", ["new", "break", "end", "second"])
+    def test_the_dataset_has_a_state_at_every_moment(self, moment, parts):
+        ds = lv.range(40).shuffle(20).batch(5).with_options(seed=1)
+
+        def make():
+            return lv.torch_dataset(
+                ds, 0, 1, parts=parts, transform=lambda batch: batch["value"].tolist()
+            )
+
+        data, seen = make(), []
+        if moment == "second":
+            assert len([*data]) >= 8
+        for batch in data if moment != "new" else ():
+            seen += batch
+            if moment == "break":
+                break
+        state = data.state_dict()
+        assert data.state_dict() == state
+        again = make()
+        again.load_state_dict(state)
+        assert again.state_dict() == state
+        rest = [value for batch in again for value in batch]
+        assert sorted(seen + rest) == list(range(40))
+        assert len({value for batch in again for value in batch}) == 40
+        data.load_state_dict(state)  # it is not hidden by the loop that was
+        assert [value for batch in data for value in batch] == rest
+
+    def test_a_state_of_another_process_is_not_invented(self):
+        data = lv.torch_dataset(lv.range(10).batch(4), 0, 1)
+        assert sum(len(b["value"]) for b in DataLoader(data, batch_size=None, num_workers=1)) == 10
+        with pytest.raises(FailedPreconditionError, match="workers of a DataLoader"):
+            data.state_dict()
+
     @pytest.mark.parametrize("workers", [0, 1, 2])
     @pytest.mark.parametrize("parts", [4, None])
     def test_the_passes_after_a_resumed_one_are_whole(self, workers, parts):

@@ -84,6 +84,10 @@ class Epochs:
 
         self._changed(False, change)
 
+    def next(self) -> tuple[int, bool]:
+        """The epoch of the next pass, and whether workers of a loader have begun passes."""
+        return self._changed(False, lambda own: (own["next"], bool(own["passes"])))
+
     def once(self, in_worker: bool) -> bool:
         """True for the first call that the passes of a loader's process make."""
 

@@ -9,7 +9,6 @@ import os
 import sys
 import time
 import warnings
-import weakref
 from collections.abc import Mapping
 
 from levada import _sharing
@@ -186,7 +185,7 @@ class Shared:
         self.transform = transform
         self.rank, self.world_size = _checked(rank, world_size)
         self._epochs = Epochs()
-        self._iterator: weakref.ref[Any] | None = None  # a weak reference to the running one
+        self._iterator: Any = None  # the newest, also after a loop over it has ended
         self._state: Any = None
         self._token = ""  # names the state
 
@@ -291,7 +290,7 @@ class Shared:
             self._epochs.resume(owned.epoch, worker, seed)
             self._restored(seed)
         iterator = _parts.PartsIterator(owned, self._open_part)
-        self._iterator = weakref.ref(iterator)
+        self._iterator = iterator
         return iterator
 
     def _check_batches(self, ds: Dataset[Any]) -> None:
@@ -320,7 +319,7 @@ class Shared:
             self._restore(iterator, state)
             self._epochs.resume(iterator.stats()["epoch"], worker, seed)
             self._restored(seed)
-        self._iterator = weakref.ref(iterator)
+        self._iterator = iterator
         return iterator
 
     def _restore(self, iterator: Iterator[Any], state: Mapping[str, Any]) -> None:
@@ -345,15 +344,35 @@ class Shared:
         self._state = None
 
     def state_dict(self) -> Mapping[str, Any]:
-        """The position of the running iteration (of this worker), and which part it reads."""
-        iterator = self._iterator() if self._iterator is not None else None
-        if iterator is not None and self._divided is not None:
-            return iterator.state_dict()
-        if iterator is not None:
+        """The position of the newest iteration (of this worker), and which part it reads.
+
+        It is there during a loop, after ``break``, and after the end of an epoch: a restore of that
+        one continues at the end, so that its first pass is empty. Before the first iteration it is
+        the beginning of the next epoch. The dataset keeps what the newest iteration has open until
+        the next one begins.
+        """
+        if self._iterator is None and self._state is not None:
+            return self._state
+        if self._iterator is None:
+            return self._beginning()
+        state = self._iterator.state_dict()
+        return state if self._divided is not None else {**state, "part": self.part()}
+
+    def _beginning(self) -> Mapping[str, Any]:
+        """The position before the first record of the next epoch."""
+        epoch, in_workers = self._epochs.next()
+        if in_workers or _worker()[2] is not None:
+            raise FailedPreconditionError(
+                "torch_dataset: the workers of a DataLoader have the position, this process has "
+                "not iterated: save the state of the loader (torchdata's StatefulDataLoader)"
+            )
+        if self._divided is not None:
+            return _parts.fresh(len(self._divided), epoch, *self.part()).to_dict()
+        iterator = self._opened(_Part(self.share(), epoch))
+        try:
             return {**iterator.state_dict(), "part": self.part()}
-        if self._state is None:
-            raise FailedPreconditionError("no iteration is running")
-        return self._state
+        finally:
+            iterator.close()
 
     def load_state_dict(self, state: Any) -> None:
         """The next iteration continues there. With ``parts=``: the states of all workers of all
@@ -363,7 +382,7 @@ class Shared:
                 "a state is the dict that state_dict() returned, or with parts= a list of them; "
                 f"not {type(state).__name__}"
             )
-        self._state = state
+        self._state, self._iterator = state, None
         self._token = f"{os.getpid()}.{time.monotonic_ns()}"
 
     def __getstate__(self) -> dict[str, Any]:
