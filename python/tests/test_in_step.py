@@ -71,6 +71,33 @@ def test_all_ranks_have_the_same_steps_and_all_records_once(name, world):
     assert filled <= 18 * (world - 1)  # at the end only: less than a round for each bucket
 
 
+@pytest.mark.parametrize("tail", ["pad", "drop"])
+@pytest.mark.parametrize("world", [2, 3, 5])
+def test_a_budget_over_two_lengths_holds_for_the_records_that_stay(world, tail):
+    """Full groups keep the records that do not make a round of all ranks."""
+    for seed in range(8):
+        drawn = random.Random(f"{world}{tail}{seed}")
+        pairs = [drawn.choice([(1, 9), (9, 1), (3, 3), (5, 1)]) for _ in range(200)]
+        ds = lv.from_arrays({
+            "id": np.arange(200), "a": [np.zeros(a, np.int32) for a, _ in pairs],
+            "b": [np.zeros(b, np.int32) for _, b in pairs],
+        }).with_options(seed=7)  # fmt: skip
+        ds = ds.bucket_by_sequence_length(["a", "b"], boundaries=[], max_tokens=40)
+        ranks = [
+            list(ds.shard(r, world, sync="buckets", equal=tail).iterate(0)) for r in range(world)
+        ]
+        ids = []
+        for step in zip(*ranks, strict=True):
+            assert len({(batch["a"].shape, batch["b"].shape) for batch in step}) == 1
+            for batch in step:
+                (rows, a), (_, b) = batch["a"].shape, batch["b"].shape
+                assert rows * (a + b) <= 40, seed
+                keep = ~batch["is_padding"] if tail == "pad" else slice(None)
+                ids += batch["id"][keep].tolist()
+        assert len(set(ids)) == len(ids)
+        assert len(ids) == 200 if tail == "pad" else len(ids) > 200 - world
+
+
 def test_a_step_is_one_bucket_and_follows_seed_and_epoch():
     ds = bucketed(2000, batch_sizes=6)
     made = [[list(ds.shard(r, 4, sync="buckets").iterate(e)) for r in range(4)] for e in (0, 0, 1)]

@@ -48,20 +48,46 @@ def test_padded_batches(stream, length):
 def test_buckets(stream, length):
     for seed in range(30 * length):
         records, boundaries, sizes, to_boundary, drop = model.draw_buckets(f"{stream}{seed}")
+        multiple = (1, 4, 8)[seed % 3]
         ds = STREAMS[stream](records).select("i", "x").bucket_by_sequence_length(
-            "x", boundaries=boundaries, batch_sizes=sizes,
+            "x", boundaries=boundaries, batch_sizes=sizes, pad_to_multiple=multiple,
             pad_to_bucket_boundary=to_boundary, drop_remainder=drop
         )  # fmt: skip
         want = list(model.buckets(records, boundaries, sizes, drop))
         got = list(ds)
         assert len(got) == len(want), seed
         for batch, (rows, number) in zip(got, want, strict=True):
-            steps = boundaries[number] - 1 if to_boundary else None
-            array, lengths = model.padded([row["x"] for row in rows], steps)
+            steps = -(-(boundaries[number] - 1) // multiple) * multiple if to_boundary else None
+            array, lengths = model.padded([row["x"] for row in rows], steps, multiple)
             assert batch["i"].tolist() == [row["i"] for row in rows], seed
             assert batch["x"].shape[:2] == array.shape[:2], seed
             assert batch["x"].tolist() == array.tolist(), seed
             assert batch.lengths("x").tolist() == lengths, seed
+
+
+@pytest.mark.parametrize("stage", ["padded_batch", "buckets", "boundary", "window", "group"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_every_ragged_level_is_padded_to_the_multiple(stage, depth):
+    draw, nested, n = random.Random(f"{stage}{depth}"), [], 60
+    for _ in range(depth):
+        ends = np.cumsum([draw.randrange(1, 8) for _ in range(n)])
+        nested.append(np.concatenate([[0], ends]).astype(np.int32))
+        n = int(ends[-1])
+    rows = lv.Ragged(np.arange(n), nested)
+    ds = lv.from_arrays({"i": np.arange(60) % 3, "x": rows})
+    bucket = {"boundaries": [9], "batch_sizes": 4, "pad_to_multiple": 3}
+    ds = {
+        "padded_batch": lambda: ds.padded_batch(4, pad_to_multiple=3),
+        "buckets": lambda: ds.bucket_by_sequence_length("x", **bucket),
+        "boundary": lambda: ds.bucket_by_sequence_length(
+            "x", pad_to_bucket_boundary=True, **bucket
+        ),
+        "window": lambda: ds.window(4, padded=True, pad_to_multiple=3),
+        "group": lambda: ds.group_by_window("i", window_size=4, padded=True, pad_to_multiple=3),
+    }[stage]()
+    extents = {size for batch in ds for size in batch["x"].shape[1:]}
+    assert extents
+    assert {size % 3 for size in extents} == {0}
 
 
 @pytest.mark.parametrize("records", [40, 3000])  # of one block, and of many

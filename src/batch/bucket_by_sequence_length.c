@@ -284,7 +284,9 @@ levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t i, levada_e
     rule->cost = s->cost;
     levada_layout_unref(&group->layout);
     if (!bounded) return LEVADA_OK;
-    if (rule->cost.width[0] < 0) rule->cost.width[0] = s->buckets.at[i] - 1;
+    if (rule->cost.width[0] < 0) {
+        rule->cost.width[0] = levada_cost_length(&s->cost, 0, s->buckets.at[i] - 1);
+    }
     return levada_layout_create(s->buckets.at[i] - 1, &group->layout, err);
 }
 

@@ -181,7 +181,8 @@ void levada_padding_clear(levada_padding_plan *plan)
     plan->how = NULL;
 }
 
-/* The same plan with the dimensions that are left open set to the bucket's boundary. */
+/* The same plan with the dimensions that are left open set to the bucket's boundary; a ragged one
+ * to the next multiple. */
 static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bound,
                                      levada_padding **out, levada_error *err)
 {
@@ -191,8 +192,12 @@ static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bo
     if (!how) return padding_memory(err);
     memcpy(how, plan->how, (size_t)n * sizeof *how);
     for (int32_t i = 0; i < n; i++) {
+        int32_t depth = levada_spec_field(plan->in, i)->depth;
+
         for (int32_t d = 0; d < LEVADA_MAX_DIMS; d++) {
-            if (how[i].dims[d] < 0) how[i].dims[d] = bound;
+            int64_t m = d < depth ? how[i].multiple : 1;
+
+            if (how[i].dims[d] < 0) how[i].dims[d] = (bound + m - 1) / m * m;
         }
     }
     *out = how;
