@@ -404,6 +404,32 @@ static void the_first_bad_record_is_named(void **state)
     assert_int_equal(why.record, 1);
 }
 
+/* {"a": float list of `size` bytes}, packed. */
+static void refuses_packed_floats_that_are_cut(void **state)
+{
+    static const char *const specs[] = {
+        "{a:{kind:VarLen,dtype:float32}}",
+        "{a:{kind:FixedLen,shape:[1],dtype:float32}}",
+        "{a:{kind:FixedLen,shape:[],dtype:float32}}",
+        "{a:{kind:FixedLenSequence,shape:[],dtype:float32,allow_missing:true}}",
+    };
+
+    (void)state;
+    for (char size = 0; size < 13; size++) {
+        char    bytes[32] = { 0x0a, (char)(size + 11), 0x0a, (char)(size + 9), 0x0a, 1, 'a',
+                              0x12, (char)(size + 4), 0x12, (char)(size + 2), 0x0a, size };
+        message m = { bytes, (size_t)size + 13 };
+
+        for (int i = 0; i < 4; i++) {
+            levada_block *block = NULL;
+
+            if (size % 4 != 0) refused(specs[i], m, "");
+            else if (i == 0) decode_ok(specs[i], &m, 1, &block);
+            levada_block_unref(&block);
+        }
+    }
+}
+
 static void refuses_specs_that_mean_nothing(void **state)
 {
     (void)state;
@@ -563,6 +589,7 @@ int main(void)
         cmocka_unit_test(says_what_does_not_fit),
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(the_first_bad_record_is_named),
+        cmocka_unit_test(refuses_packed_floats_that_are_cut),
         cmocka_unit_test(refuses_specs_that_mean_nothing),
         cmocka_unit_test(sparse_is_sorted_by_index),
         cmocka_unit_test(partitions_divide_or_reject),

@@ -215,6 +215,45 @@ static void an_error_follows_the_records_before_it(void **state)
     levada_dataset_unref(&fails);
 }
 
+/* Of one block: record 0 is not kept, 1 to 4 enter, and 5 ends the input. */
+static void an_error_counts_each_record_once(void **state)
+{
+    levada_dataset       *ds = parsed("t_rows:300" LENGTHS);
+    levada_bucket_options o = over(ds);
+    levada_iter_options   it = LEVADA_ITER_OPTIONS_INIT;
+    levada_bucket_counts  counts;
+    const int64_t         one = 1;
+    taken                 all;
+
+    (void)state;
+    it.block_rows = 50;
+    o.iter = &it;
+    o.boundaries = NULL;
+    o.num_buckets = 5;
+    o.key_component = o.keep_component = 0; /* its number */
+    o.batch_sizes = &one;
+    levada_bucket *bucket = made(&o);
+    test_bucket_start(bucket, NULL);
+    for (all.rows = 0; all.rows < 4; all.rows++) {
+        levada_tensor *t[4];
+        int32_t        index;
+
+        assert_int_equal(levada_bucket_next(bucket, &index, NULL, t, LEVADA_FOREVER, NULL),
+                         LEVADA_OK);
+        assert_int_equal(*(int64_t *)levada_tensor_data(t[0]), index);
+        for (int k = 0; k < 4; k++) levada_tensor_unref(&t[k]);
+    }
+    all.end = (levada_error)LEVADA_ERROR_INIT;
+    assert_int_not_equal(take_batch(bucket, &all), LEVADA_OK);
+    expect_text(&all.end, LEVADA_EINVALID_ARGUMENT, "record 5");
+    counts = test_bucket_counts(bucket);
+    assert_int_equal(counts.filtered, 1);
+    assert_int_equal(counts.records, 4);
+    assert_int_equal(counts.dropped, 45);
+    levada_bucket_destroy(&bucket);
+    levada_dataset_unref(&ds);
+}
+
 static void refused(const levada_bucket_options *o, const char *text)
 {
     levada_bucket *bucket = NULL;
@@ -396,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_dataset_fills_buckets_in_order),
         cmocka_unit_test(records_that_are_not_kept_are_counted),
         cmocka_unit_test(an_error_follows_the_records_before_it),
+        cmocka_unit_test(an_error_counts_each_record_once),
         cmocka_unit_test(what_is_no_source_is_refused),
         cmocka_unit_test(all_fields_are_components_by_default),
         cmocka_unit_test(threads_of_the_caller_do_it_all),

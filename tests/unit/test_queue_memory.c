@@ -101,9 +101,45 @@ static void a_queue_that_was_drained_is_small_again(void **state)
     }
 }
 
+/* The bytes of a queue are those of its elements after each call, whether it was served, partly
+ * served and put back, or not served. */
+static void bytes_are_those_of_the_elements(void **state)
+{
+    const levada_queue_kind kinds[] = { LEVADA_QUEUE_FIFO, LEVADA_QUEUE_PADDING,
+                                        LEVADA_QUEUE_SHUFFLE };
+    levada_dtype            dtype = LEVADA_INT64;
+    levada_shape            shape = TEST_SCALAR;
+    uint64_t                random = 1;
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+
+        o.kind = kinds[kind];
+        o.max_bytes = 80;
+        o.ncomponents = 1;
+        o.dtypes = &dtype;
+        o.shapes = &shape;
+        levada_queue *queue = test_queue_of(NULL, &o);
+        for (int64_t i = 0, size = 0; i < 2000; i++) {
+            int64_t   n = 1 + (int64_t)((random = random * 6364136223846793005U + 1) >> 61);
+            bool      puts = (random >> 40) % 2 == 0;
+            test_call call = test_call_of(queue, puts ? TEST_ENQUEUE : TEST_DEQUEUE, n, i);
+
+            call.timeout = 1; /* it stands in line, and is served in part */
+            test_run(&call);
+            size = levada_queue_size(queue);
+            assert_int_equal(queue->bytes, 8 * size);
+            assert_in_range(size, 0, 10);
+        }
+        levada_queue_unref(&queue);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_those_of_the_elements),
         cmocka_unit_test(an_empty_queue_takes_less_than_four_kilobytes),
         cmocka_unit_test(an_unbounded_queue_grows),
         cmocka_unit_test(a_queue_that_was_drained_is_small_again),

@@ -118,6 +118,29 @@ static void sets_of_files_appear_together(void **state)
     assert_int_equal(access(t_path("p00001-of-00003.jsonl"), F_OK), 0);
 }
 
+static void a_set_replaces_smaller_and_larger_ones(void **state)
+{
+    static const int64_t sizes[] = { 5, 2, 4, 10, 3 };
+    levada_error         err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+        levada_write_result  result = LEVADA_WRITE_RESULT_INIT;
+        int64_t              files = (10 + sizes[i] - 1) / sizes[i];
+        char                 name[32];
+
+        options.shard_records = sizes[i];
+        assert_int_equal(write_as("t_rows:10 | select:[n]", "g.csv", &options, &result, &err),
+                         LEVADA_OK);
+        assert_int_equal(result.files, files);
+        for (int64_t n = 1; n <= 5; n++) {
+            snprintf(name, sizeof name, "g-00000-of-%05lld.csv", (long long)n);
+            assert_int_equal(access(t_path(name), F_OK), n == files ? 0 : -1);
+        }
+    }
+}
+
 static void nothing_appears_after_a_failure(void **state)
 {
     levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
@@ -216,6 +239,7 @@ int main(void)
         cmocka_unit_test(rows_are_written),
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(sets_of_files_appear_together),
+        cmocka_unit_test(a_set_replaces_smaller_and_larger_ones),
         cmocka_unit_test(nothing_appears_after_a_failure),
         cmocka_unit_test(refuses_what_a_format_cannot_hold),
         cmocka_unit_test(threads_do_not_change_compressed_bytes),
