@@ -12,7 +12,7 @@ KEYS = ["a", "b", "c", "d"]
 
 
 class Again:
-    """An iterable that begins anew for each iterator."""
+    """An iterable that begins again for each iterator."""
 
     def __iter__(self):
         return iter([{"k": key, "x": np.arange(4)} for key in KEYS])
