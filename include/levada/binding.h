@@ -82,6 +82,12 @@ LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
  * files that are opened from then on; an environment of NULL is the default one. */
 LEVADA_API void levada_env_set_interrupted(levada_env *env, bool (*interrupted)(void));
 
+/* Sets `resolve` of levada_env_options for the default environment (env = NULL), which nobody
+ * creates with options; `user` is NULL. Call it before other threads read descriptions. */
+LEVADA_API void levada_env_set_resolve(
+    levada_env *env, levada_status (*resolve)(void *user, const char *kind, const char *name,
+                                              levada_function **out, levada_error *err));
+
 /* Which columns decoders leave encoded until a batch is made. Results never depend on it: this is
  * for tests and for measurements. */
 typedef enum levada_late_decode {

@@ -218,6 +218,48 @@ out:
     return result;
 }
 
+/* levada._functions.named(name): a handle, or a str that says why there is none. */
+static levada_status dataset_function(const char *name, levada_function **out, levada_error *err)
+{
+    PyObject      *functions = PyImport_ImportModule("levada._functions");
+    PyObject      *found = functions ? PyObject_CallMethod(functions, "named", "s", name) : NULL;
+    PyObject      *type = found ? PyObject_GetAttrString(functions, "HANDLE") : NULL;
+    PyObject      *text = NULL;
+    levada_status  st = LEVADA_OK;
+
+    if (type && Py_IS_TYPE(found, (PyTypeObject *)type)) {
+        *out = levada_function_ref(
+            levada_py_function_of(levada_py_state_of_type((PyTypeObject *)type), found));
+    } else {
+        PyErr_Clear();
+        text = found ? PyObject_Str(found) : NULL;
+        st = levada_fail(err, LEVADA_ENOT_FOUND, "%s",
+                         text ? levada_py_utf8(text) : "out of memory for a function");
+    }
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(found);
+    Py_XDECREF(functions);
+    return st;
+}
+
+levada_status levada_py_resolve(void *user, const char *kind, const char *name,
+                                levada_function **out, levada_error *err)
+{
+    PyGILState_STATE held;
+    levada_status    st;
+
+    (void)user;
+    if (strcmp(kind, "py") != 0 || PyGILState_GetThisThreadState() == NULL) {
+        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered",
+                           kind, name);
+    }
+    held = PyGILState_Ensure(); /* of a thread that released it to read a description */
+    st = dataset_function(name, out, err);
+    PyGILState_Release(held);
+    return st;
+}
+
 static PyObject *dataset_parse(PyObject *module, PyObject *text)
 {
     const char     *given = levada_py_utf8(text);

@@ -237,6 +237,7 @@ static int module_exec(PyObject *module)
     if (!(true LEVADA_PY_FUNCTIONS(MODULE_ADD_FUNCTIONS))) return -1;
 #undef MODULE_ADD_FUNCTIONS
     levada_env_set_interrupted(NULL, levada_py_interrupted);
+    levada_env_set_resolve(NULL, levada_py_resolve);
     return PyModule_AddStringConstant(module, "VERSION", levada_version());
 }
 

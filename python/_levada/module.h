@@ -165,6 +165,10 @@ bool levada_py_interrupted(void);
 struct timespec levada_py_soon(void);
 /* The UTF-8 of a str, borrowed; NULL with an exception, also for one with a zero byte. */
 const char *levada_py_utf8(PyObject *text);
+
+/* The function of Python that a description names: levada_env_options.resolve. */
+levada_status levada_py_resolve(void *user, const char *kind, const char *name,
+                                levada_function **out, levada_error *err);
 /* A text of levada as a str; frees it. NULL with the exception of a status that is not OK. */
 PyObject *levada_py_text(levada_status st, char **text, const levada_error *err);
 /* The tuple (n, dims...), or the dims alone for n = -1. */

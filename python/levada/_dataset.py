@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import operator
+import sys
 
 from levada import _levada
 from levada._divided import Divided
 from levada._stages import Stages
+from levada._threads import threads_for
 from levada._typed import T
 from levada.errors import InvalidArgumentError
 
@@ -56,9 +58,9 @@ def unknown_name(what, name, known):
 
 
 def _integer(name, value, least, most):
-    """An int between those limits, of anything that is an integer."""
+    """An int between those limits, of anything that is an integer and not a bool."""
     try:
-        number = operator.index(value)
+        number = operator.index(value if type(value) is not bool else None)
     except TypeError:
         raise TypeError(f"{name}={value!r} must be an integer") from None
     if not least <= number <= most:
@@ -230,8 +232,9 @@ class Dataset(Divided[T]):
         reading, decoding or calling functions again.
 
         `path`: a file that holds them, also for later programs: it is reused where it was made of
-        the same description, paths included (changes of the data or of the code of functions are
-        not noticed: remove it then), and else replaced. It appears when a pass is complete. None:
+        the same description, paths included, and else replaced. The code of lambdas and of
+        functions of a script is a part of the description. Changes of the data and of imported
+        modules are not noticed: remove the file then. It appears when a pass is complete. None:
         in memory, for the iterators of this dataset. A pass that skipped bad records is used where
         ``errors=`` allows as many. Raises InvalidArgumentError where what is upstream draws random
         numbers, which would be the same in every epoch: cache, then shuffle.
@@ -296,7 +299,7 @@ class Dataset(Divided[T]):
         itself. Both receive the key as the field, the expression or the function has it. `padded`
         and the options after it: as in ``padded_batch``; otherwise batches stay ragged.
         """
-        from levada import _functions
+        from levada import _windows
 
         options = {
             "window_size": window_size, "padded": padded, "padded_shapes": padded_shapes,
@@ -304,7 +307,7 @@ class Dataset(Divided[T]):
             "padding_side": padding_side, "drop_remainder": drop_remainder,
         }  # fmt: skip
         given = {name: value for name, value in options.items() if value is not None}
-        return _functions.windows(self, key, reduce, window_size_func, given)
+        return _windows.windows(self, key, reduce, window_size_func, given)
 
     def select(self, *fields: str | Iterable[str]) -> Dataset[T]:
         """Some of the fields, in that order: ``select("a", "b")`` or ``select(["a", "b"])``."""
@@ -404,7 +407,7 @@ class Dataset(Divided[T]):
             self._core,
             seed=-1 if seed is None else seed,
             epoch=epoch,
-            threads=_threads(given.get("threads") or 0, self._core),
+            threads=threads_for(given.get("threads") or 0, self._core),
             block_rows=given.get("block_rows") or 0,
             errors=given.get("errors"),
             max_bytes=given.get("max_bytes") or 0,
@@ -413,12 +416,14 @@ class Dataset(Divided[T]):
     def __iter__(self) -> Iterator[T]:
         from levada._iterator import Iterator
 
+        _warn_in_worker(self)
         return Iterator(self, self._epochs.take())
 
     def iterate(self, epoch: int | None = None) -> Iterator[T]:
         """An iterator of that epoch; None: the next one, as ``iter(ds)``."""
         from levada._iterator import Iterator
 
+        _warn_in_worker(self)
         return Iterator(self, self._epochs.take() if epoch is None else epoch)
 
     def blocks(self, epoch: int | None = None) -> Iterator[Batch]:
@@ -430,13 +435,15 @@ class Dataset(Divided[T]):
         """
         from levada._iterator import Iterator
 
+        _warn_in_worker(self)
         return Iterator(self, self._epochs.take() if epoch is None else epoch, blocks=True)
 
     def first(self) -> T:
         """The first batch (or record) of epoch 0. Raises OutOfRangeError where there is none."""
+        from levada._iterator import Iterator
         from levada.errors import OutOfRangeError
 
-        with self.iterate(epoch=0) as iterator:
+        with Iterator(self) as iterator:
             for value in iterator:
                 return value
         raise OutOfRangeError("the dataset is empty")
@@ -447,7 +454,9 @@ class Dataset(Divided[T]):
         values: list[T] = []
         if most == 0:
             return values
-        with self.iterate(epoch=0) as iterator:
+        from levada._iterator import Iterator
+
+        with Iterator(self) as iterator:
             for value in iterator:
                 values.append(value)
                 if len(values) == most:
@@ -493,7 +502,8 @@ class Dataset(Divided[T]):
         return self._core.fingerprint().hex()
 
     def __eq__(self, other: object) -> bool:
-        """Equal descriptions and settings; of functions the same objects, of data the same."""
+        """Equal descriptions and settings, and the same data. Functions are equal if their names,
+        their code and what they capture are, or if they are the same objects."""
         if not isinstance(other, Dataset):
             return NotImplemented
         if self._settings != other._settings or self._core.json() != other._core.json():
@@ -555,6 +565,14 @@ class Dataset(Divided[T]):
         return "\n".join(lines)
 
 
+def _warn_in_worker(dataset):
+    """See `_sharing.warn_in_worker`; without PyTorch nothing is imported."""
+    if "torch.utils.data" in sys.modules:
+        from levada import _sharing
+
+        _sharing.warn_in_worker(dataset)
+
+
 def _known_length(core):
     from levada._length import known_now
 
@@ -574,24 +592,6 @@ def with_spec(handle, spec, keeps_lengths=False):
     from levada._columns import kinds_of
 
     return {**options, "spec": kinds_of(spec)}
-
-
-def _workers(core):
-    """Most calls at a time that a function of the pipeline asks for."""
-    handles = [value for value in core.options().values() if hasattr(value, "handled")]
-    here = [handle.handled[1].get("workers", 1) for handle in handles]
-    return max([1, *here, *map(_workers, core.inputs())])
-
-
-def _threads(threads, core):
-    """Threads of an iterator: as many as its functions have workers, and the caller's. A thread
-    that waits for a function of Python needs no CPU. With 1 everything runs on the caller."""
-    workers = 1 if threads == 1 else _workers(core)
-    if workers == 1:
-        return threads
-    import os
-
-    return min(max(threads or len(os.sched_getaffinity(0)), workers + 1), 256)
 
 
 for _kind in (Stages, Divided, Dataset):  # errors end in the line of the caller

@@ -8,7 +8,6 @@ than is busy always waits, so that a function may itself iterate a dataset that 
 import math
 import operator
 import os
-import re
 import threading
 import time
 import weakref
@@ -17,7 +16,9 @@ from collections.abc import Sequence
 from levada import _levada, errors
 from levada._batch import Batch, rows_of
 from levada._columns import Columns, Kind, pack_column
+from levada._dataset import _integer
 from levada._exact import own
+from levada._identity import text_of
 
 BLOCK = 256  # records in a block of a Python source
 FIRST = 8  # records of the first block, which fix the columns; of a list or tuple BLOCK
@@ -25,6 +26,8 @@ PATIENCE = 0.05  # seconds after which a slow source returns what it has
 _MOST_IDLE = 4
 _lock = threading.Lock()
 _started = False
+_targets: "weakref.WeakSet[_Target]" = weakref.WeakSet()  # those of the handles
+HANDLE = _levada.Function
 
 
 def ensure():
@@ -79,12 +82,15 @@ def _serve_one():
 
 
 def handle(target, fn, **options):
-    """The extension's handle of a target; named when the function can be found again by name."""
+    """The extension's handle of a target, named in descriptions as the target is, or by `fn`."""
     ensure()
+    if "workers" in options:
+        options["workers"] = _integer("workers", options["workers"], 1, 256)
     target.handled = fn, options
-    module, name = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
-    known = module and name and "<" not in name and module != "__main__"
-    return _levada.Function(target, name=f"{module}:{name}" if known else None, **options)
+    if target.text is None:
+        target.text = text_of(fn, target.arguments())
+    _targets.add(target)
+    return _levada.Function(target, name=target.text, **options)
 
 
 def handle_again(target):
@@ -93,15 +99,41 @@ def handle_again(target):
     return handle(target, fn, **options)
 
 
+def named(text):
+    """The handle of the function that a description names, or a str that says why there is none.
+    It is one of a dataset of this process, or a registered source or decoder."""
+    from levada import _plugins
+
+    live = [target for target in list(_targets) if target.text == text]
+    if text.endswith("#?") and any(t.handled[0] != live[0].handled[0] for t in live):
+        return f"{text!r} is the text of several functions; use the dataset itself, or a copy"
+    if live:
+        return handle_again(live[0])
+    try:
+        made = _plugins.made_again(text)
+    except Exception as error:
+        return f"{text}: {type(error).__name__}: {error}"
+    return made or (
+        f"the function {text!r} belongs to no dataset of this process and is not registered; make "
+        "the dataset with it, or use register_source() or register_decoder()"
+    )
+
+
 class _Target:
     """What levada calls: call(run, block) -> block, save, restore, close. `run` is a number.
 
     A pickle holds the function, the spec and the options of its handle, no run.
     """
 
+    text = None  # how a description names it; `handle` sets it if nobody else did
+
     def __init__(self, spec=None):
         self.spec = spec
         self._begin()
+
+    def arguments(self):
+        """What its results depend on besides the function and the options of the stage."""
+        return {}
 
     def _begin(self):
         self.columns = Columns(self.spec)
@@ -146,6 +178,9 @@ class Map(_Target):
     def __init__(self, fn, spec=None, rng=False):
         super().__init__(spec)
         self.fn, self.rng = fn, rng
+
+    def arguments(self):
+        return {"rng": True} if self.rng else {}
 
     def call(self, run, block):
         rows, rejects = self.rows(run, block)
@@ -204,6 +239,9 @@ class Length(Map):
         super().__init__(fn, spec={name: self.dtype})
         self.name = name
 
+    def arguments(self):
+        return {"field": self.name}
+
     def made(self, row):
         try:
             return {self.name: operator.index(row)}
@@ -233,6 +271,9 @@ class Key(Length):
 
 class BatchMap(Map):
     """fn(Batch) -> dict of columns for a whole block."""
+
+    def arguments(self):
+        return {"batched": True, **super().arguments()}
 
     def call(self, run, block):
         generator = (next(generators(block.origins(), self.draws[run])),) if self.rng else ()
@@ -288,6 +329,9 @@ class WithColumns:
 
     def __init__(self, columns):
         self.columns = columns
+
+    def named(self):
+        return "with_columns", self.columns
 
     def __call__(self, record):
         made = {k: value(record) if callable(value) else value for k, value in self.columns.items()}
@@ -477,10 +521,10 @@ def generators(origins, draw):
 
 def with_length(ds, fn, name):
     """The dataset with fn(record), an integer, as one more field."""
-    return _with_field(ds, Length(fn, name))
+    return with_field(ds, Length(fn, name))
 
 
-def _with_field(ds, target):
+def with_field(ds, target):
     """The dataset with what a target makes of a record as one more field."""
     options = {"fn": handle(target, target.fn, per_record=True)}
     known = _spec_of(ds._core)
@@ -524,77 +568,3 @@ def decode_key(data):
     if data[:1] == b"2":
         return data[1:].decode("utf-8", "surrogatepass")
     return data[1:] if data[:1] == b"1" else int.from_bytes(data[1:], "big") - (1 << 63)
-
-
-class _OfKey:
-    """fn(key) of a record, and of a batch whose records share the key."""
-
-    def __init__(self, fn, field):
-        self.fn, self.field = fn, field
-        self.__wrapped__ = fn  # error messages name it
-
-    def __call__(self, record):
-        if isinstance(record, Batch):
-            return self.fn(self._key(record[self.field][0]), record)
-        return self.fn(self._key(record[self.field]))
-
-    def _key(self, value):
-        """The key as its user knows it."""
-        if self.field == _KEY:
-            return decode_key(value)
-        return value if isinstance(value, bytes) else int(value)
-
-
-_KEY = "window_key"  # field of what a function of the key returns, encoded
-_EXPRESSION = re.compile(r" *(len\( *)?([^ ()%]+?) *(?(1)\)) *(?:(//|%) *(\d+) *)?", re.ASCII)
-
-
-class _Expression:
-    """The key of a record as the stage computes it from a text such as ``"len(tokens) // 16"``."""
-
-    def __init__(self, text):
-        length, self.field, self.op, number = _EXPRESSION.fullmatch(text).groups()
-        self.length, self.number = bool(length), int(number or 1)
-
-    def __call__(self, record):
-        value = record[self.field]
-        if not self.length and isinstance(value, bytes):
-            return value
-        value = len(value) if self.length else min(int(value), (1 << 63) - 1)
-        if self.op == "//":
-            return value // self.number
-        return value % self.number if self.op else value
-
-
-class _Without:
-    """A batch without some of its fields."""
-
-    def __init__(self, names):
-        self.names = names
-
-    def __call__(self, batch):
-        return {name: batch[name] for name in batch if name not in self.names}
-
-
-def windows(ds, key, reduce, size_func, options):
-    """``Dataset.group_by_window``: functions become fields that the stage reads."""
-    if (size_func is None) == ("window_size" not in options):
-        raise errors.InvalidArgumentError("pass either window_size or window_size_func")
-    known = None if ds._core.flags & 1 else tuple(ds.spec)
-    if (reduce or size_func) and isinstance(key, str) and key not in (known or ()):
-        ds._append("group_by_window", {"key": key, "window_size": 1})  # says what is wrong with it
-        key = _Expression(key)
-    made, helpers = ds, []
-    if callable(key):
-        made, key = _with_field(made, Key(key, _KEY)), _KEY
-        helpers.append(key)
-    if size_func:
-        helpers.append("window_size")
-        made = with_length(made, _OfKey(size_func, key), "window_size")
-        options["window_size_field"] = "window_size"
-    made = made._append("group_by_window", {"key": key, **options})
-    if reduce:
-        return made.map(_OfKey(reduce, key), batched=True)
-    if not helpers:
-        return made
-    return made.select(*known) if known else made.map(_Without(helpers), batched=True)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from types import SimpleNamespace
 
-from levada import _levada
+from levada import _identity, _levada
 from levada._names import names
 
 TYPE_CHECKING = False
@@ -70,6 +71,9 @@ def register_source(name: str, cls: Callable[..., Any]) -> None:
 
     Instances have ``spec`` ({field: dtype or feature}, may be None) and ``__iter__`` (records as
     dicts). Where the iterator has ``save() -> bytes`` and ``restore(bytes)`` it can be saved.
+
+    Name and options are a part of the text and of the fingerprint of a dataset, so pass plain
+    values. Of an object of another class they contain the class alone.
     """
     _new_name(name, cls, "a class or a function that returns the source")
     sources[name] = cls
@@ -97,19 +101,33 @@ def _new_name(name, maker, expected):
 
 def open_source(name, cls, options):
     """The dataset of a registered source."""
-    from levada import _functions
     from levada._dataset import Dataset, with_spec
 
-    probe = cls(**options)
-    spec = getattr(probe, "spec", None)
-    target = _functions.Records(lambda: cls(**options), spec, name)
-    handle = _functions.handle(target, cls, source=True)
+    handle, spec = _source_handle(name, cls, options)
     return Dataset(_levada.append("records", with_spec(handle, spec), ()))
+
+
+def _source_handle(name, cls, options):
+    from levada import _functions
+
+    spec = getattr(cls(**options), "spec", None)
+    target = _functions.Records(functools.partial(cls, **options), spec, name)
+    target.text = _identity.text_of_registered(name, options)
+    return _functions.handle(target, cls, source=True), spec
+
+
+def made_again(text):
+    """The handle that a description names by the text of a registered source or decoder."""
+    name, options = _identity.options_of(text) or (None, {})
+    if name in sources:
+        return _source_handle(name, sources[name], options)[0]
+    if name in decoders and "field" in options:
+        return _decoder_handle(name, decoders[name], options)
+    return None
 
 
 def apply_decoder(ds, name, fn, field, **options):
     """The dataset with one field decoded by a registered function."""
-    from levada import _functions
     from levada._nearest import unknown
     from levada.errors import InvalidArgumentError
 
@@ -118,9 +136,16 @@ def apply_decoder(ds, name, fn, field, **options):
     if field not in ds.spec and not ds._core.flags & 1:
         raise InvalidArgumentError(f"decode: {unknown('field', field, ds.spec)}")
 
-    decode = _Decoder(fn, field, options)
-    handle = _functions.handle(_functions.Decode(decode), decode, keyed=True, per_record=True)
-    return ds._append("map", {"fn": handle})
+    return ds._append("map", {"fn": _decoder_handle(name, fn, {"field": field, **options})})
+
+
+def _decoder_handle(name, fn, options):
+    from levada import _functions
+
+    rest = {key: value for key, value in options.items() if key != "field"}
+    target = _functions.Decode(_Decoder(fn, options["field"], rest))
+    target.text = _identity.text_of_registered(name, options)
+    return _functions.handle(target, fn, keyed=True, per_record=True)
 
 
 class _Decoder:

@@ -235,6 +235,9 @@ class InProcesses(Map):
         self.batched = batched
         self.code = _code_of(fn)
 
+    def arguments(self) -> dict[str, Any]:
+        return {**({"batched": True} if self.batched else {}), **super().arguments()}
+
     def _begin(self) -> None:
         super()._begin()
         self.idle: list[_Process] = []

@@ -104,4 +104,10 @@ void levada_dataset_print_own(levada_text *text, const levada_dataset *dataset);
 /* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
 void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
 
+/* The name of a stage or source whose random numbers change which records there are or their order,
+ * or NULL. `seeded`: also with a seed of its own, and if it changes the records alone. */
+const char *levada_dataset_draws(const levada_dataset *at, bool seeded);
+/* The name of one that draws from the seed of the iterator upstream of a shard, or NULL. */
+const char *levada_dataset_draws_before_shard(const levada_dataset *at);
+
 #endif

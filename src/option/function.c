@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/refs.h"
 #include "base/versioned.h"
+#include "option/value_priv.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -89,3 +90,24 @@ void *levada_function_user(const levada_function *function)
 {
     return function != NULL ? function->user : NULL;
 }
+
+#define FUNCTION_HASH_DIGITS 16
+
+size_t levada_function_name_size(const char *name)
+{
+    const char *hash = strrchr(name, '#');
+
+    if (hash == NULL) return strlen(name);
+    bool known = strspn(hash + 1, "0123456789abcdef") == FUNCTION_HASH_DIGITS &&
+                 hash[1 + FUNCTION_HASH_DIGITS] == '\0';
+    return known || strcmp(hash, "#?") == 0 ? (size_t)(hash - name) : strlen(name);
+}
+
+bool levada_function_is_known(const levada_function *function)
+{
+    const char *name = levada_function_info(function)->name;
+
+    return name != NULL && strcmp(name + levada_function_name_size(name), "#?") != 0;
+}
+
+int levada_function_name_shown(const char *name) { return (int)strcspn(name, "(#"); }

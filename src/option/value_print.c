@@ -107,8 +107,13 @@ static void value_print_function(levada_text *text, const levada_value *value, l
     const levada_function_def *info = function != NULL ? levada_function_info(function) : NULL;
 
     value_print_mark(text, info != NULL ? info->kind : "c", how);
-    if (info == NULL || info->name == NULL) levada_text_put(text, "null");
-    else value_print_text(text, info->name, strlen(info->name), how);
+    if (info == NULL || info->name == NULL) {
+        levada_text_put(text, "null");
+    } else {
+        size_t all = strlen(info->name);
+        size_t n = how == LEVADA_PRINT_HASH ? levada_function_name_size(info->name) : all;
+        value_print_text(text, info->name, n, how);
+    }
     levada_text_char(text, '}');
 }
 

@@ -49,6 +49,13 @@ levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
 /* The stages of a value that is a pipe, without brackets. */
 void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how);
 
+/* Bytes of the name of a function without the hash of its code; see levada_function_def. */
+size_t levada_function_name_size(const char *name);
+/* Whether its name says all that its results depend on. */
+bool levada_function_is_known(const levada_function *function);
+/* Bytes of its name for messages: without arguments, too. */
+int levada_function_name_shown(const char *name);
+
 /* Moves an entry or item out, leaving null there; needs no memory. NULL if there is none. */
 levada_value *levada_value_take(levada_value *map, const char *key);
 levada_value *levada_value_take_at(levada_value *list_or_map, int64_t i);

@@ -344,6 +344,14 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
     return LEVADA_OK;
 }
 
+void levada_env_set_resolve(levada_env *env,
+                            levada_status (*resolve)(void *user, const char *kind, const char *name,
+                                                     levada_function **out, levada_error *err))
+{
+    if (env == NULL) env = env_get_default();
+    if (env != NULL) env->options.resolve = resolve;
+}
+
 void levada_env_set_late_decode(levada_env *env, levada_late_decode how)
 {
     if (env == NULL) env = env_get_default();

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "description/columns.h"
+#include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "run/run.h"
 #include "tensor/builder_priv.h"
@@ -87,7 +88,9 @@ void levada_call_close(levada_call *call)
 
 static levada_status call_named(const levada_call *call, levada_status st, levada_error *err)
 {
-    if (st < 0 && call->def->name) levada_error_wrap(err, "%s", call->def->name);
+    const char *name = call->def->name;
+
+    if (st < 0 && name) levada_error_wrap(err, "%.*s", levada_function_name_shown(name), name);
     return st;
 }
 

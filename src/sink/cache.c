@@ -57,33 +57,6 @@ static levada_status cache_check(const void *args, const levada_spec *in, levada
 
 /* -- what may be cached */
 
-static bool cache_option_draws(const levada_arg *arg, const levada_value *value)
-{
-    if (strcmp(arg->name, "seed") == 0) return true;
-    if (strcmp(arg->name, "random_crop") == 0) return levada_value_count(value) > 0;
-    if (strcmp(arg->name, "shuffle") != 0 && strcmp(arg->name, "shuffle_files") != 0 &&
-        strcmp(arg->name, "shuffle_records") != 0) {
-        return false;
-    }
-    return arg->type == LEVADA_ARG_BOOL && levada_value_as_bool(value);
-}
-
-/* The stage or source upstream that has another order in each epoch, or NULL. */
-static const char *cache_drawing(const levada_dataset *at)
-{
-    const char *found = NULL;
-
-    for (int64_t i = 0; !found && i < levada_value_count(at->options); i++) {
-        const levada_value   *value = levada_value_item(at->options, i);
-        const levada_dataset *pipe = levada_value_as_pipe(value);
-
-        if (pipe) found = cache_drawing(pipe);
-        else if (cache_option_draws(&at->op->args[i], value)) found = at->op->name;
-    }
-    for (int32_t i = 0; !found && i < at->ninputs; i++) found = cache_drawing(at->inputs[i]);
-    return found;
-}
-
 /* Whether the description does not say what a function or the data upstream is: one without a
  * name, and records in memory. */
 static bool cache_nameless(const levada_dataset *at)
@@ -95,7 +68,7 @@ static bool cache_nameless(const levada_dataset *at)
         const levada_function *f = levada_value_as_function(value);
         const levada_dataset  *pipe = levada_value_as_pipe(value);
 
-        found = (f && !levada_function_info(f)->name) || levada_value_as_block(value) ||
+        found = (f && !levada_function_is_known(f)) || levada_value_as_block(value) ||
                 (pipe && cache_nameless(pipe));
     }
     for (int32_t i = 0; !found && i < at->ninputs; i++) found = cache_nameless(at->inputs[i]);
@@ -105,7 +78,7 @@ static bool cache_nameless(const levada_dataset *at)
 static levada_status cache_refuse(const levada_dataset *input, const char *path,
                                   levada_error *err)
 {
-    const char *drawing = cache_drawing(input);
+    const char *drawing = levada_dataset_draws(input, true);
 
     if (drawing) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -114,10 +87,11 @@ static levada_status cache_refuse(const levada_dataset *input, const char *path,
     }
     if (!path || !cache_nameless(input)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "a file is reused where the description is the same, and one with "
-                       "arrays, or with a function that has no name, does not say which: read "
-                       "files, define functions at the top level of a module, or cache in "
-                       "memory");
+                       "a cache file is reused if the description is the same, but the description "
+                       "of an array, a list, or a function with an object or a list in it (a "
+                       "callable object, a variable that it captures) does not contain the data; "
+                       "read files, pass functions that capture numbers and strings only, or call "
+                       "cache() without a path");
 }
 
 /* -- the content */

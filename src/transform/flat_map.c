@@ -6,6 +6,7 @@
  */
 #include "base/alloc.h"
 #include "description/columns.h"
+#include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "run/call.h"
 
@@ -143,7 +144,8 @@ static levada_status flat_map_apply(void *state, const void *args, const levada_
         *out = own;
         own = NULL;
     } else if (s->call.def->name) {
-        levada_error_wrap(err, "%s", s->call.def->name);
+        const char *name = s->call.def->name;
+        levada_error_wrap(err, "%.*s", levada_function_name_shown(name), name);
     }
     levada_block_unref(&own);
     levada_block_unref(&made);
