@@ -63,7 +63,18 @@ class Divided(Stages[T]):
         from levada import _sharing
         from levada._dataset import _integer
 
-        return _sharing.parts(self, _integer("count", count, 1, 1 << 20))
+        count = _integer("count", count, 1, 1 << 20)
+        filled = _sharing.filled(self, count)
+        if filled:
+            import warnings
+
+            n, why = filled
+            warnings.warn(
+                f"parts: {count - n} of {count} parts are empty, because {why}; write an index "
+                "with `levada index` and pass index=True, or make fewer parts",
+                stacklevel=2,
+            )
+        return _sharing.parts(self, count)
 
     def __getitem__(self, number: int) -> Any:
         """Record `number` of a dataset whose files have an index, as a dict.

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dividing a dataset between processes: workers of a loader, ranks."""
 
+import sys
+import warnings
+
 from levada import _levada, _names
-from levada.errors import FailedPreconditionError
+from levada.errors import FailedPreconditionError, LevadaError
 
 # One record out for each record in, in the same order; decoders are such, too.
 _SAME = frozenset(
@@ -53,6 +56,29 @@ def share(dataset, index, count, seed=None, equal=None):
 def checked(dataset, count, seed=None):
     """The same demand on a dataset in which its user placed a shard of `count` parts."""
     return _seeded(dataset, _before(dataset._core, count), seed) if count > 1 else dataset
+
+
+def _divided(core):
+    """Whether a description has a part of the records: a shard, parts of files, ranks of slots."""
+    options = core.options()
+    placed = core.name == "shard" and options["count"] > 1
+    part = options.get("part") or options.get("records") or options.get("ranks")
+    return bool(placed or part) or any(map(_divided, _below(core)))
+
+
+def warn_in_worker(dataset):
+    """Warns in a worker of a DataLoader of several, where an iterator of all records is opened."""
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data else None
+    if info is None or info.num_workers == 1 or _divided(dataset._core):
+        return
+    warnings.warn(
+        f"each of the {info.num_workers} workers of this DataLoader reads all records of the "
+        "dataset, so the loader returns every record that many times; pass "
+        "lv.torch_dataset(ds) to the DataLoader, or iterate over "
+        "ds.shard(worker_info.id, worker_info.num_workers)",
+        stacklevel=4,
+    )
 
 
 def has_ranks(dataset):
@@ -179,6 +205,39 @@ def parts(dataset, count):
     cores = [dealer.deal(dataset._core) for dealer in dealers]
     drawn = dealers[0].drawn if count > 1 else None
     return [_seeded(type(dataset)(core, dataset._settings), drawn, None) for core in cores]
+
+
+def filled(dataset, count):
+    """(n, text): only the first n of `count` parts have records, because the sources, which the
+    text describes, have too few files or records. None if all parts may have some."""
+    found = [_units(source) for source in _sources(_Cutter(0, 2, strict=True).deal(dataset._core))]
+    if any(units is None or units[0] >= count for units in found):
+        return None
+    return max(found)
+
+
+def _units(source):
+    """(number of files or records, text) of a source that is divided by them, or None."""
+    options = source.options()
+    try:
+        if source.name == "files":
+            names = source
+        elif not options.get("part"):
+            return None
+        elif options["index"]:
+            n = _levada.count(_levada.remake(source, (), {"part": None}))
+            return n, f"{source.name} has {_several(n, 'record')}"
+        else:
+            names = _levada.append("files", {"pattern": options["files"]}, ())
+        n = sum(block.rows for block in _levada.Iter(names, threads=1))
+    except LevadaError:
+        return None  # an iterator raises it
+    index = "" if source.name == "files" else " and no index"
+    return n, f"{source.name} has {_several(n, 'file')}{index}"
+
+
+def _several(n, what):
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 class _Cutter(_Dealer):

@@ -227,7 +227,7 @@ torch = pytest.importorskip("torch")
 def world(ds, ranks, states, parts=16):
     made = []
     for rank in range(ranks):
-        each = lv.torch_dataset(ds, rank, ranks, parts=parts)
+        each = lv.torch_dataset(ds, rank, ranks, parts=parts, equal=False)
         if states is not None:
             each.load_state_dict(states)
         made.append(each)
@@ -339,7 +339,7 @@ def test_ranks_of_the_same_world_resume_with_their_own_states(files):
     seen = [batch_ids(next(reader)) for reader in readers for _ in range(20)]
     states = [reader.state_dict() for reader in readers]
     for rank, own in enumerate(states):
-        second = lv.torch_dataset(ds, rank, 3, parts=16)
+        second = lv.torch_dataset(ds, rank, 3, parts=16, equal=False)
         second.load_state_dict(own if rank < 2 else states)  # the same parts either way
         seen += [batch_ids(batch) for batch in second]
     assert sorted(seen) == whole
@@ -352,7 +352,7 @@ files, rank, ranks, old = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.a
 spec = {"id": lv.FixedLenFeature([], lv.int64), "tokens": lv.VarLenFeature(lv.int64)}
 ds = lv.tfrecord(files).parse_example(spec).shuffle(40).bucket_by_sequence_length(
     "tokens", boundaries=[8, 16, 24], batch_sizes=[5, 4, 3, 2]).with_options(seed=5, threads=2)
-shared = lv.torch_dataset(ds, rank, ranks, parts=16)
+shared = lv.torch_dataset(ds, rank, ranks, parts=16, equal=False)
 if old:
     shared.load_state_dict([pickle.load(open(path, "rb")) for path in old])
 reader = iter(shared)

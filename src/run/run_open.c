@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
+#include "description/dataset_priv.h"
 #include "run/plan.h"
 #include "run/workers.h"
 
@@ -12,6 +13,33 @@
 
 #define RUN_OPEN_BLOCK_ROWS 256
 #define RUN_OPEN_RECORD_BYTES (INT64_C(256) << 20)
+
+/* Without a seed each process would draw an order of its own, and shards of different orders lose
+ * and repeat records. */
+static levada_status run_open_seed(levada_run *run, int64_t seed, levada_error *err)
+{
+    const char *drawing = seed < 0 ? levada_dataset_draws_before_shard(run->dataset) : NULL;
+
+    if (seed < -1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "seed=%lld must be at least -1; -1 picks a seed", (long long)seed);
+    }
+    if (drawing) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "%s upstream of shard must have a seed, because each process would draw "
+                           "an order of its own, and records would be lost and repeated; set a "
+                           "seed for it or for the iterator",
+                           drawing);
+    }
+    run->seed = seed;
+    if (seed < 0) {
+        uint64_t draw = levada_random_draw((uint64_t)levada_now(), (uint64_t)getpid(),
+                                           (uint64_t)(uintptr_t)run);
+
+        run->seed = (int64_t)(draw >> 1);
+    }
+    return LEVADA_OK;
+}
 
 static levada_status run_open_options(levada_run *run, const levada_iter_options *given,
                                       levada_error *err)
@@ -28,17 +56,16 @@ static levada_status run_open_options(levada_run *run, const levada_iter_options
                            "threads=%d must be 0..256 and block_rows=%d 0..65536", o.threads,
                            o.block_rows);
     }
+    if (o.max_record_bytes < 0 || o.epoch < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "max_record_bytes=%lld and epoch=%lld must be at least 0",
+                           (long long)o.max_record_bytes, (long long)o.epoch);
+    }
     run->threads = o.threads ? o.threads : levada_cpu_count();
     run->block_rows = o.block_rows ? o.block_rows : RUN_OPEN_BLOCK_ROWS;
     run->max_record_bytes = o.max_record_bytes > 0 ? o.max_record_bytes : RUN_OPEN_RECORD_BYTES;
-    run->epoch = o.epoch < 0 ? 0 : o.epoch;
-    run->seed = o.seed;
-    if (run->seed < 0) {
-        uint64_t draw = levada_random_draw((uint64_t)levada_now(), (uint64_t)getpid(),
-                                           (uint64_t)(uintptr_t)run);
-
-        run->seed = (int64_t)(draw >> 1);
-    }
+    run->epoch = o.epoch;
+    LEVADA_TRY(run_open_seed(run, o.seed, err));
     LEVADA_TRY(levada_policy_parse(o.errors, &run->skips.policy, err));
     if (!o.errors) return LEVADA_OK;
     run->errors = levada_strdup(o.errors);

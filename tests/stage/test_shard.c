@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -190,6 +191,51 @@ static void refuses_another_equal(void **state)
                    LEVADA_EINVALID_ARGUMENT, "is_padding");
 }
 
+static levada_status opened(const char *text, int64_t seed, levada_error *err)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset *ds = NULL;
+    levada_iter *it = NULL;
+    levada_status st;
+
+    o.seed = seed;
+    assert_int_equal(levada_dataset_parse(t_iter_env(), text, &ds, NULL), LEVADA_OK);
+    st = levada_iter_open(ds, &o, &it, err);
+    levada_iter_close(&it);
+    levada_dataset_unref(&ds);
+    return st;
+}
+
+static void refuses_orders_that_differ_between_processes(void **state)
+{
+    static const char *const drawn[] = {
+        "range:9 | shuffle:3 | shard:0,count=2",
+        "range:9 | shuffle:3 | take:4 | shard:0,count=2 | batch:2",
+        "range:9 | shuffle:3,seed=1 | shuffle:3 | shard:1,count=2",
+        "mix(range:4; range:4) | shard:0,count=2",
+        "concat(range:4; range:4 | shuffle:2 | shard:0,count=2)",
+        "range:9 | shuffle:3 | bucket_by_sequence_length:value,boundaries=[4],batch_sizes=2,"
+        "ranks=[0,2]",
+    };
+    static const char *const good[] = {
+        "range:9 | shuffle:3,seed=1 | shard:0,count=2",
+        "range:9 | shuffle:3 | shard:0,count=1",
+        "range:9 | shard:0,count=2 | shuffle:3",
+        "range:9 | shuffle:3",
+    };
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
+        assert_int_equal(opened(drawn[i], -1, &err), LEVADA_EFAILED_PRECONDITION);
+        assert_non_null(strstr(err.message, "upstream of shard must have a seed"));
+        assert_int_equal(opened(drawn[i], 7, &err), LEVADA_OK);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(opened(good[i], -1, &err), LEVADA_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_padding_batch_has_empty_sequences),
         cmocka_unit_test(counts_what_it_drops),
         cmocka_unit_test(refuses_another_equal),
+        cmocka_unit_test(refuses_orders_that_differ_between_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

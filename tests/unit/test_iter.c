@@ -115,6 +115,35 @@ static void refuses_bad_options(void **state)
     refuse_options(1, 0, "skip:101%", "skip:101%");
 }
 
+static void refuses_bad_numbers(void **state)
+{
+    static const struct {
+        int64_t seed, epoch, max_record_bytes;
+        const char *message;
+    } wrong[] = {
+        { -7, 0, 0, "seed=-7" },
+        { INT64_MIN, 0, 0, "seed=-9223372036854775808" },
+        { -1, -1, 0, "epoch=-1" },
+        { -1, 0, -5, "max_record_bytes=-5" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+        levada_dataset *d = NULL;
+        levada_iter *it = NULL;
+        levada_error err = LEVADA_ERROR_INIT;
+
+        o.seed = wrong[i].seed;
+        o.epoch = wrong[i].epoch;
+        o.max_record_bytes = wrong[i].max_record_bytes;
+        assert_int_equal(levada_dataset_parse(t_iter_env(), "t_rows:3", &d, NULL), LEVADA_OK);
+        assert_int_equal(levada_iter_open(d, &o, &it, &err), LEVADA_EINVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, wrong[i].message));
+        levada_dataset_unref(&d);
+    }
+}
+
 /* Options of an older, smaller struct: what it does not have is at its default. */
 static void takes_smaller_structs(void **state)
 {
@@ -575,6 +604,7 @@ int main(void)
         cmocka_unit_test(an_error_is_repeated_and_not_saved),
         cmocka_unit_test(the_place_of_an_error_is_known),
         cmocka_unit_test(refuses_bad_options),
+        cmocka_unit_test(refuses_bad_numbers),
         cmocka_unit_test(takes_smaller_structs),
         cmocka_unit_test(a_restore_may_change_threads_and_block_rows),
         cmocka_unit_test(a_drawn_seed_is_saved),

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from levada import _sharing
 from levada._batch import Batch
-from levada._dataset import Dataset
+from levada._dataset import Dataset, _integer
 from levada._front import with_fronts
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError
@@ -179,7 +179,7 @@ class Shared:
         self.dataset = ds
         self._divided: list[Dataset[Any]] | None = None
         if parts is not None:
-            self._divided = ds.parts(parts)  # type: ignore[union-attr]
+            self._divided = _sharing.parts(ds, _integer("parts", parts, 1, 1 << 20))
         self.parts = None if self._divided is None else len(self._divided)
         self.equal = equal
         self.transform = transform
@@ -198,6 +198,12 @@ class Shared:
         rank, world = _position(self.rank, self.world_size)
         worker, workers, _ = _worker()
         return rank * workers + worker, world * workers
+
+    def _dealt(self) -> tuple[int, int]:
+        """(number, count) of this worker: ranks come first, so that few parts reach all of them."""
+        rank, world = _position(self.rank, self.world_size)
+        worker, workers, _ = _worker()
+        return worker * world + rank, world * workers
 
     def share(self) -> Dataset[Any]:
         """The part of the dataset that this worker of this rank reads."""
@@ -278,8 +284,22 @@ class Shared:
         iterator.transform = self.transform
         return iterator
 
+    def _refuse_empty_ranks(self) -> None:
+        """A rank without records ends at once, and a data-parallel job hangs."""
+        parts, world = len(self._divided or []), _position(self.rank, self.world_size)[1]
+        if world == 1 or self.equal is False:
+            return
+        n, why = _sharing.filled(self.dataset, parts) or (parts, "there are no more parts")
+        if n < world:
+            raise FailedPreconditionError(
+                f"torch_dataset: {parts=} must have records for each of {world} ranks, but has "
+                f"records for {n}, because {why}; pass more parts, write an index with `levada "
+                "index` and pass index=True, or pass equal=False if a rank may be empty"
+            )
+
     def _begin_parts(self, worker: int, seed: int | None) -> Any:
-        parts, (index, count) = self._divided or [], self.part()
+        self._refuse_empty_ranks()
+        parts, (index, count) = self._divided or [], self._dealt()
         self._check_batches(parts[0])
         self._warn_of_steps(parts[0])
         epoch = self._epochs.begin(worker, seed)
