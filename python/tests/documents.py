@@ -53,6 +53,7 @@ def run(code, **names):
     """Runs a sample in the current folder; what it passed to step(...), call by call."""
     steps = []
     space = {
+        "__name__": "__main__",
         "lv": lv,
         "lt": lt,
         "np": np,

@@ -3,7 +3,8 @@
 
 A fence begins with a word that says what becomes of it:
 
-- ``python`` runs; all of a page share their names. ``norun`` and ``before`` (TensorFlow) do not.
+- ``python`` is a part of one script (``__main__``). ``norun`` and ``before`` (TensorFlow) do not
+  run.
 - ``console``: each line after ``$ `` runs in bash and must exit with 0; lines below it are its
   output. A command continues while a quote is open. An output line ``...`` stands for any lines.
 - ``output`` is what the snippet before it printed.
@@ -27,6 +28,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import types
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,7 +84,7 @@ class Run:
     """One page on its way: the folder, the names of its Python, what it printed last."""
 
     folder: Path
-    names: dict = field(default_factory=lambda: {"__name__": "page"})
+    script: types.ModuleType = field(default_factory=lambda: types.ModuleType("__main__"))
     printed: str = ""
     differences: list[Difference] = field(default_factory=list)
 
@@ -154,7 +156,7 @@ def run_console(run, fence):
 def run_python(run, fence):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(fence.code, "snippet", "exec"), run.names)
+        exec(compile(fence.code, "snippet", "exec"), vars(run.script))
     run.printed = printed.getvalue()
 
 
@@ -191,10 +193,12 @@ def run_page(page):
             (run.folder / link).symlink_to(ROOT / link)
         (run.folder / "recordings").symlink_to(RECORDINGS)
         os.chdir(run.folder)
+        main, sys.modules["__main__"] = sys.modules["__main__"], run.script
         try:
             for fence in fences(page.read_text()):
                 run_fence(run, fence)
         finally:
+            sys.modules["__main__"] = main
             os.chdir(ROOT)
         return run.differences
 
