@@ -119,14 +119,12 @@ def concat(*datasets: Dataset[T] | Iterable[Dataset[T]]) -> Dataset[T]:
 
 
 def mix(
-    datasets: Dataset[T] | Iterable[Dataset[T]],
-    *,
+    *datasets: Dataset[T] | Iterable[Dataset[T]],
     weights: Iterable[float] | None = None,
     seed: int | None = None,
 ) -> Dataset[T]:
     """Records drawn from the datasets by weight; an exhausted one drops out."""
     options = {"weights": weights, "seed": seed}
-    datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
 
 

@@ -75,9 +75,21 @@ def _with_nearest(fn, error):
 
     from levada._nearest import unknown
 
+    name = fn.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    parameters = [p for p in signature(fn).parameters.values() if p.name != "self"]
+    found = re.match(r"[\w.]+\(\) takes .*positional argument", str(error))
+    if found is not None:
+        named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        first = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        return TypeError(f"{name}: too many positional arguments; {_by_name(first, named)}")
     found = re.match(r"[\w.]+\(\) got an unexpected keyword argument '(.*)'", str(error))
     if found is None:
-        return error
-    known = [name for name in signature(fn).parameters if name != "self"]
-    name = fn.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        return TypeError(str(error).replace(f"{fn.__qualname__}()", f"{name}()"))
+    known = [p.name for p in parameters]
     return TypeError(f"{name}: {unknown('option', found[1], known)}")
+
+
+def _by_name(first, named):
+    """Which arguments have a place, and which have a name only."""
+    places = f"the positional ones are {', '.join(first)}" if first else "none is positional"
+    return f"{places}; pass by name: {', '.join(named)}" if named else places

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes that every user makes once: each message says what is wrong and what to do."""
 
+import functools
 import inspect
+import json
 import os
 import pickle
 import signal
@@ -9,7 +11,7 @@ import traceback
 
 import levada as lv
 import pytest
-from levada import errors
+from levada import _levada, errors, train
 
 TOKENS = {"tokens": lv.VarLenFeature(lv.int64)}
 
@@ -314,3 +316,84 @@ class TestTracebacks:
             frames = traceback.extract_tb(caught.value.__traceback__)
             assert {frame.filename for frame in frames} == {__file__}
             assert [frame.name for frame in frames[1:]] == lines
+
+
+def test_too_many_positional_arguments():
+    error = refused(TypeError, lambda: lv.range(9).shuffle(3, 1), "by name: seed, reshuffle")
+    assert str(error).startswith("shuffle: too many positional arguments; the positional ones are")
+    error = refused(TypeError, lambda: lv.range(9).padded_batch())
+    assert str(error).startswith("padded_batch() missing 1 required")
+    refused(TypeError, lambda: train.FIFOQueue(), "FIFOQueue() missing")
+
+
+def test_the_inputs_of_mix_one_by_one_or_as_a_list():
+    one, two = lv.range(3), lv.range(4)
+    assert lv.mix(one, two, seed=1) == lv.mix([one, two], seed=1)
+    assert lv.mix(one) == lv.mix([one])
+    refused(TypeError, lambda: lv.mix(one, [two]), "mix takes datasets")
+    refused(ValueError, lambda: lv.mix(), "mix needs a dataset")
+
+
+@pytest.mark.parametrize("value", [1.0, 4.0, True, "4", b"4", float("nan"), [4]])
+def test_only_an_integer_is_an_integer(value):
+    """Every option of every name, and the arguments that only Python has."""
+    ds = lv.range(9)
+    calls = [
+        lambda: ds.map(dict, workers=value), lambda: ds.flat_map(list, workers=value),
+        lambda: ds.parts(value), lambda: ds.iterate(value), lambda: ds.to_list(value),
+        lambda: ds.show(value), lambda: ds.with_options(seed=value), lambda: lv.range(value),
+        lambda: ds.with_options(threads=value), lambda: ds.with_options(block_rows=value),
+        lambda: ds.with_options(max_bytes=value), lambda: lv.range(1, value),
+        lambda: ds.bucket_by_sequence_length("value", boundaries=[value], batch_sizes=2),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises((TypeError, errors.InvalidArgumentError)):
+            call()
+    tried = 0
+    for row in json.loads(_levada.stages()):
+        try:
+            core = lv.from_text(row["example"] or "")._core
+        except errors.LevadaError:  # functions and plug-ins
+            continue
+        while core.name != row["name"]:
+            core = core.inputs()[0]
+        for arg in row["args"]:
+            lists = arg["type"] == "ints" and isinstance(value, list)
+            if arg["type"] not in ("int", "ints", "bytes") or lists:
+                continue
+            if arg["type"] == "bytes" and value == "4":  # a size, as in "4M"
+                continue
+            with pytest.raises(errors.InvalidArgumentError, match=arg["name"]):
+                _levada.remake(core, tuple(core.inputs()), {arg["name"]: value})
+            tried += 1
+    assert tried > 50
+
+
+@pytest.mark.parametrize("value", [-1, -7, -(2**63)])
+def test_negative_numbers_are_refused_where_they_mean_nothing(value):
+    ds = lv.range(9)
+    for call in (
+        lambda: ds.bucket_by_sequence_length("value", boundaries=[value, 3], batch_sizes=2),
+        lambda: ds.bucket_by_sequence_length("value", boundaries=[3], batch_sizes=value).first(),
+        lambda: ds.map(dict, workers=value),
+        lambda: ds.with_options(max_bytes=value),
+        lambda: lv.csv("a", select_cols=[value]),
+        lambda: lv.mix(ds, ds, weights=[value, 1]),
+    ):
+        with pytest.raises((ValueError, errors.InvalidArgumentError)):
+            call()
+
+
+def test_a_function_that_cannot_be_pickled_names_its_stage():
+    ds = lv.range(3)
+    for wrong in (
+        ds.map(lambda record: record),
+        ds.filter(lambda record: True).batch(2),
+        ds.with_columns(a=lambda record: 1),
+        lv.concat(ds, ds.map(functools.partial(lambda least, record: record, 1))),
+    ):
+        with pytest.raises(
+            pickle.PicklingError, match=r"(map|filter): the function <lambda> .*def"
+        ):
+            pickle.dumps(wrong)
+    assert pickle.loads(pickle.dumps(ds.map(forgets))) == ds.map(forgets)

@@ -94,10 +94,9 @@ static levada_status bucket_number(const levada_value *value, int64_t *out, leva
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "boundaries must be integers, or pairs of them for two lengths");
     }
-    if (number < INT32_MIN || number > INT32_MAX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "boundaries: %lld must be from %d to %d", (long long)number, INT32_MIN,
-                           INT32_MAX);
+    if (number < 0 || number > INT32_MAX) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "boundaries: %lld must be from 0 to %d",
+                           (long long)number, INT32_MAX);
     }
     *out = number;
     return LEVADA_OK;

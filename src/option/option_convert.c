@@ -6,12 +6,9 @@
 
 #include "base/alloc.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define CONVERT_EXACT 9007199254740992.0 /* 2^53: integers of a double are exact up to here */
 
 /* "name=value must be ..." with the value cut where it is long. */
 LEVADA_PRINTF(4, 5)
@@ -65,20 +62,15 @@ static bool convert_size(const char *text, size_t n, int64_t *out)
     return true;
 }
 
-/* The integer that a value is, also as a float without a fraction. */
+/* The integer that a value is. A float is none, even without a fraction: it is often the result of
+ * a division that has a fraction for other numbers. */
 static bool convert_is_int(const levada_arg *arg, const levada_value *value, int64_t *out)
 {
     size_t      n = 0;
     const char *text = levada_value_as_text(value, &n);
-    double      f;
 
     switch (levada_value_kind_of(value)) {
     case LEVADA_VALUE_INT: *out = levada_value_as_int(value); return true;
-    case LEVADA_VALUE_FLOAT:
-        f = levada_value_as_float(value);
-        if (!(fabs(f) <= CONVERT_EXACT) || f != floor(f)) return false;
-        *out = (int64_t)f;
-        return true;
     case LEVADA_VALUE_TEXT: return arg->type == LEVADA_ARG_SIZE && convert_size(text, n, out);
     default: return false;
     }

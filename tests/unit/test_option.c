@@ -69,7 +69,7 @@ static void fills_in_defaults(void **state)
 
 static void fills_the_struct(void **state)
 {
-    levada_dataset *dataset = all("[x,\"y z\"],i=1e2,s=3M,f=1,b=true,t=12,c=true,d=bytes,"
+    levada_dataset *dataset = all("[x,\"y z\"],i=100,s=3M,f=1,b=true,t=12,c=true,d=bytes,"
                                   "is=[2,null,-1],v=[true],p=(t_numbers:3)");
     const levada_all_args *a = dataset->args;
 
