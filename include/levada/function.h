@@ -22,9 +22,9 @@ typedef struct levada_state_reader levada_state_reader;
 typedef struct levada_function_def {
     size_t      struct_size;
     const char *kind; /* "c" or "py": how it prints, {"py": "module:qualname"}                 */
-    /* NULL = it has none, and a description of it cannot be read back. "#" and 16 hexadecimal digits
-     * at its end are a hash of its code, which fingerprints do not include; "#?" = the code or its
-     * data are unknown, and no cache file is reused for them. */
+    /* NULL = it has none, and a description of it cannot be read back. "#" and 16 hexadecimal
+     * digits at its end are a hash of its code, which fingerprints do not include; "#?" = the code
+     * or its data are unknown, and no cache file is reused for them. */
     const char *name;
     bool        pure; /* may be called again for the same records after a restore              */
     /* One running use of it (per iterator). May be NULL: *run is then `user`. */

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from levada import _levada, errors
 from levada._batch import Batch, rows_of
 from levada._columns import Columns, Kind, pack_column
-from levada._dataset import _integer
 from levada._exact import own
 from levada._identity import text_of
 
@@ -85,6 +84,8 @@ def handle(target, fn, **options):
     """The extension's handle of a target, named in descriptions as the target is, or by `fn`."""
     ensure()
     if "workers" in options:
+        from levada._dataset import _integer
+
         options["workers"] = _integer("workers", options["workers"], 1, 256)
     target.handled = fn, options
     if target.text is None:
