@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 
 from levada import _levada
@@ -11,6 +10,7 @@ from levada._divided import Divided
 from levada._stages import Stages
 from levada._threads import threads_for
 from levada._typed import T
+from levada._values import integer as _integer
 from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
@@ -55,17 +55,6 @@ def unknown_name(what, name, known):
     from levada._nearest import unknown
 
     return unknown(what, name, known)
-
-
-def _integer(name, value, least, most):
-    """An int between those limits, of anything that is an integer and not a bool."""
-    try:
-        number = operator.index(value if type(value) is not bool else None)
-    except TypeError:
-        raise TypeError(f"{name}={value!r} must be an integer") from None
-    if not least <= number <= most:
-        raise ValueError(f"{name}={number} must be {least}..{most}")
-    return number
 
 
 class Epochs:

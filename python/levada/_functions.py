@@ -8,6 +8,7 @@ than is busy always waits, so that a function may itself iterate a dataset that 
 import math
 import operator
 import os
+import sys
 import threading
 import time
 import weakref
@@ -18,6 +19,7 @@ from levada._batch import Batch, rows_of
 from levada._columns import Columns, Kind, pack_column
 from levada._exact import own
 from levada._identity import text_of
+from levada._values import integer
 
 BLOCK = 256  # records in a block of a Python source
 FIRST = 8  # records of the first block, which fix the columns; of a list or tuple BLOCK
@@ -84,9 +86,7 @@ def handle(target, fn, **options):
     """The extension's handle of a target, named in descriptions as the target is, or by `fn`."""
     ensure()
     if "workers" in options:
-        from levada._dataset import _integer
-
-        options["workers"] = _integer("workers", options["workers"], 1, 256)
+        options["workers"] = integer("workers", options["workers"], 1, 256)
     target.handled = fn, options
     if target.text is None:
         target.text = text_of(fn, target.arguments())
@@ -103,15 +103,14 @@ def handle_again(target):
 def named(text):
     """The handle of the function that a description names, or a str that says why there is none.
     It is one of a dataset of this process, or a registered source or decoder."""
-    from levada import _plugins
-
+    plugins = sys.modules.get("levada._plugins")  # loaded if something is registered
     live = [target for target in list(_targets) if target.text == text]
     if text.endswith("#?") and any(t.handled[0] != live[0].handled[0] for t in live):
         return f"{text!r} is the text of several functions; use the dataset itself, or a copy"
     if live:
         return handle_again(live[0])
     try:
-        made = _plugins.made_again(text)
+        made = plugins.made_again(text) if plugins is not None else None
     except Exception as error:
         return f"{text}: {type(error).__name__}: {error}"
     return made or (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that are more than plain Python values."""
 
+import operator
 import os
 import sys
 
@@ -13,6 +14,17 @@ if TYPE_CHECKING:
 
     Path = str | bytes | os.PathLike[Any]
     Paths = Path | Iterable[Path]
+
+
+def integer(name, value, least, most):
+    """An int between those limits, of anything that is an integer and not a bool."""
+    try:
+        number = operator.index(value if type(value) is not bool else None)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} must be an integer") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name}={number} must be {least}..{most}")
+    return number
 
 
 def paths(value):
