@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "batch/bucket.h"
 #include "run/context.h"
+#include "state/damaged.h"
 #include <levada/lengths.h>
 
 #include <stdlib.h>
@@ -263,7 +264,7 @@ levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
         sound = sound && window[i] >= 0 && window[i] <= INT32_MAX;
     }
     if (!sound || n != choice_count(c) || nat > c->buckets) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     LEVADA_TRY(choice_restore_indexed(c, made, from, err));
     if (n) memcpy(c->window, window, (size_t)n * sizeof *window);

@@ -20,6 +20,7 @@
 #include "batch/window_key.h"
 #include "description/columns.h"
 #include "run/context.h"
+#include "state/damaged.h"
 
 #include <string.h>
 
@@ -316,7 +317,7 @@ static levada_status group_restore(void *state, levada_state_reader *from, levad
             (i == 0 || group_less(s, s->keys[i - 1], s->keys[i]))) {
             continue;
         }
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     return LEVADA_OK;
 }

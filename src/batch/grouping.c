@@ -6,6 +6,7 @@
 #include "registry/env_priv.h"
 #include "tensor/encoded.h"
 #include "run/context.h"
+#include "state/damaged.h"
 #include "tensor/pad.h"
 
 #include <string.h>
@@ -508,7 +509,7 @@ levada_status levada_grouping_restore(void *state, levada_state_reader *from, le
         sum = counts[i] < 0 || counts[i] > total - sum ? INT64_MAX : sum + counts[i];
     }
     if (n != g->options.groups || sum > total) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     LEVADA_TRY(levada_rowstore_restore(g->store, from, "rows", total, &slots, err));
     st = grouping_refill(g, slots, total, counts, err);

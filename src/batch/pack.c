@@ -186,10 +186,13 @@ static void pack_leaves(levada_grouping *g, int64_t group)
 
 static levada_status pack_uneven(pack_state *s, levada_error *err)
 {
-    levada_error why = LEVADA_ERROR_INIT;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_block *record = NULL;
 
-    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "the packed fields of a record have different lengths");
+    LEVADA_TRY(levada_rowstore_peek(s->grouping.store, &s->grouping.arrivals[s->grouping.at], 1,
+                                    &record, err));
+    (void)levada_packing_uneven(&s->packing, record, &why);
+    levada_block_unref(&record);
     return levada_grouping_reject(&s->grouping, &why, err);
 }
 

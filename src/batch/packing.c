@@ -141,6 +141,32 @@ levada_status levada_packing_measure(const levada_packing *p, const levada_block
     return LEVADA_OK;
 }
 
+levada_status levada_packing_uneven(const levada_packing *p, const levada_block *record,
+                                    levada_error *err)
+{
+    const char *name = NULL;
+    int64_t     first = 0, row = 0;
+
+    for (int32_t i = 0; i < levada_spec_count(record->spec); i++) {
+        const levada_level *l;
+        int64_t             length;
+
+        if (!packing_has(p, record->spec, i)) continue;
+        l = &levada_block_row(record, 0, &row)->columns[i].level[0];
+        length = (int64_t)l->end[row] - l->begin[row];
+        if (name && length != first) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the packed fields of a record must have one length, got %lld for "
+                               "'%s' and %lld for '%s'",
+                               (long long)first, name, (long long)length,
+                               levada_spec_field(record->spec, i)->name);
+        }
+        name = levada_spec_field(record->spec, i)->name;
+        first = length;
+    }
+    return LEVADA_OK;
+}
+
 /* -- pieces of records */
 
 static levada_status packing_cut_column(levada_pool *pool, levada_column *c, int64_t begin,

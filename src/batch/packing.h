@@ -27,6 +27,9 @@ LEVADA_MUST_USE levada_status levada_packing_spec(const levada_packing *p, const
 LEVADA_MUST_USE levada_status levada_packing_measure(const levada_packing *p,
                                                      const levada_block *block, int64_t *lengths,
                                                      levada_error *err);
+/* EINVALID_ARGUMENT, which names two packed fields of the record that differ in length. */
+levada_status levada_packing_uneven(const levada_packing *p, const levada_block *record,
+                                    levada_error *err);
 /* Steps [begin, begin + size) of the packed fields of one row, as a block of one that shares its
  * values. `part` is the number of this piece of the record, for its origin. */
 LEVADA_MUST_USE levada_status levada_packing_cut(const levada_packing *p, levada_pool *pool,

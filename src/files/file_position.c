@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "files/file_reader_priv.h"
+#include "state/damaged.h"
 
 #include <levada/state.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
     if (!levada_state_has(from, "marks")) return LEVADA_OK; /* with those of the run, by path */
     LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
     if (n % LEVADA_FILE_MARK_PARTS != 0)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     for (int64_t i = 0; i < n; i += LEVADA_FILE_MARK_PARTS) {
         levada_bytes_mark mark = levada_file_mark_read(list + i);
 

@@ -13,6 +13,7 @@
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "run/pipe.h"
+#include "state/damaged.h"
 #include "tensor/merge.h"
 
 #include <stdio.h>
@@ -394,7 +395,7 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
     if (!levada_state_has(from, origins)) return LEVADA_OK;
     LEVADA_TRY(levada_rows_get(from, key, from->scope.edge->spec, &slot->record, err));
     if (slot->record->n != 1) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     snprintf(key, sizeof key, "ordinal%d", (int)i);
     LEVADA_TRY(levada_state_get_count(from, key, LEVADA_COUNT_LIMIT, &slot->ordinal, err));

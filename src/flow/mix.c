@@ -12,10 +12,12 @@
 #include "registry/env_priv.h"
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
+#include "state/damaged.h"
 #include "tensor/merge.h"
 #include "tensor/encoded.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define MIX_MOST 256
 
@@ -74,6 +76,44 @@ static levada_status mix_check_weights(const levada_value *weights, int32_t n, l
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "one weight must be more than 0");
 }
 
+/* Names a field that one input has in another form, or not at all. */
+static levada_status mix_differs(const levada_spec *first, const levada_spec *other, int32_t input,
+                                 levada_error *err)
+{
+    for (int32_t k = 0; k < levada_spec_count(first) + levada_spec_count(other); k++) {
+        bool                is_first = k < levada_spec_count(first);
+        int32_t             i = is_first ? k : k - levada_spec_count(first);
+        const levada_field *f = levada_spec_field(is_first ? first : other, i), *g;
+        const levada_spec  *with = is_first ? other : first;
+
+        g = levada_spec_field(with, levada_spec_find(with, f->name));
+        if (!g) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the fields of all inputs must be equal: input %d has '%s', input "
+                               "%d has not; use select to make them equal",
+                               is_first ? 0 : input, f->name, is_first ? input : 0);
+        }
+        if (f->dtype == g->dtype && f->depth == g->depth && f->ndim == g->ndim &&
+            memcmp(f->dims, g->dims, sizeof(f->dims[0]) * f->ndim) == 0) {
+            continue;
+        }
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the fields of all inputs must be equal: '%s' of input %d is %s with %d "
+                           "ragged levels and %d dimensions, of input 0 %s with %d and %d%s; use "
+                           "cast, or map, to make them equal",
+                           f->name, input, levada_dtype_name(g->dtype), g->depth, g->ndim,
+                           levada_dtype_name(f->dtype), f->depth, f->ndim,
+                           f->depth == g->depth && f->ndim == g->ndim && f->dtype == g->dtype
+                               ? " of other sizes"
+                               : "");
+    }
+    return levada_fail(
+        err, LEVADA_EINVALID_ARGUMENT,
+        "input %d has different fields than input 0: their order or padding differs; "
+        "use select to make them equal",
+        input);
+}
+
 static levada_status mix_check(const void *args, const levada_spec *const *in, int32_t nin,
                                levada_spec **out, levada_error *err)
 {
@@ -91,10 +131,7 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
                                "some inputs have batches and others records");
         }
         if (open || levada_spec_equal(in[0], in[i])) continue;
-        return levada_fail(
-            err, LEVADA_EINVALID_ARGUMENT,
-            "input %d has different fields than input 0; use select and cast to make them equal",
-            i);
+        return mix_differs(in[0], in[i], i, err);
     }
     LEVADA_TRY(mix_check_weights(a->weights, nin, err));
     *out = levada_spec_ref(in[0]);
@@ -263,7 +300,7 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));
     if (n != s->n) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     for (int32_t i = 0; i < s->n; i++) {
         mix_input *input = &s->inputs[i];

@@ -360,18 +360,89 @@ levada_status levada_iter_save_at(levada_iter *it, const levada_block *last, int
     return st;
 }
 
-/* The first place where two descriptions differ, with some text before it. */
+/* Where a text in JSON is: the last complete names before that place. */
+typedef struct handle_place {
+    const char *op, *key; /* the values of "op" and of the last key; NULL = none */
+    int         key_size; /* of the name, which ends three bytes before its value */
+} handle_place;
+
+/* Bytes of the string whose quote is at `text`, with its quotes. */
+static size_t handle_string(const char *text, const char *end)
+{
+    const char *at = text + 1;
+
+    while (at < end && *at != '"') at += *at == '\\' && at + 1 < end ? 2 : 1;
+    return (size_t)(at - text) + 1;
+}
+
+/* Bytes of the value at `text`. */
+static int handle_value(const char *text, const char *end)
+{
+    const char *at = text;
+    int32_t     depth = 0;
+
+    while (at < end && (depth > 0 || !strchr(",]}", *at))) {
+        depth += (*at == '[' || *at == '{') - (*at == ']' || *at == '}');
+        at += *at == '"' ? handle_string(at, end) : 1;
+    }
+    return (int)((at < end ? at : end) - text);
+}
+
+static handle_place handle_find(const char *text, size_t size)
+{
+    handle_place found = { 0 };
+    const char  *end = text + size;
+
+    for (const char *at = text; at < end;) {
+        size_t n = *at == '"' ? handle_string(at, end) : 1;
+
+        if (*at == '"' && n < (size_t)(end - at) && at[n] == ':') {
+            found.key = at + n + 1;
+            found.key_size = (int)n - 2;
+            if (n == 4 && memcmp(at, "\"op\"", 4) == 0) found.op = at + n + 1;
+        }
+        at += n;
+    }
+    return found;
+}
+
+/* Names the first stage or option in which two descriptions differ. */
 static levada_status handle_differs(const char *now, const char *saved, size_t size,
                                     levada_error *err)
 {
-    size_t at = 0, from, now_size = strlen(now);
+    size_t       at = 0, now_size = strlen(now);
+    handle_place place;
+    const char  *is;
+    int          was_size, is_size, op_size;
 
     while (at < size && at < now_size && now[at] == saved[at]) at++;
-    from = at > 40 ? at - 40 : 0;
+    place = handle_find(saved, at);
+    is = place.key ? now + (place.key - saved) : now;
+    was_size = place.key ? handle_value(place.key, saved + size) : 0;
+    is_size = handle_value(is, now + now_size);
+    if (!place.op || (was_size == is_size && memcmp(is, place.key, (size_t)is_size) == 0)) {
+        size_t from = at > 40 ? at - 40 : 0;
+
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the state was saved from another dataset: it had ...%.*s, this one has "
+                           "...%.*s",
+                           (int)(size - from < 80 ? size - from : 80), saved + from, 80,
+                           now + from);
+    }
+    if (was_size > 60) was_size = 60;
+    if (is_size > 60) is_size = 60;
+    if (place.op == place.key) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the state was saved from another dataset: a stage was %.*s when it was "
+                           "saved, is %.*s now",
+                           was_size, place.key, is_size, is);
+    }
+    op_size = handle_value(place.op, saved + size) - 2;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the state was saved from another dataset: it had ...%.*s, this one has "
-                       "...%.*s",
-                       (int)(size - from < 80 ? size - from : 80), saved + from, 80, now + from);
+                       "the state was saved from another dataset: %.*s: %.*s was %.*s when it was "
+                       "saved, is %.*s now",
+                       op_size, place.op + 1, place.key_size, place.key - 2 - place.key_size,
+                       was_size, place.key, is_size, is);
 }
 
 static levada_status handle_fits(levada_iter *it, levada_state_reader *from, levada_error *err)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "run/handle.h"
 #include "run/plan.h"
+#include "state/damaged.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -72,7 +73,7 @@ levada_status levada_stats_load(levada_state_reader *from, int64_t counts[LEVADA
         whole = saved[i] >= 0 && saved[i] <= LEVADA_COUNT_LIMIT;
         counts[i] = saved[i];
     }
-    return whole ? LEVADA_OK : levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    return whole ? LEVADA_OK : levada_state_damaged(from, err);
 }
 
 void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS])

@@ -308,7 +308,7 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     }
     LEVADA_TRY(levada_origins_get(from, key, &o, &n, &nparts, err));
     if (!records_are_whole(edge, o, n, nparts)) {
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        st = levada_state_damaged(from, err);
     } else {
         st = levada_records_reread(edge, o, n, &made, err);
         if (st == LEVADA_OK) st = levada_records_check_sums(from, key, made, err);

@@ -133,7 +133,7 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
     snprintf(name, sizeof name, "%s.sums", key);
     LEVADA_TRY(levada_state_get_i64s(from, name, &sums, &n, err));
     if (n != sums_count(block)) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     LEVADA_TRY(sums_block(edge, block, are, err));
     for (int64_t k = 0; k < n; k++) {

@@ -180,6 +180,7 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
 
         if (order == 0) {
             from->entries[middle].asked = true;
+            ((levada_state_reader *)(uintptr_t)from)->last = &from->entries[middle];
             return &from->entries[middle];
         }
         if (order < 0) {
@@ -189,6 +190,17 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
         }
     }
     return NULL;
+}
+
+levada_status levada_state_damaged(const levada_state_reader *from, levada_error *err)
+{
+    const levada_entry *e = from->last;
+
+    if (!e) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    return levada_fail(
+        err, LEVADA_EDATA_LOSS,
+        "the saved state is damaged: its entry '%s/%s' does not fit", e->path,
+        e->key);
 }
 
 levada_status levada_state_check_asked(const levada_state_reader *from, levada_error *err)

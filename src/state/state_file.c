@@ -14,6 +14,7 @@
 #include "state/state_priv.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define STATE_FORMAT 4 /* 1 had no causes and no counts of files, 2 shared paths, 3 early counts */
@@ -207,9 +208,12 @@ static void *state_memory(state_cursor *c, size_t size)
     return memory;
 }
 
-static levada_status state_damaged(levada_error *err)
+/* `what`: the entry that is damaged. */
+static levada_status state_damaged(const state_cursor *c, const void *bytes, const char *what,
+                                   levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged: %s, byte %lld", what,
+                       (long long)(c->at - (const uint8_t *)bytes));
 }
 
 static bool state_take_le(state_cursor *c, int32_t size, uint64_t *out)
@@ -335,7 +339,11 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     }
     c.at = c.end - 4;
     (void)state_take_le(&c, 4, &crc);
-    if (levada_env_kernels(env)->crc32c(0, bytes, size - 4) != crc) return state_damaged(err);
+    if (levada_env_kernels(env)->crc32c(0, bytes, size - 4) != crc) {
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the saved state is damaged: the checksum of its %zu bytes is wrong",
+                           size);
+    }
     c.at = (const uint8_t *)bytes + 8;
     c.end -= 4;
     (void)state_take_le(&c, 2, &format);
@@ -346,8 +354,15 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
                            STATE_FORMAT);
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
+        char what[128 + LEVADA_STATE_KEY] = "its head";
+
+        if (out->n > 0) {
+            const levada_entry *e = &out->entries[out->n - 1];
+
+            (void)snprintf(what, sizeof what, "entry %d '%.48s/%s'", (int)out->n, e->path, e->key);
+        }
         levada_state_reader_clear(out);
-        if (!c.no_memory) return state_damaged(err);
+        if (!c.no_memory) return state_damaged(&c, bytes, what, err);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
     }
     return LEVADA_OK;

@@ -13,6 +13,7 @@
 
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
+#include "state/damaged.h"
 #include <levada/state.h>
 
 struct levada_file_names;
@@ -92,6 +93,7 @@ struct levada_state_reader {
     levada_state_head head;
     levada_entry     *entries; /* sorted by path and key */
     int32_t           n;
+    levada_entry     *last;    /* the entry that was read last, or NULL */
     const levada_env *env;
     struct levada_file_names *names; /* to which those of records by value are added */
     levada_state_scope        scope;

@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
+#include "state/damaged.h"
 #include "state/file_names.h"
 #include "tensor/builder_priv.h"
 
@@ -70,7 +71,7 @@ static levada_status rows_get_part(levada_state_reader *from, const char *key, i
     LEVADA_TRY(levada_state_get_i64s(from, name, parts, &count, err));
     if (part == 0) *n = count / ROWS_ORIGIN_PARTS;
     if (count != *n * ROWS_ORIGIN_PARTS || !rows_are_origins(*parts, *n, part ? -1 : 0)) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        return levada_state_damaged(from, err);
     }
     return LEVADA_OK;
 }

@@ -15,6 +15,7 @@
  */
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "state/damaged.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
 #include "tensor/merge.h"
@@ -373,7 +374,7 @@ static levada_status shard_restore(void *state, levada_state_reader *from, levad
     if (holds == (s->held.block != NULL) && (!holds || s->batches || s->held.block->n == 1)) {
         return LEVADA_OK;
     }
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    return levada_state_damaged(from, err);
 }
 
 const levada_stage_def levada_stage_shard = {

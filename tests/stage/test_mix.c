@@ -35,7 +35,7 @@ static void refuses_weights_that_do_not_fit(void **state)
     t_iter_refused("mix(range:3; range:3):weights=[1,-1]", LEVADA_EINVALID_ARGUMENT, "weight 1");
     t_iter_refused("mix(range:3; range:3):weights=[0,0]", LEVADA_EINVALID_ARGUMENT, "more than 0");
     t_iter_refused("mix(range:3; range:3 | rename:{value:x})", LEVADA_EINVALID_ARGUMENT,
-                   "different fields");
+                   "input 0 has 'value'");
 }
 
 static void goes_on_after_a_restore(void **state)

@@ -339,8 +339,7 @@ static void another_dataset_is_named(void **state)
     assert_int_equal(levada_iter_restore(other, saved.at, saved.size, &err),
                      LEVADA_EFAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "another dataset"));
-    assert_non_null(strstr(err.message, "\"buffer_size\":10"));
-    assert_non_null(strstr(err.message, "\"buffer_size\":12"));
+    assert_non_null(strstr(err.message, "shuffle: buffer_size was 10 when it was saved, is 12"));
     t_clear(&saved);
     levada_iter_close(&it);
     levada_iter_close(&other);
