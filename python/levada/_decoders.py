@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from levada import _levada
 from levada._batch import Batch
@@ -18,6 +19,21 @@ if TYPE_CHECKING:
 _INT32 = range(-(1 << 31), 1 << 31)
 
 
+@overload
+def decode_csv(
+    records: Any,
+    record_defaults: Mapping[str, Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    select_cols: Iterable[int] | None = None,
+    *,
+    name: str | None = None,
+    key: str | None = None,
+) -> dict[str, np.ndarray[Any, Any]]: ...
+
+
+@overload
 def decode_csv(
     records: Any,
     record_defaults: Sequence[Any],
@@ -28,14 +44,28 @@ def decode_csv(
     *,
     name: str | None = None,
     key: str | None = None,
-) -> list[np.ndarray[Any, Any]]:
+) -> list[np.ndarray[Any, Any]]: ...
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any] | Mapping[str, Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    select_cols: Iterable[int] | None = None,
+    *,
+    name: str | None = None,
+    key: str | None = None,
+) -> list[np.ndarray[Any, Any]] | dict[str, np.ndarray[Any, Any]]:
     """Decodes lines of CSV, one array per column, as ``tf.io.decode_csv``.
 
     Args:
         records: a byte string, or an array or nested lists of them: one line each.
         record_defaults: one entry per column: a default ([0], [""], an array of at most one
             element), or a dtype, an empty list (float32) or an empty array for a required field.
-            Dtypes are float32, float64, int32, int64 and string.
+            Dtypes are float32, float64, int32, int64 and string, or their names. A map names
+            the columns: {"id": lv.int64, "price": [0.0]}.
         field_delim: one character between fields.
         use_quote_delim: double quotes enclose fields.
         na_value: text of a missing field, besides the empty one.
@@ -44,24 +74,28 @@ def decode_csv(
         key: for the attribute ``key`` of errors.
 
     Returns:
-        One array per column, with the shape of ``records``; strings are ``bytes`` objects.
+        One array per column, with the shape of ``records``; strings are ``bytes`` objects. A
+        map of them if ``record_defaults`` is a map.
 
     Raises:
         ValueError, TypeError: an argument is wrong.
         InvalidArgumentError: a line does not fit.
     """
+    defaults = csv_defaults(record_defaults)
+    named = isinstance(defaults, dict)
     options = {
-        "record_defaults": csv_defaults(record_defaults),
+        "record_defaults": defaults,
         "field_delim": field_delim,
         "use_quote_delim": bool(use_quote_delim),
         "na_value": na_value,
         "select_cols": None if select_cols is None else [int(i) for i in select_cols],
-        "columns": [str(i) for i in range(len(record_defaults))],
+        "columns": None if named else [str(i) for i in range(len(record_defaults))],
     }
     if options["select_cols"] == []:
         raise ValueError("Length of select_cols and record_defaults do not match.")
     batch, shape = _decode("decode_csv", options, records, key)
-    return [_array(batch[column]).reshape(shape) for column in batch]
+    arrays = {column: _array(batch[column]).reshape(shape) for column in batch}
+    return arrays if named else list(arrays.values())
 
 
 def decode_raw(
@@ -171,10 +205,14 @@ def decode_npy(contents: bytes, *, key: str | None = None) -> np.ndarray[Any, An
     return np.zeros(shape, as_dtype(dtype).dtype)
 
 
-def csv_defaults(entries: Sequence[Any]) -> list[Any]:
+def csv_defaults(entries: Sequence[Any] | Mapping[str, Any]) -> list[Any] | dict[str, Any]:
     """``record_defaults`` as the option of the stage: dtypes, and {dtype, default}."""
+    if isinstance(entries, Mapping):
+        return {name: _csv_default(entry) for name, entry in entries.items()}
     if isinstance(entries, (str, bytes)) or not hasattr(entries, "__iter__"):
-        raise TypeError(f"record_defaults is a list with one entry per column, not {entries!r}")
+        raise TypeError(
+            f"record_defaults must be a map or a list with one entry per column, got {entries!r}"
+        )
     return [_csv_default(entry) for entry in entries]
 
 
@@ -202,9 +240,20 @@ def _json_type(entry):
     return name_of(entry)
 
 
+_CSV_DTYPES = ("float32", "float64", "int32", "int64", "string")
+_LIKE_DTYPES = re.compile(r"u?int\d*|b?float\d*|bool|str|string|bytes|double|long|object", re.I)
+
+
 def _csv_default(entry):
     if isinstance(entry, dict):
-        return entry
+        return {k: _csv_dtype(v) if k == "dtype" else v for k, v in entry.items()}
+    if isinstance(entry, str) and _LIKE_DTYPES.fullmatch(entry):
+        if entry in _CSV_DTYPES:
+            return entry
+        raise InvalidArgumentError(
+            f"record_defaults: {entry!r} must be one of {', '.join(_CSV_DTYPES)}; write [{entry!r}] "
+            "for a default text"
+        )
     if isinstance(entry, type) or not hasattr(entry, "__len__"):
         try:
             return name_of(entry)
@@ -217,6 +266,10 @@ def _csv_default(entry):
         return dtype
     value = values[0]
     return {"dtype": dtype, "default": value.encode() if isinstance(value, str) else value}
+
+
+def _csv_dtype(dtype):
+    return dtype if isinstance(dtype, str) else name_of(dtype)
 
 
 def _default_values(entry):

@@ -51,8 +51,10 @@ def csv(
     record_defaults: Any = None,
     header: bool = False,
     infer: bool = False,
+    infer_rows: int = 1000,
     field_delim: str = ",",
     use_quote_delim: bool = True,
+    quote_char: str = '"',
     na_value: str = "",
     select_cols: int | Iterable[int] | None = None,
     columns: str | Iterable[str] | None = None,
@@ -67,17 +69,20 @@ def csv(
     """Reads rows of CSV files, one column per field.
 
     files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string; the
-        field is required), or {dtype: ..., default: ...}; null = one column 'fields' with the
-        strings of each row
-    header: skip the first row of every file
-    infer: find record_defaults, columns and header in the first 1000 rows of the first file
-        when the dataset is made, and write them into the description
+    record_defaults: {name: entry, ...}, or a list with one entry per column: a dtype (float32,
+        float64, int32, int64, string; the field is required), or {dtype: ..., default: ...};
+        null = one column 'fields' with the strings of each row
+    header: the first row of every file names the columns, and is not read as a row
+    infer: find record_defaults and header in the first rows of the first file when the dataset
+        is made, and write them into the description
+    infer_rows: rows that infer reads, 1 to 65536, from 1 KiB for each of them, at least 1 MiB
     field_delim: one character between fields
-    use_quote_delim: double quotes enclose fields; false = they are characters like others
+    use_quote_delim: quotes enclose fields; false = they are characters like others
+    quote_char: the character that encloses fields
     na_value: text of a missing field, as well as empty text
     select_cols: numbers of the fields to decode, ascending from 0; null = all
-    columns: names of the columns; null = c0, c1, ... by the number of the field
+    columns: names of the columns; null = those of record_defaults or of the header, otherwise
+        c0, c1, ... by the number of the field
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: read the files in a different order in each epoch
     errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
@@ -98,8 +103,10 @@ def csv(
         record_defaults=record_defaults,
         header=header,
         infer=infer,
+        infer_rows=infer_rows,
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
+        quote_char=quote_char,
         na_value=na_value,
         select_cols=select_cols,
         columns=columns,

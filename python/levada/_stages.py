@@ -136,6 +136,7 @@ class Stages(Typed[T]):
         *,
         field_delim: str = ",",
         use_quote_delim: bool = True,
+        quote_char: str = '"',
         na_value: str = "",
         select_cols: int | Iterable[int] | None = None,
         columns: str | Iterable[str] | None = None,
@@ -143,13 +144,16 @@ class Stages(Typed[T]):
         """Decodes lines of CSV to one column per field.
 
         field: column to decode; null = the default of the decoder, or the only column of bytes
-        record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string;
-            the field is required), or {dtype: ..., default: ...}
+        record_defaults: {name: entry, ...}, or a list with one entry per column: a dtype
+            (float32, float64, int32, int64, string; the field is required), or {dtype: ...,
+            default: ...}
         field_delim: one character between fields
-        use_quote_delim: double quotes enclose fields; false = they are characters like others
+        use_quote_delim: quotes enclose fields; false = they are characters like others
+        quote_char: the character that encloses fields
         na_value: text of a missing field, as well as empty text
         select_cols: numbers of the fields to decode, ascending from 0; null = all
-        columns: names of the columns; null = c0, c1, ... by the number of the field
+        columns: names of the columns; null = those of record_defaults or of the header,
+            otherwise c0, c1, ... by the number of the field
 
         As text: text_lines:people.csv | decode_csv:[string,int32,{dtype:float32,default:0}]
         """
@@ -159,6 +163,7 @@ class Stages(Typed[T]):
             record_defaults=record_defaults,
             field_delim=field_delim,
             use_quote_delim=use_quote_delim,
+            quote_char=quote_char,
             na_value=na_value,
             select_cols=select_cols,
             columns=columns,

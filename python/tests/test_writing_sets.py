@@ -340,14 +340,14 @@ def test_columns_and_types_are_inferred_on_request(tmp_path):
         ("", "is empty"),
         ("a,b\nc,d\n", "header=true"),
         ("a,b\n", "record_defaults"),
-        ("1,2\n3\n", "row 2 has 1 fields, the first one 2"),
-        ('1,2\n3,4"5\n', "row 2"),
+        ("1,2\n3\n", "no row has 2 fields, as the first one has; row 2: another number"),
+        ('1,2\n3,4"5\n', "row 2: Unquoted fields"),
     ],
 )
 def test_what_cannot_be_inferred_is_refused(tmp_path, text, words):
     path = tmp_path / "a.csv"
     path.write_text(text)
-    with pytest.raises(InvalidArgumentError, match=words):
+    with pytest.raises((InvalidArgumentError, lv.errors.DataLossError), match=words):
         lv.csv(str(path), infer=True)
     with pytest.raises(InvalidArgumentError, match="omit"):
         lv.csv(str(path), infer=True, record_defaults=[lv.int64])
@@ -360,7 +360,7 @@ def test_errors_of_text_name_the_line(tmp_path, pack):
     path = tmp_path / "a.csv"
     path.write_bytes(pack(b'n,s\n1,"a\nb"\n2,c\nx,d\n' + b"3,e\n" * 1000))
     ds = lv.csv(str(path), header=True, record_defaults=[lv.int32, lv.string])
-    with pytest.raises(InvalidArgumentError, match=r"line 5: Field 0 .* \(column 'c0', byte 0 of"):
+    with pytest.raises(InvalidArgumentError, match=r"line 5: Field 0 .* \(column 'n', byte 0 of"):
         ds.to_list()
     path.write_bytes(pack(b"1\n" * 70000 + b'"'))
     with pytest.raises(lv.errors.DataLossError, match="line 70001: "):

@@ -7,8 +7,7 @@
 
 static const levada_arg decode_csv_options[] = {
     LEVADA_ARG(VALUE, levada_csv_args, record_defaults, .required = true, .positional = true,
-               .doc = "one entry per column: a dtype (float32, float64, int32, int64, string; the "
-                      "field is required), or {dtype: ..., default: ...}"),
+               .doc = LEVADA_CSV_DEFAULTS),
     LEVADA_CSV_OPTIONS,
     LEVADA_ARG_END
 };

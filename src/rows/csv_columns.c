@@ -11,6 +11,7 @@
 const char *levada_csv_name(const levada_csv_args *a, int64_t i, char text[LEVADA_CSV_NAME])
 {
     if (a->columns.n > 0) return a->columns.at[i];
+    if (levada_csv_is_named(a)) return levada_value_key(a->record_defaults, i);
     snprintf(text, LEVADA_CSV_NAME, "c%lld",
              (long long)(a->select_cols.n > 0 ? a->select_cols.at[i] : i));
     return text;
@@ -42,9 +43,14 @@ static levada_status columns_check_number(const levada_csv_args *a, levada_error
 {
     int64_t n = levada_value_count(a->record_defaults);
 
-    if (levada_value_kind_of(a->record_defaults) != LEVADA_VALUE_LIST || n == 0) {
+    if ((levada_value_kind_of(a->record_defaults) != LEVADA_VALUE_LIST &&
+         !levada_csv_is_named(a)) || n == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "record_defaults must be a list with one entry per column");
+                           "record_defaults must be a map or a list with one entry per column");
+    }
+    if (levada_csv_is_named(a) && a->columns.n > 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "record_defaults and columns both name the columns; omit columns");
     }
     if (n > LEVADA_CSV_COLUMNS) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d columns",
@@ -63,6 +69,10 @@ static levada_status columns_check_options(const levada_csv_args *a, levada_erro
 {
     if (strlen(a->field_delim) != 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field_delim should be only 1 char");
+    }
+    if (strlen(a->quote_char) != 1 || strchr("\r\n", *a->quote_char)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "quote_char must be one character other than a newline");
     }
     if (a->record_defaults) return columns_check_number(a, err);
     if (a->select_cols.n == 0 && a->columns.n == 0) return LEVADA_OK;
@@ -134,7 +144,10 @@ levada_status levada_csv_read_columns(const levada_csv_args *a, levada_csv_colum
             columns_read(levada_value_item(a->record_defaults, i), &columns[i], err);
 
         if (st != LEVADA_OK) {
-            levada_error_wrap(err, "record_defaults[%lld]", (long long)i);
+            if (levada_csv_is_named(a))
+                levada_error_wrap(err, "record_defaults.%s", levada_value_key(a->record_defaults,
+                    i));
+            else levada_error_wrap(err, "record_defaults[%lld]", (long long)i);
             return st;
         }
     }

@@ -34,10 +34,12 @@ typedef struct levada_csv_args {
     const levada_value *record_defaults; /* NULL (format only): one ragged column of strings */
     const char         *field_delim;
     bool                use_quote_delim;
+    const char         *quote_char;
     const char         *na_value;
     levada_ints         select_cols;
     levada_texts        columns;
     bool                header, infer; /* format only */
+    int64_t             infer_rows;
 } levada_csv_args;
 
 /* The entries that both tables of options have. */
@@ -45,14 +47,21 @@ typedef struct levada_csv_args {
     LEVADA_ARG(TEXT, levada_csv_args, field_delim, .otherwise = "\",\"",                         \
                .doc = "one character between fields"),                                           \
         LEVADA_ARG(BOOL, levada_csv_args, use_quote_delim, .otherwise = "true",                  \
-                   .doc = "double quotes enclose fields; false = they are characters like "      \
-                          "others"),                                                             \
+                   .doc = "quotes enclose fields; false = they are characters like others"),     \
+        LEVADA_ARG(TEXT, levada_csv_args, quote_char, .otherwise = "\"\\\"\"",                   \
+                   .doc = "the character that encloses fields"),                                 \
         LEVADA_ARG(TEXT, levada_csv_args, na_value, .otherwise = "\"\"",                         \
                    .doc = "text of a missing field, as well as empty text"),                     \
         LEVADA_ARG(INTS, levada_csv_args, select_cols,                                           \
                    .doc = "numbers of the fields to decode, ascending from 0; null = all"),      \
         LEVADA_ARG(TEXTS, levada_csv_args, columns,                                              \
-                   .doc = "names of the columns; null = c0, c1, ... by the number of the field")
+                   .doc = "names of the columns; null = those of record_defaults or of the "     \
+                          "header, otherwise c0, c1, ... by the number of the field")
+
+/* What the option record_defaults is. */
+#define LEVADA_CSV_DEFAULTS                                                                       \
+    "{name: entry, ...}, or a list with one entry per column: a dtype (float32, float64, int32, " \
+    "int64, string; the field is required), or {dtype: ..., default: ...}"
 
 /* One column of the result. */
 typedef struct levada_csv_column {
@@ -107,6 +116,13 @@ LEVADA_MUST_USE levada_status levada_csv_spec(const levada_csv_args *args, levad
 LEVADA_MUST_USE levada_status levada_csv_read_columns(const levada_csv_args *args,
                                                       levada_csv_column     *columns,
                                                       levada_error          *err);
+/* Whether record_defaults names the columns: {name: entry, ...}. With a header, each file must have
+ * these names. */
+static inline bool levada_csv_is_named(const levada_csv_args *args)
+{
+    return levada_value_kind_of(args->record_defaults) == LEVADA_VALUE_MAP;
+}
+
 /* The name of a column: given, or made in text. */
 const char *levada_csv_name(const levada_csv_args *args, int64_t i, char text[LEVADA_CSV_NAME]);
 

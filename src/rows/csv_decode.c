@@ -38,6 +38,7 @@ levada_status levada_csv_open(levada_csv *csv, const levada_csv_args *a, bool fi
     csv->rules = (levada_csv_rules){
         .delim = (uint8_t)a->field_delim[0],
         .quotes = a->use_quote_delim,
+        .quote = (uint8_t)a->quote_char[0],
         .wanted = a->select_cols.n > 0 ? a->select_cols.at : NULL,
         .nwanted = a->select_cols.n,
         .file = file,
@@ -373,7 +374,8 @@ static levada_status decode_reserve(levada_csv *csv, const levada_strings *in, l
 
     for (int64_t i = 0; i < in->n && csv->rules.quotes; i++) bytes += in->size[i];
     csv->stride = in->n;
-    csv->is_even = csv->n > 0 && levada_csv_index_even(csv, in);
+    csv->is_even = csv->n > 0 && (!csv->rules.quotes || csv->rules.quote == '"') &&
+                   levada_csv_index_even(csv, in);
     if (levada_reserve(&csv->fields, &csv->capacity, in->n * (csv->is_even ? 1 : csv->n) + 1,
                        sizeof *csv->fields) &&
         levada_reserve(&csv->bad, &csv->bad_capacity, in->n + 1, sizeof *csv->bad) &&

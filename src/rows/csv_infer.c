@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "option/value_priv.h"
+#include "rows/csv_header.h"
 
 #include <string.h>
 
@@ -57,24 +58,22 @@ static infer_kind infer_kind_of(const levada_csv_field *f)
                                                                                    : INFER_TEXT;
 }
 
-static levada_status infer_split(infer_job *job, int64_t row, levada_error *err)
+/* What is wrong with a row; NULL if its fields are job->fields. */
+static const char *infer_split(infer_job *job, int64_t row, int64_t *n)
 {
-    int64_t     n = 0;
     const char *wrong = levada_csv_split_row(&job->csv, job->rows->data[row], job->rows->size[row],
-                                             job->fields, 1, LEVADA_CSV_COLUMNS, &n);
+                                             job->fields, 1, LEVADA_CSV_COLUMNS, n);
 
-    if (wrong)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "infer: row %lld: %s (field %lld, byte %d of the row)",
-                           (long long)row + 1, wrong, (long long)n, job->csv.wrong_at);
-    if (row == 0) job->n = n;
-    if (n == job->n && n <= LEVADA_CSV_COLUMNS) return LEVADA_OK;
-    if (n == job->n)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "infer: row %lld has too many fields",
-                           (long long)row + 1);
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "infer: row %lld has %lld fields, the first one %lld", (long long)row + 1,
-                       (long long)n, (long long)job->n);
+    return wrong || *n <= LEVADA_CSV_COLUMNS ? wrong : "too many fields";
+}
+
+static levada_status infer_split_first(infer_job *job, levada_error *err)
+{
+    const char *wrong = infer_split(job, 0, &job->n);
+
+    if (!wrong) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EDATA_LOSS, "infer: row 1: %s (field %lld, byte %d of the row)",
+                       wrong, (long long)job->n, job->csv.wrong_at);
 }
 
 static void infer_look(infer_job *job)
@@ -144,7 +143,8 @@ static levada_status infer_set(levada_value *map, const char *key, levada_value 
 }
 
 /* "int64", or {dtype:float64,default:nan} where some fields are missing. */
-static levada_status infer_type(const infer_column *c, levada_value *list, levada_error *err)
+static levada_status infer_type(const infer_column *c, const char *column, levada_value *types,
+                                levada_error *err)
 {
     static const char *const names[] = { "int64", "float64", "string" };
     infer_kind    kind = c->seen ? c->kind : INFER_TEXT;
@@ -160,74 +160,91 @@ static levada_status infer_type(const infer_column *c, levada_value *list, levad
         if (st == LEVADA_OK)
             st = infer_set(map, "default", levada_value_text(none, strlen(none)), err);
     }
-    if (st == LEVADA_OK) st = levada_value_push(list, map ? &map : &type, err);
+    if (st == LEVADA_OK && column && levada_value_get(types, column))
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "infer: two columns are named '%.80s'; pass record_defaults and columns",
+                         column);
+    else if (st == LEVADA_OK && column)
+        st = levada_value_set(types, column, map ? &map : &type, err);
+    else if (st == LEVADA_OK) st = levada_value_push(types, map ? &map : &type, err);
     levada_value_destroy(&map);
     levada_value_destroy(&type);
-    return st;
-}
-
-static levada_status infer_name(levada_csv_field *f, levada_value *list, levada_error *err)
-{
-    uint8_t      *text = levada_alloc((size_t)f->size + 1);
-    levada_value *name = NULL;
-    levada_status st = LEVADA_OK;
-    int32_t       size = f->size;
-
-    if (text && f->escaped) size = levada_csv_unescape(f, text);
-    else if (text && size > 0) memcpy(text, f->at, (size_t)size);
-    if (text) name = levada_value_text((const char *)text, (size_t)size);
-    st = name ? levada_value_push(list, &name, err) : infer_short(err);
-    levada_value_destroy(&name);
-    levada_free(text);
     return st;
 }
 
 /* Options that take other values, or go. */
 static bool infer_is_found(const char *key)
 {
-    return strcmp(key, "infer") == 0 || strcmp(key, "header") == 0 ||
+    return strcmp(key, "infer") == 0 || strcmp(key, "infer_rows") == 0 ||
+            strcmp(key, "header") == 0 ||
            strcmp(key, "record_defaults") == 0 || strcmp(key, "columns") == 0;
 }
 
-static levada_status infer_options(infer_job *job, bool header, const levada_value *options,
-                                   levada_value *map, levada_error *err)
+/* Copies the options that stay. */
+static levada_status infer_copy(const levada_value *options, levada_value *map, levada_error *err)
 {
-    levada_value *types = levada_value_list(), *names = levada_value_list();
-    levada_status st = types && names ? LEVADA_OK : infer_short(err);
-
-    for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(options); i++) {
+    for (int64_t i = 0; i < levada_value_count(options); i++) {
         const char *key = levada_value_key(options, i);
 
         if (infer_is_found(key)) continue;
-        st = infer_set(map, key, levada_value_copy(levada_value_item(options, i)), err);
+        LEVADA_TRY(infer_set(map, key, levada_value_copy(levada_value_item(options, i)), err));
     }
-    for (int64_t i = 0; st == LEVADA_OK && i < job->n; i++) {
-        st = infer_type(&job->columns[i], types, err);
-        if (st == LEVADA_OK && header) st = infer_name(&job->fields[i], names, err);
-    }
-    if (st == LEVADA_OK) st = levada_value_set(map, "record_defaults", &types, err);
-    if (st == LEVADA_OK && header) st = levada_value_set(map, "columns", &names, err);
-    if (st == LEVADA_OK) st = infer_set(map, "header", levada_value_bool(header), err);
-    levada_value_destroy(&names);
-    levada_value_destroy(&types);
+    return LEVADA_OK;
+}
+
+static levada_status infer_types(const infer_job *job, const levada_value *names,
+                                 levada_value **out, levada_error *err)
+{
+    levada_value *types = names ? levada_value_map() : levada_value_list();
+    levada_status st = types ? LEVADA_OK : infer_short(err);
+
+    for (int64_t i = 0; st == LEVADA_OK && i < job->n; i++)
+        st = infer_type(&job->columns[i],
+                        names ? levada_value_as_text(levada_value_item(names, i), NULL) : NULL,
+                        types, err);
+    if (st == LEVADA_OK) *out = types;
+    else levada_value_destroy(&types);
     return st;
 }
 
-/* The first row is looked at last: its fields are the names. */
-static levada_status infer_rows(infer_job *job, const levada_value *options, levada_value *map,
-                                levada_error *err)
+/* The first row is looked at last: its fields may be the names. */
+static levada_status infer_rows(infer_job *job, bool *header, levada_error *err)
 {
-    bool header = false;
+    const char *wrong = NULL;
+    int64_t     good = 0, n = 0;
 
-    LEVADA_TRY(infer_split(job, 0, err));
+    LEVADA_TRY(infer_split_first(job, err));
     for (int64_t row = 1; row < job->rows->n; row++) {
-        LEVADA_TRY(infer_split(job, row, err));
+        wrong = infer_split(job, row, &n);
+        if (wrong || n != job->n) continue;
         infer_look(job);
+        good++;
     }
-    LEVADA_TRY(infer_split(job, 0, err));
-    LEVADA_TRY(infer_header(job, &header, err));
-    if (!header) infer_look(job);
-    return infer_options(job, header, options, map, err);
+    if (good == 0 && job->rows->n > 1)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "infer: no row has %lld fields, as the first one has; row %lld: %s",
+                           (long long)job->n, (long long)job->rows->n,
+                           wrong ? wrong : "another number of fields");
+    LEVADA_TRY(infer_split_first(job, err));
+    LEVADA_TRY(infer_header(job, header, err));
+    if (!*header) infer_look(job);
+    return LEVADA_OK;
+}
+
+/* record_defaults, with the names of a header. */
+static levada_status infer_defaults(infer_job *job, bool *header, levada_value **out,
+                                    levada_error *err)
+{
+    levada_value *names = NULL;
+    levada_status st = job->args->infer ? infer_rows(job, header, err) : LEVADA_OK;
+
+    if (st == LEVADA_OK && *header)
+        st = levada_csv_header_read(job->args, job->rows->data[0], job->rows->size[0], &names, err);
+    if (st == LEVADA_OK)
+        st = job->args->infer ? infer_types(job, names, out, err)
+                              : levada_csv_header_name(job->args, names, out, err);
+    levada_value_destroy(&names);
+    return st;
 }
 
 levada_status levada_csv_infer(const levada_csv_args *args, levada_env *env,
@@ -236,21 +253,26 @@ levada_status levada_csv_infer(const levada_csv_args *args, levada_env *env,
 {
     levada_context context = { .struct_size = sizeof context, .env = env };
     infer_job      job = { .args = args, .rows = rows };
-    levada_value  *map = levada_value_map();
+    levada_value  *map = levada_value_map(), *defaults = NULL;
+    bool           header = args->header;
     levada_status  st = map ? levada_csv_open(&job.csv, args, true, &context, err)
                             : infer_short(err);
 
     job.fields = levada_alloc(LEVADA_CSV_COLUMNS * sizeof *job.fields);
     job.columns = levada_alloc_zero(LEVADA_CSV_COLUMNS * sizeof *job.columns);
     if (st == LEVADA_OK && (!job.fields || !job.columns)) st = infer_short(err);
-    if (st == LEVADA_OK) st = infer_rows(&job, options, map, err);
-    if (st == LEVADA_OK) {
+    if (st == LEVADA_OK) st = infer_defaults(&job, &header, &defaults, err);
+    if (st == LEVADA_OK && defaults) st = infer_copy(options, map, err);
+    if (st == LEVADA_OK && defaults) st = levada_value_set(map, "record_defaults", &defaults, err);
+    if (st == LEVADA_OK) st = infer_set(map, "header", levada_value_bool(header), err);
+    if (st == LEVADA_OK && levada_value_get(map, "record_defaults")) {
         *out = map;
         map = NULL;
     }
     levada_free(job.columns);
     levada_free(job.fields);
     levada_csv_close(&job.csv);
+    levada_value_destroy(&defaults);
     levada_value_destroy(&map);
     return st;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The columns of a CSV file, found in its first rows: what the option `infer` of csv puts into the
- * description, which is fixed from then on.
+ * The columns of a CSV file, found in its first rows: what the options `infer` and `header` of csv
+ * put into the description, which is fixed from then on.
  *
  * A column is int64 where all its fields are integers that fit and have no leading zero, float64
  * where they are numbers, else string. Numbers of which some are missing are float64 with the
- * default nan. The first row names the columns with header=true, and where it holds distinct texts
+ * default nan. Rows that are damaged or have another number of fields than the first one are passed
+ * over: the run reports them. The first row names the columns with header=true, and where it
+ * holds distinct texts
  * over columns of which one at least has numbers.
  */
 #ifndef LEVADA_ROWS_CSV_INFER_H
@@ -13,11 +15,12 @@
 
 #include "rows/csv_columns.h"
 
-enum { LEVADA_CSV_INFER_ROWS = 1000 };
-
 /* `rows`: the first rows of the file, at least one. `options`: all of the format. *out gets
- * them with header, columns and record_defaults in place of infer. EINVALID_ARGUMENT: rows differ
- * in their number of fields, or nothing tells whether the first row is a header. */
+ * them with header and record_defaults in place of infer, which name the columns if there is a
+ * header. Without infer the first row, a header, names the record_defaults; *out stays NULL where
+ * it
+ * cannot. EINVALID_ARGUMENT: nothing tells whether the first row is a header; EDATA_LOSS: no row is
+ * like the first one. */
 LEVADA_MUST_USE levada_status levada_csv_infer(const levada_csv_args *args, levada_env *env,
                                                const levada_strings *rows,
                                                const levada_value *options, levada_value **out,

@@ -18,7 +18,7 @@ static levada_csv_field line_plain(line_split *s)
     while (s->at < s->end && *s->at != s->rules->delim) {
         uint8_t c = *s->at++;
 
-        if ((c == '"' && s->rules->quotes) || c == '\n' || c == '\r') {
+        if ((c == s->rules->quote && s->rules->quotes) || c == '\n' || c == '\r') {
             s->wrong = s->rules->file ? "Unquoted fields cannot have quotes inside"
                                       : "Unquoted fields cannot have quotes/CRLFs inside";
             s->at--;
@@ -33,7 +33,7 @@ static levada_csv_field line_plain(line_split *s)
 /* Is this the quote that ends a field? */
 static bool line_ends(const line_split *s, const uint8_t *at)
 {
-    return *at == '"' && (at + 1 == s->end || at[1] == s->rules->delim);
+    return *at == s->rules->quote && (at + 1 == s->end || at[1] == s->rules->delim);
 }
 
 static levada_csv_field line_quoted(line_split *s)
@@ -42,11 +42,11 @@ static levada_csv_field line_quoted(line_split *s)
     levada_csv_field field = { .at = at };
 
     while (at < s->end && !line_ends(s, at)) {
-        if (*at != '"') {
+        if (*at != s->rules->quote) {
             at++;
             continue;
         }
-        if (at[1] != '"') {
+        if (at[1] != s->rules->quote) {
             s->wrong = "Quote inside a string has to be escaped by another quote";
             s->at = at;
             return field;
@@ -76,7 +76,7 @@ const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line,
 
         while (s.at < s.end && (*s.at == '\n' || *s.at == '\r')) s.at++;
         if (s.at == s.end) break;
-        field = rules->quotes && *s.at == '"' ? line_quoted(&s) : line_plain(&s);
+        field = rules->quotes && *s.at == rules->quote ? line_quoted(&s) : line_plain(&s);
         if (s.wrong) {
             *n = number;
             *at = (int32_t)(s.at - line);
@@ -96,11 +96,11 @@ const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line,
 
 int32_t levada_csv_unescape(const levada_csv_field *field, uint8_t *to)
 {
-    uint8_t *from = to;
+    uint8_t *from = to, quote = field->at[-1];
 
     for (int32_t i = 0; i < field->size; i++) {
         *to++ = field->at[i];
-        if (field->at[i] == '"') i++;
+        if (field->at[i] == quote) i++;
     }
     return (int32_t)(to - from);
 }

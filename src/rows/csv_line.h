@@ -17,7 +17,8 @@
 
 typedef struct levada_csv_rules {
     uint8_t        delim;
-    bool           quotes;  /* a double quote delimits fields                                     */
+    bool           quotes;  /* `quote` delimits fields                                            */
+    uint8_t        quote;
     const int64_t *wanted;  /* numbers of the fields to return, ascending; NULL = all             */
     int64_t        nwanted; /* with wanted: fields after the last of them are not read            */
     bool           file;    /* a row of a file: newlines do not occur outside of quotes, and an

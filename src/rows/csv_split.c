@@ -32,7 +32,7 @@ static bool split_quoted(split_row *s, bool *more)
 
     for (s->mark++; s->mark < s->stop; s->mark++) {
         end = *s->mark;
-        if (s->row[end] != '"') continue;
+        if (s->row[end] != s->rules->quote) continue;
         if (end + 1 == s->size || s->row[end + 1] == s->rules->delim) {
             *more = end + 1 < s->size;
             s->mark += 1 + *more;
@@ -40,7 +40,7 @@ static bool split_quoted(split_row *s, bool *more)
             split_store(s, s->row + begin, end - begin, escaped);
             return true;
         }
-        if (s->row[end + 1] != '"') return false;
+        if (s->row[end + 1] != s->rules->quote) return false;
         escaped = true;
         s->mark++;
     }
@@ -55,7 +55,7 @@ static bool split_marked(split_row *s)
     while (more) {
         int32_t end = s->mark < s->stop ? *s->mark : s->size;
 
-        if (quotes && s->at == end && end < s->size && s->row[end] == '"') {
+        if (quotes && s->at == end && end < s->size && s->row[end] == s->rules->quote) {
             if (!split_quoted(s, &more)) return false;
             continue;
         }
@@ -89,7 +89,8 @@ const char *levada_csv_split_row(levada_csv *csv, const uint8_t *row, int32_t si
                                  int64_t *n)
 {
     const levada_csv_rules *rules = &csv->rules;
-    const uint8_t set[4] = { rules->delim, rules->quotes ? '"' : rules->delim, '\n', '\r' };
+    const uint8_t set[4] = { rules->delim, rules->quotes ? rules->quote : rules->delim, '\n',
+                             '\r' };
     split_row   s = { rules, row, size, 0, csv->marks, csv->marks, to, stride, capacity, 0, 0 };
     const char *wrong;
     size_t      scanned;

@@ -12,6 +12,7 @@ typedef struct infer_job {
     levada_infer_look look;
     void             *user;
     int64_t           records, bytes; /* looked at */
+    levada_error      bad; /* of the first bad record */
 } infer_job;
 
 bool levada_infer_is_auto(const levada_value *value)
@@ -60,12 +61,12 @@ static levada_status infer_block(infer_job *job, const levada_iter *it, const le
         const uint8_t *data = levada_column_bytes(column, row, &size);
         levada_status  st = job->look(job->user, data, size, err);
 
-        if (st != LEVADA_OK) {
-            infer_place(it, block, row, err);
-            return st;
-        }
-        job->records++;
         job->bytes += size;
+        job->records += st == LEVADA_OK;
+        if (st == LEVADA_OK) continue;
+        infer_place(it, block, row, err);
+        if (st != LEVADA_EDATA_LOSS) return st;
+        if (job->bad.code == LEVADA_OK) job->bad = *err;
     }
     return LEVADA_OK;
 }
@@ -84,14 +85,15 @@ static const levada_dataset *infer_source(const levada_dataset *input)
     return input;
 }
 
-/* Damage after a good record ends the search; the run reports it. */
+/* Damage after a good record ends the search, and bad records are passed over: the run reports
+ * them. */
 levada_status levada_infer_records(const levada_dataset *input, const char *field,
                                    levada_infer_look look, void *user, int64_t *records,
                                    levada_error *err)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        why = LEVADA_ERROR_INIT;
-    infer_job           job = { .field = field, .look = look, .user = user };
+    infer_job job = { .field = field, .look = look, .user = user, .bad = LEVADA_ERROR_INIT };
     levada_iter        *it = NULL;
     levada_status       st = LEVADA_OK;
 
@@ -109,6 +111,10 @@ levada_status levada_infer_records(const levada_dataset *input, const char *fiel
     levada_iter_close(&it);
     *records = job.records;
     if (st == LEVADA_AGAIN) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
+    if (st == LEVADA_END && job.records == 0 && job.bad.code != LEVADA_OK) {
+        why = job.bad;
+        st = why.code;
+    }
     if (st == LEVADA_END || (st == LEVADA_EDATA_LOSS && job.records > 0)) st = LEVADA_OK;
     else if (st != LEVADA_OK && err) *err = why;
     return st;

@@ -2,8 +2,8 @@
 /*
  * Specs from records: what the word "auto" in place of a spec stands for.
  *
- * The records are the first 1000 of the input (fewer if they have 8 MiB), or those before the first
- * damaged one. Stages that only change the order or choose a part (shuffle, shard, prefetch,
+ * The records are the first 1000 good ones of the input (fewer if they have 8 MiB), or those before
+ * the first damage. Stages that only change the order or choose a part (shuffle, shard, prefetch,
  * repeat) are passed over, so that all ranks and seeds find the same spec. Runs on the caller's
  * thread.
  */
@@ -15,7 +15,9 @@
 /* Whether the value of an option is the word "auto". */
 bool levada_infer_is_auto(const levada_value *value);
 
-/* Looks at one record. An error ends the search. */
+/* Looks at one record. EDATA_LOSS: the record is bad, and passed over unless all are; any other
+ * error
+ * ends the search. */
 typedef levada_status (*levada_infer_look)(void *user, const uint8_t *data, int64_t size,
                                            levada_error *err);
 

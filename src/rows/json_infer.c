@@ -223,9 +223,9 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
     memset((uint8_t *)job->text.at + size, 0, INFER_SLACK);
     LEVADA_TRY(levada_json_reader_reserve(job->reader, (size_t)size, err));
     wrong = levada_json_reader_parse(job->reader, job->text.at, (size_t)size, &root);
-    if (wrong) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "invalid JSON: %s", wrong);
+    if (wrong) return levada_fail(err, LEVADA_EDATA_LOSS, "invalid JSON: %s", wrong);
     if (levada_json_kind_of(root) != LEVADA_JSON_MAP)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+        return levada_fail(err, job->record > 0 ? LEVADA_EDATA_LOSS : LEVADA_EINVALID_ARGUMENT,
                            "fields=auto: the record is not an object; omit fields (spec=None of "
                            "lv.open) to read lines");
     job->why = err;

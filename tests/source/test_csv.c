@@ -68,7 +68,11 @@ static void rows_end_at_lf_crlf_cr_and_the_file(void **state)
 {
     (void)state;
     expect("a,b\nc,d\r\ne,f\rg,h", "", "a|b|\nc|d|\ne|f|\ng|h|\n");
-    expect("a\n\nb\n", "", "a|\n|\nb|\n");
+    expect("a\n\nb\n", "", "a|\nb|\n");
+    expect("\r\n\n\ra\r\n\r\n\"\"\n\n", "", "a|\n|\n");
+    expect("\n\nh\n\na\n", ",header=true", "a|\n");
+    expect("\xef\xbb\xbf\"a\",b\n", "", "a|b|\n");
+    expect("\xef\xbb", "", "\xef\xbb|\n");
     expect(",\n", "", "||\n");
     expect("a\r", "", "a|\n");
 }
@@ -86,6 +90,56 @@ static void a_bad_quote_costs_its_row_only(void **state)
 {
     (void)state;
     expect("a,b\"c,d\n\"x\"y\",z\ne,f,g\n", "", "e|f|g|\n");
+}
+
+/* The first column of the good rows, and the rows that were skipped. */
+static void expect_rows(const char *text, const char *want, int64_t skipped)
+{
+    const int32_t block_rows[] = { 1, 3, 256 };
+
+    for (size_t i = 0; i < 3; i++) {
+        levada_iter *it = t_iter_open_policy(
+            with_file(text, ",record_defaults=[string,string]"), "skip", 1, block_rows[i]);
+        levada_block *block = NULL;
+        t_bytes       got = { 0 };
+
+        while (levada_iter_next(it, &block, NULL) == LEVADA_OK) {
+            for (int64_t row = 0; row < levada_block_rows(block); row++) {
+                int64_t        n;
+                const uint8_t *name = levada_column_bytes(levada_block_column(block, "c0"), row,
+                                                          &n);
+
+                t_add(&got, name, (size_t)n);
+                t_add(&got, "|", 1);
+            }
+            levada_block_unref(&block);
+        }
+        t_add(&got, "", 1);
+        assert_string_equal((char *)got.at, want);
+        assert_int_equal(t_iter_stat(it, "skipped_records"), skipped);
+        t_clear(&got);
+        levada_iter_close(&it);
+    }
+}
+
+static void a_row_with_a_bad_quote_ends_where_it_fits(void **state)
+{
+    (void)state;
+    expect("n,m\n\"x\"y,1\nok,2\n\"o,\nk\",3\n", "", "n|m|\nok|2|\no,\nk|3|\n");
+    expect_rows("a,1\n\"x\"y,1\nb,2\n\"c\n\",3\n", "a|b|c\n|", 1);
+    expect_rows("\"he said \"hi\" to\nher\",5\r\nb,2\r\n", "b|", 1);
+    expect_rows("\"x\"y\nb,2\n", "b|", 1);
+    expect_rows("\"x\"y", "", 1);
+    expect_rows("\"c,\",\"x\"y\nb,2\n", "b|", 1);
+}
+
+/* Of a quote that is never closed the next whole row is found. */
+static void an_open_quote_costs_its_lines_only(void **state)
+{
+    (void)state;
+    expect_rows("a,1\n\"b,1\nc,2\nd,3\n", "a|c|d|", 1);
+    expect_rows("a,1\nb,\"text\nand more\"\"\nc,2", "a|c|", 1);
+    expect("a,1\n\"b,1\nc,2\n", "", "a|1|\n"); /* nothing tells c,2 from text in quotes */
 }
 
 static void the_header_of_every_file_is_left_out(void **state)
@@ -337,7 +391,7 @@ static void errors_name_the_place(void **state)
     } cases[] = {
         { "1,a\n2,b\nx,c\n", "Field 0 is not a valid int32: x (column 'age', byte 0", 2, 8 },
         { "1,a\n2,\n", "Field 1 is required but missing in record! (column 'name', byte 2", 1, 4 },
-        { "1,a\n\n", "Expect 2 fields but have 1 in record", 1, 4 },
+        { "1,a\n\n1\n", "Expect 2 fields but have 1 in record", 1, 5 },
         { "1,a,b\n", "Expect 2 fields but have more in record", 0, 0 },
         { "3000000000,a\n", "not a valid int32", 0, 0 },
         { "1,a\"b\n", "quotes inside (field 1, byte 3 of the row)", 0, 0 },
@@ -400,6 +454,8 @@ int main(void)
         cmocka_unit_test(rows_end_at_lf_crlf_cr_and_the_file),
         cmocka_unit_test(quoted_fields_hold_anything),
         cmocka_unit_test(a_bad_quote_costs_its_row_only),
+        cmocka_unit_test(a_row_with_a_bad_quote_ends_where_it_fits),
+        cmocka_unit_test(an_open_quote_costs_its_lines_only),
         cmocka_unit_test(the_header_of_every_file_is_left_out),
         cmocka_unit_test(rows_are_found_across_chunks),
         cmocka_unit_test(columns_have_types_and_defaults),

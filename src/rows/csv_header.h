@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The header of a CSV file: the names of its columns. An empty name is c0, c1, ... by the number of
+ * the field. With select_cols only the names of those fields count. Any thread.
+ */
+#ifndef LEVADA_ROWS_CSV_HEADER_H
+#define LEVADA_ROWS_CSV_HEADER_H
+
+#include "rows/csv_columns.h"
+
+levada_csv_rules levada_csv_rules_of(const levada_csv_args *args);
+/* The names in the row data[0, size), as a list of texts. EINVALID_ARGUMENT: it breaks a rule. */
+LEVADA_MUST_USE levada_status levada_csv_header_read(const levada_csv_args *args,
+                                                     const uint8_t *data, int32_t size,
+                                                     levada_value **out, levada_error *err);
+/* Checks that a header has the names of record_defaults, where it has names, in their order.
+ * EINVALID_ARGUMENT names the column. */
+LEVADA_MUST_USE levada_status levada_csv_header_check(const levada_csv_args *args,
+                                                      const uint8_t *data, int32_t size,
+                                                      levada_error *err);
+/* record_defaults as a map, in the order of `names`, which a list of defaults gets. *out is NULL
+ * where it is that already, or has other names. */
+LEVADA_MUST_USE levada_status levada_csv_header_name(const levada_csv_args *args,
+                                                     const levada_value *names,
+                                                     levada_value **out, levada_error *err);
+
+#endif
