@@ -150,13 +150,27 @@ def part_of(values, nested):
     return made
 
 
+def _cut(values, nested, first, last):
+    """A Ragged of these rows alone: its offsets begin at 0, and its values are those of the rows.
+
+    Offsets into the values of all rows would show those of other records in ``values``.
+    """
+    levels = []
+    for marks in nested:
+        marks = marks[first : last + 1]
+        first, last = int(marks[0]), int(marks[-1])
+        levels.append(marks - first if first else marks)
+    return part_of(values[first:last], levels)
+
+
 @with_fronts
 class Ragged:
     """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
 
     ``offsets`` are those of the outermost level, int32 [n + 1]; ``nested`` is the tuple of all
     levels, outermost first. ``r[i]`` is row i: an array (or ``Bytes``, or a ``Ragged`` where there
-    are more levels); ``r[i:j]`` another ``Ragged`` over the same memory.
+    are more levels); ``r[i:j]`` another ``Ragged`` with the values of these rows, over the same
+    memory.
     """
 
     __slots__ = ("nested", "values")
@@ -192,8 +206,7 @@ class Ragged:
             first, last, step = index.indices(len(self))
             if step != 1:
                 raise ValueError("a Ragged is sliced with step 1")
-            marks = self.offsets[first : max(first, last) + 1]
-            return part_of(self.values, (marks, *self.nested[1:]))
+            return _cut(self.values, self.nested, first, max(first, last))
         i = _row(index, len(self), "a Ragged")
         return self._inner[self.offsets[i] : self.offsets[i + 1]]
 

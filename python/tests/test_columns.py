@@ -422,3 +422,40 @@ def test_batches_say_how_they_are_pickled():
     back = pickle.loads(pickle.dumps(ragged.numpy()))
     assert back["x"].to_list() == [[1], [2, 3]]
     assert back["s"].to_list() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("block_rows", [1, 4, 256])
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_rows_and_slices_have_their_values_alone(depth, text, block_rows):
+    def nest(level, i):
+        if level == 0:
+            return b"v%d" % i if text else i
+        return [nest(level - 1, 10 * i + k) for k in range((i + level) % 3)]
+
+    def flat(value):
+        return [x for item in value for x in flat(item)] if isinstance(value, list) else [value]
+
+    def nested(lists):
+        levels, rows = [], lists
+        for _ in range(depth):
+            levels.append(np.cumsum([0, *map(len, rows)], dtype=np.int32))
+            rows = [item for row in rows for item in row]
+        if not text:
+            return lv.Ragged(np.array(rows, np.int64), levels)
+        ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+        return lv.Ragged(lv.Bytes(np.frombuffer(b"".join(rows), np.uint8), ends), levels)
+
+    lists = [nest(depth, i) for i in range(12)]
+    ragged = nested(lists)
+    for first in range(12):
+        for last in range(first, 13):
+            part = ragged[first:last]
+            assert part.to_list() == lists[first:last] and len(part) == last - first
+            assert list(part.values) == flat(lists[first:last])
+            assert part[:].to_list() == part.to_list()
+    ds = lv.range(12).map(lambda b: {"x": ragged[b["value"][0] : b["value"][-1] + 1]}, batched=True)
+    rows = [record["x"] for record in ds.with_options(block_rows=block_rows)]
+    assert [row.tolist() for row in rows] == lists
+    if depth > 1:
+        assert [list(row.values) for row in rows] == [flat(value) for value in lists]
