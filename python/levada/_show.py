@@ -24,7 +24,7 @@ def short(value: Any) -> str:
         value = list(value)
     if isinstance(value, list) or getattr(value, "shape", ()) != ():
         shown = ", ".join(short(item) for item in value[:_VALUES])
-        return f"[{shown}]" if len(value) <= _VALUES else f"[{shown}, ... {len(value)}]"
+        return f"[{shown}]" if len(value) <= _VALUES else f"[{shown}, ...] ({len(value)} values)"
     return str(value)
 
 

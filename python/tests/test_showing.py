@@ -74,7 +74,7 @@ class TestDatasets:
     def test_long_values_are_cut(self, capsys):
         lv.from_arrays({"x": np.arange(40).reshape(1, 40), "s": [b"q" * 500]}).show()
         lines = capsys.readouterr().out.splitlines()
-        assert "... 40]" in lines[1] and "500 bytes" in lines[2] and len(lines[2]) < 100
+        assert "...] (40 values)" in lines[1] and "500 bytes" in lines[2] and len(lines[2]) < 100
 
     def test_html_shows_stages_and_fields(self):
         ds = lv.zip(lv.range(4).map(double), lv.range(4).rename({"value": "<y>"})).batch(2)
