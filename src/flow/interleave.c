@@ -362,7 +362,7 @@ static levada_status interleave_save_slot(const interleave_state *s, int32_t i,
 
     if (!slot->node) return LEVADA_OK;
     snprintf(key, sizeof key, "record%d", (int)i);
-    LEVADA_TRY(levada_state_put_records(to, key, slot->record, err));
+    LEVADA_TRY(levada_records_put(to, key, slot->record, err));
     snprintf(key, sizeof key, "ordinal%d", (int)i);
     LEVADA_TRY(levada_state_put_i64(to, key, slot->ordinal, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
@@ -388,15 +388,21 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
 {
     interleave_slot *slot = &s->slots[i];
     char             key[24], origins[40];
+    levada_block    *record = NULL;
+    levada_status    st;
 
     interleave_free_slot(s, slot);
     snprintf(key, sizeof key, "record%d", (int)i);
     snprintf(origins, sizeof origins, "%s.origins", key);
-    if (!levada_state_has(from, origins)) return LEVADA_OK;
-    LEVADA_TRY(levada_rows_get(from, key, from->scope.edge->spec, &slot->record, err));
-    if (slot->record->n != 1) {
-        return levada_state_damaged(from, err);
+    if (!levada_state_has(from, key) && !levada_state_has(from, origins)) return LEVADA_OK;
+    LEVADA_TRY(levada_records_get(from, key, &record, err));
+    st = record->n == 1 ? LEVADA_OK
+                        : levada_state_damaged(from, err);
+    if (st == LEVADA_OK) {
+        st = levada_block_gather(levada_env_pool(s->context->env), record, &slot->record, err);
     }
+    levada_block_unref(&record);
+    if (st != LEVADA_OK) return st;
     snprintf(key, sizeof key, "ordinal%d", (int)i);
     LEVADA_TRY(levada_state_get_count(from, key, LEVADA_COUNT_LIMIT, &slot->ordinal, err));
     LEVADA_TRY(interleave_start(s, i, err));

@@ -290,6 +290,38 @@ static bool records_are_whole(const levada_edge *edge, const levada_origin *o, i
     return true;
 }
 
+/* Records by value. A state must not choose what an input emits: if that can be read again, the
+ * values are those of the input, and those in the state must be the same. */
+static levada_status records_get_values(levada_state_reader *from, const char *key,
+                                        levada_block **out, levada_error *err)
+{
+    levada_edge   *edge = from->scope.edge;
+    levada_block  *saved = NULL, *made = NULL;
+    int32_t        nparts;
+    levada_origin *o;
+    levada_status  st;
+
+    LEVADA_TRY(levada_rows_get(from, key, edge->spec, &saved, err));
+    if (!edge->ops->rereadable(edge)) {
+        *out = saved;
+        return LEVADA_OK;
+    }
+    nparts = levada_block_origin_parts(saved);
+    o = levada_alloc((size_t)saved->n * (size_t)nparts * sizeof *o + 1);
+    st = o ? LEVADA_OK : records_memory(err);
+    if (st == LEVADA_OK) levada_block_get_origins(saved, nparts, o);
+    if (st == LEVADA_OK && !records_by_origin(edge, o, saved->n, nparts)) {
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    if (st == LEVADA_OK) st = levada_records_reread(edge, o, saved->n, &made, err);
+    if (st == LEVADA_OK) st = levada_records_check_values(from, saved, made, err);
+    levada_free(o);
+    levada_block_unref(&saved);
+    if (st == LEVADA_OK) *out = made;
+    else levada_block_unref(&made);
+    return st;
+}
+
 levada_status levada_records_get(levada_state_reader *from, const char *key, levada_block **out,
                                  levada_error *err)
 {
@@ -304,7 +336,7 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     if (!edge) return records_no_edge(from->scope.path, err);
     snprintf(name, sizeof name, "%s.origins", key);
     if (levada_state_has(from, name)) {
-        return levada_rows_get(from, key, edge->spec, out, err);
+        return records_get_values(from, key, out, err);
     }
     LEVADA_TRY(levada_origins_get(from, key, &o, &n, &nparts, err));
     if (!records_are_whole(edge, o, n, nparts)) {

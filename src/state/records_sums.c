@@ -122,21 +122,15 @@ levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
     return levada_state_put_i64s(to, name, sums, n, err);
 }
 
-levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
-                                        const levada_block *block, levada_error *err)
+/* Whether the hashes are those of what was read again. */
+static levada_status sums_compare(const levada_state_reader *from, const int64_t *sums,
+                                  const levada_block *block, levada_error *err)
 {
     const levada_edge *edge = from->scope.edge;
-    const int64_t *sums = NULL;
-    int64_t        n = 0, are[RECORDS_SUMS];
-    char           name[LEVADA_STATE_NAME];
+    int64_t            are[RECORDS_SUMS];
 
-    snprintf(name, sizeof name, "%s.sums", key);
-    LEVADA_TRY(levada_state_get_i64s(from, name, &sums, &n, err));
-    if (n != sums_count(block)) {
-        return levada_state_damaged(from, err);
-    }
     LEVADA_TRY(sums_block(edge, block, are, err));
-    for (int64_t k = 0; k < n; k++) {
+    for (int64_t k = 0; k < sums_count(block); k++) {
         int64_t i = sums_place(block, k);
 
         if (are[k] == sums[k]) continue;
@@ -147,4 +141,29 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
         return LEVADA_EFAILED_PRECONDITION;
     }
     return LEVADA_OK;
+}
+
+levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
+                                        const levada_block *block, levada_error *err)
+{
+    const int64_t *sums = NULL;
+    int64_t        n = 0;
+    char           name[LEVADA_STATE_NAME];
+
+    snprintf(name, sizeof name, "%s.sums", key);
+    LEVADA_TRY(levada_state_get_i64s(from, name, &sums, &n, err));
+    if (n != sums_count(block)) {
+        return levada_state_damaged(from, err);
+    }
+    return sums_compare(from, sums, block, err);
+}
+
+levada_status levada_records_check_values(const levada_state_reader *from,
+                                          const levada_block *saved, const levada_block *block,
+                                          levada_error *err)
+{
+    int64_t sums[RECORDS_SUMS];
+
+    LEVADA_TRY(sums_block(from->scope.edge, saved, sums, err));
+    return sums_compare(from, sums, block, err);
 }

@@ -165,6 +165,11 @@ LEVADA_MUST_USE levada_status levada_records_put_sums(levada_state_writer *to, c
 LEVADA_MUST_USE levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
                                                         const levada_block *block,
                                                         levada_error *err);
+/* Whether records that were saved by value are what was read again by their origins. */
+LEVADA_MUST_USE levada_status levada_records_check_values(const levada_state_reader *from,
+                                                          const levada_block *saved,
+                                                          const levada_block *block,
+                                                          levada_error *err);
 /* Whether two descriptions that differ at most in the stages that deal records to ranks agree in
  * these, too: EFAILED_PRECONDITION says which part a state is of (shards.c). */
 LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const char *now,

@@ -359,11 +359,30 @@ static levada_status rows_get_dims(levada_state_reader *from, const char *key, l
     if (n != f->ndim) return rows_damaged(err);
     *inner = 1;
     for (int64_t d = 0; d < n; d++) {
-        if (dims[d] < 0 || dims[d] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        bool fits = f->dims[d] < 0 || f->dims[d] == dims[d];
+
+        if (!fits || dims[d] < 0 || dims[d] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
         *inner *= dims[d];
         if (*inner > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
     }
     levada_builder_dims(b, i, dims);
+    return LEVADA_OK;
+}
+
+/* Lengths before padding, which a row cannot have more of than its first dimension. */
+static levada_status rows_get_lengths(levada_state_reader *from, const char *key, levada_builder *b,
+                                      int32_t i, int64_t n, levada_error *err)
+{
+    const levada_column *c = &b->block->columns[i];
+    int32_t             *lengths = NULL;
+
+    if (!levada_state_has(from, key)) return LEVADA_OK;
+    if (!c->field->padded || c->field->ndim == 0) return rows_damaged(err);
+    LEVADA_TRY(levada_builder_lengths(b, i, &lengths, err));
+    LEVADA_TRY(rows_get_bytes(from, key, n * (int64_t)sizeof *lengths, lengths, err));
+    for (int64_t k = 0; k < n; k++) {
+        if (lengths[k] < 0 || lengths[k] > c->dims[0]) return rows_damaged(err);
+    }
     return LEVADA_OK;
 }
 
@@ -373,7 +392,6 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
     const levada_field *f = levada_spec_field(b->block->spec, i);
     bool                bytes = f->dtype == LEVADA_BYTES;
     int64_t             inner = 1, size = bytes ? 1 : levada_dtype_size(f->dtype), rows = n;
-    int32_t            *lengths = NULL;
     void               *values = NULL;
     char                name[LEVADA_STATE_NAME];
 
@@ -386,10 +404,7 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
     }
     if (!bytes) rows *= inner;
     snprintf(name, sizeof name, "%s.%d.len", key, i);
-    if (levada_state_has(from, name)) {
-        LEVADA_TRY(levada_builder_lengths(b, i, &lengths, err));
-        LEVADA_TRY(rows_get_bytes(from, name, n * (int64_t)sizeof *lengths, lengths, err));
-    }
+    LEVADA_TRY(rows_get_lengths(from, name, b, i, n, err));
     LEVADA_TRY(levada_builder_values(b, i, rows, &values, err));
     snprintf(name, sizeof name, "%s.%d.values", key, i);
     return rows_get_bytes(from, name, rows * size, values, err);

@@ -49,10 +49,24 @@ static bool gather_is_whole(const levada_gather *g)
            levada_block_exclusive(first);
 }
 
+static levada_status gather_same_spec(const levada_block *from, levada_error *err)
+{
+    for (int32_t i = 1; i < from->nfrom; i++) {
+        if (from->from[i]->spec == from->spec) continue;
+        if (!levada_spec_equal(from->from[i]->spec, from->spec)) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "records with different columns cannot stand in one block");
+        }
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_gather_open(levada_gather *g, const levada_block *from, levada_error *err)
 {
-    levada_gather_run *run = levada_alloc((size_t)from->n * sizeof *run + 1);
+    levada_gather_run *run;
 
+    LEVADA_TRY(gather_same_spec(from, err));
+    run = levada_alloc((size_t)from->n * sizeof *run + 1);
     if (!run) return gather_memory(err);
     *g = (levada_gather){ .from = from, .runs = run };
     for (int64_t i = 0; i < from->n; i++) {
@@ -282,6 +296,14 @@ static levada_status gather_lengths(levada_builder *b, int32_t field, const leva
 {
     int32_t *lengths = NULL;
 
+    for (int32_t i = 1; i < from->nfrom; i++) {
+        bool has = from->from[i]->columns[field].lengths != NULL;
+
+        if (has == (from->from[0]->columns[field].lengths != NULL)) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "column '%s': rows with and without lengths cannot stand in one block",
+                           from->from[i]->columns[field].field->name);
+    }
     if (from->n == 0 || !from->from[0]->columns[field].lengths) return LEVADA_OK;
     LEVADA_TRY(levada_builder_lengths(b, field, &lengths, err));
     for (int64_t i = 0; i < from->n; i++) {
@@ -453,18 +475,6 @@ levada_status levada_gather_decoded(levada_builder *b, int32_t field, const leva
 
 /* -- blocks */
 
-static levada_status gather_same_spec(const levada_block *from, levada_error *err)
-{
-    for (int32_t i = 1; i < from->nfrom; i++) {
-        if (from->from[i]->spec == from->spec) continue;
-        if (!levada_spec_equal(from->from[i]->spec, from->spec)) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "records with different columns cannot stand in one block");
-        }
-    }
-    return LEVADA_OK;
-}
-
 static levada_status gather_block(levada_pool *pool, const levada_block *block, bool compact,
                                   levada_block **out, levada_error *err)
 {
@@ -477,7 +487,6 @@ static levada_status gather_block(levada_pool *pool, const levada_block *block, 
         *out = levada_block_ref(block);
         return LEVADA_OK;
     }
-    LEVADA_TRY(gather_same_spec(block, err));
     LEVADA_TRY(levada_builder_make(pool, block->spec, block->n, &b, err));
     st = levada_gather_open(&g, block, err);
     g.compact = compact;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait are saved as their origins and read again from their files. */
+#include "base/alloc.h"
 #include "run/handle.h"
+#include "state/state_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
+#include <levada/builder.h>
 #include <levada/example.h>
 
 #include <setjmp.h>
@@ -495,9 +498,130 @@ static void many_records_in_pieces(void **state)
     levada_iter_close(&other);
 }
 
+/* Two rows of [3] with these lengths, saved and read back. */
+static levada_status lengths_again(bool padded, int32_t first, int32_t second)
+{
+    static const levada_state_head head;
+    const levada_field   field = { .name = "x", .dtype = LEVADA_INT32, .ndim = 1, .dims = { 3 },
+                                   .padded = padded };
+    levada_state_writer  to = { .scope = { .path = "t" } };
+    levada_state_reader  from;
+    levada_spec         *spec = NULL;
+    levada_builder      *b = NULL;
+    levada_block        *block = NULL, *again = NULL;
+    int32_t             *lengths = NULL;
+    int64_t              dims[] = { 3 };
+    void                *values = NULL;
+    char                *bytes = NULL;
+    size_t               size = 0;
+    levada_status        st;
+
+    assert_int_equal(levada_spec_create(&field, 1, 0, &spec, NULL), LEVADA_OK);
+    assert_int_equal(levada_builder_create(t_iter_env(), spec, 2, &b, NULL), LEVADA_OK);
+    levada_builder_dims(b, 0, dims);
+    assert_int_equal(levada_builder_lengths(b, 0, &lengths, NULL), LEVADA_OK);
+    lengths[0] = first;
+    lengths[1] = second;
+    assert_int_equal(levada_builder_values(b, 0, 6, &values, NULL), LEVADA_OK);
+    memset(values, 0, 6 * sizeof(int32_t));
+    assert_int_equal(levada_builder_publish(&b, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_rows_put(&to, "rows", block, false, NULL, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_encode(&to, &head, t_iter_env(), &bytes, &size, NULL),
+                     LEVADA_OK);
+    assert_int_equal(levada_state_decode(bytes, size, t_iter_env(), &from, NULL), LEVADA_OK);
+    from.scope = to.scope;
+    st = levada_rows_get(&from, "rows", spec, &again, NULL);
+    levada_block_unref(&again);
+    levada_block_unref(&block);
+    levada_builder_destroy(&b);
+    levada_spec_unref(&spec);
+    levada_string_free(&bytes);
+    levada_state_reader_clear(&from);
+    levada_state_writer_clear(&to);
+    return st;
+}
+
+static void lengths_are_of_padded_columns_and_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(lengths_again(true, 0, 3), LEVADA_OK);
+    assert_int_equal(lengths_again(true, 2, 4), LEVADA_EDATA_LOSS);
+    assert_int_equal(lengths_again(true, -1, 3), LEVADA_EDATA_LOSS);
+    assert_int_equal(lengths_again(false, 0, 3), LEVADA_EDATA_LOSS);
+}
+
+/* The record of the first pipe, by value: another path, the origin of the first. */
+static t_bytes forge_path(t_bytes saved, const char *path)
+{
+    levada_state_writer to = { .scope = { .path = "1.interleave", .version = 1 } }, all = { 0 };
+    levada_state_reader from;
+    levada_iter        *it = t_iter_open(path, 1, 1);
+    levada_block       *block = NULL;
+    t_bytes             made = { 0 };
+    char               *bytes = NULL;
+    size_t              size = 0;
+
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_rows_put(&to, "record0", block, false, NULL, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_decode(saved.at, saved.size, t_iter_env(), &from, NULL),
+                     LEVADA_OK);
+    for (int32_t i = 0; i < from.n; i++) {
+        levada_entry *e = &from.entries[i];
+
+        if (strcmp(e->key, "record0") == 0 || strcmp(e->key, "record0.sums") == 0) continue;
+        assert_int_equal(levada_state_move(&all, e, NULL), LEVADA_OK);
+    }
+    for (int32_t i = 0; i < to.n; i++) {
+        assert_int_equal(levada_state_move(&all, &to.entries[i], NULL), LEVADA_OK);
+    }
+    assert_int_equal(levada_state_encode(&all, &from.head, t_iter_env(), &bytes, &size, NULL),
+                     LEVADA_OK);
+    t_add(&made, bytes, size);
+    levada_string_free(&bytes);
+    levada_block_unref(&block);
+    levada_iter_close(&it);
+    levada_state_reader_clear(&from);
+    levada_state_writer_clear(&to);
+    levada_state_writer_clear(&all);
+    return made;
+}
+
+static void a_state_does_not_choose_the_files_of_a_pipe(void **state)
+{
+    const char *const honest = "files:%s/a.txt | interleave:(text_lines:\"{path}\"),cycle_length=2";
+    const char  *folder = t_folder();
+    char         text[512], path[512];
+    levada_error err = LEVADA_ERROR_INIT;
+    levada_iter *it;
+    t_bytes      head = { 0 }, saved, forged;
+
+    (void)state;
+    t_write_file(t_path("a.txt"), "1\n2\n3\n4\n", 8);
+    t_write_file(t_path("secret"), "5\n6\n7\n8\n", 8);
+    (void)snprintf(text, sizeof text, honest, folder);
+    it = t_iter_open(text, 1, 1);
+    (void)t_iter_read(it, 1, false, &head);
+    saved = t_iter_save(it);
+    levada_iter_close(&it);
+    for (int i = 0; i < 2; i++) { /* what the dataset names is read again; nothing else is */
+        (void)snprintf(path, sizeof path, "files:%s/%s", folder, i ? "secret" : "a.txt");
+        forged = forge_path(saved, path);
+        it = t_iter_open(text, 1, 1);
+        assert_int_equal(levada_iter_restore(it, forged.at, forged.size, &err),
+                         i ? LEVADA_EFAILED_PRECONDITION : LEVADA_OK);
+        levada_iter_close(&it);
+        t_clear(&forged);
+    }
+    t_clear(&head);
+    t_clear(&saved);
+    t_folder_drop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lengths_are_of_padded_columns_and_fit),
+        cmocka_unit_test(a_state_does_not_choose_the_files_of_a_pipe),
         cmocka_unit_test(files_of_every_kind),
         cmocka_unit_test(waiting_behind_a_decoder),
         cmocka_unit_test(lines),
