@@ -222,7 +222,7 @@ static levada_status cache_next_kept(cache_state *s, levada_block **out, levada_
     levada_block *block = NULL, *part = NULL;
 
     if (s->block == levada_cache_store_blocks(s->store)) return LEVADA_END;
-    LEVADA_TRY(levada_cache_store_get(s->store, s->block, &block, err));
+    LEVADA_TRY(levada_cache_store_get(s->store, s->block, s->context->out, &block, err));
     if (s->row > 0) {
         levada_status st =
             levada_block_slice(pool, block, s->row, block->n - s->row, &part, err);

@@ -2,6 +2,7 @@
 #include "sink/cache_store.h"
 
 #include "base/alloc.h"
+#include "description/columns.h"
 #include "registry/env_priv.h"
 #include "state/state_priv.h"
 #include "base/refs.h"
@@ -234,7 +235,7 @@ static levada_status cache_store_write_index(levada_cache_writer *w, levada_erro
 
 static levada_status cache_store_open_file(levada_cache_store *s, levada_error *err)
 {
-    do s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    do s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block */
     while (s->fd < 0 && errno == EINTR);
     if (s->fd >= 0) return LEVADA_OK;
     return levada_fail(err, errno == ENOENT ? LEVADA_ENOT_FOUND : LEVADA_EUNAVAILABLE,
@@ -342,6 +343,11 @@ static levada_status cache_store_check(levada_cache_store *s, const uint8_t fing
     if (fstat(s->fd, &is) != 0) {
         return levada_fail(err, LEVADA_EUNAVAILABLE, "%s: %s", s->path, strerror(errno));
     }
+    if (!S_ISREG(is.st_mode)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s: a cache must be a regular file, got a %s; choose another path",
+                           s->path, S_ISDIR(is.st_mode) ? "directory" : "FIFO or device");
+    }
     if (is.st_size < CACHE_STORE_HEAD + CACHE_STORE_TAIL) return cache_store_damaged(s, err);
     LEVADA_TRY(cache_store_read(s, 0, head, sizeof head, err));
     if (memcmp(head, CACHE_STORE_MAGIC, 8) != 0) return cache_store_damaged(s, err);
@@ -381,7 +387,8 @@ static levada_status cache_store_decode(const levada_cache_store *s, const void 
     return st;
 }
 
-levada_status levada_cache_store_get(const levada_cache_store *s, int64_t block, levada_block **out,
+levada_status levada_cache_store_get(const levada_cache_store *s, int64_t block,
+                                     const levada_spec *declared, levada_block **out,
                                      levada_error *err)
 {
     const cache_store_entry *e = &s->entries[block];
@@ -397,7 +404,8 @@ levada_status levada_cache_store_get(const levada_cache_store *s, int64_t block,
     if (!bytes) return cache_store_memory(err);
     st = cache_store_read(s, e->offset, bytes, (size_t)(end - e->offset), err);
     if (st == LEVADA_OK) st = cache_store_decode(s, bytes, (size_t)(end - e->offset), out, err);
-    if (st == LEVADA_OK && (*out)->n != e->rows) {
+    if (st == LEVADA_OK && ((*out)->n != e->rows ||
+                            levada_spec_fits(declared, (*out)->spec, NULL) != LEVADA_OK)) {
         levada_block_unref(out);
         st = LEVADA_EDATA_LOSS;
     }

@@ -57,8 +57,10 @@ int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
 int64_t levada_cache_store_records(const levada_cache_store *store);
 /* Whether that policy allows the bad records that the pass skipped. */
 bool levada_cache_store_fits(const levada_cache_store *store, const levada_policy *policy);
-/* A block, to be released; of a file, read each time. */
+/* A block, to be released; of a file, read each time. EDATA_LOSS if its columns are not those of
+ * `declared`. */
 LEVADA_MUST_USE levada_status levada_cache_store_get(const levada_cache_store *store, int64_t block,
+                                                     const levada_spec *declared,
                                                      levada_block **out, levada_error *err);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sink/cache_store.h"
 #include "support/files.h"
 #include "support/functions.h"
 #include "support/iters.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -170,6 +172,83 @@ static void damaged_files_are_errors(void **state)
     free(want);
 }
 
+/* Puts the records of `from` into the cache of `text`, as its content. */
+static void forge_cache(const char *name, const char *from)
+{
+    levada_iter         *it = t_iter_open(from, 1, 7);
+    levada_cache_writer *w = NULL;
+    levada_cache_store  *made = NULL;
+    levada_block        *block = NULL;
+    uint8_t              head[24];
+    FILE                *file = fopen(t_path(name), "rb");
+
+    assert_non_null(file);
+    assert_int_equal(fread(head, 1, sizeof head, file), sizeof head);
+    (void)fclose(file);
+    assert_int_equal(levada_cache_writer_create(t_iter_env(), t_path(name), head + 8, &w, NULL),
+                     LEVADA_OK);
+    while (levada_iter_next(it, &block, NULL) == LEVADA_OK) {
+        assert_int_equal(levada_cache_writer_add(w, block, NULL), LEVADA_OK);
+        levada_block_unref(&block);
+    }
+    assert_int_equal(levada_cache_writer_finish(w, &made, NULL), LEVADA_OK);
+    levada_cache_store_unref(&made);
+    levada_cache_writer_destroy(&w);
+    levada_iter_close(&it);
+}
+
+/* A file whose checksums are good but whose columns are those of another dataset. */
+static void columns_of_another_dataset_are_errors(void **state)
+{
+    static const char *const kinds[] = {
+        "range:20",
+        "range:20 | cast:value,dtype=int32",
+        "range:20 | rename:{value:x}",
+        "range:20 | enumerate",
+        "t_rows:20",
+        "t_rows:20 | select:[n,l]",
+        "t_rows:20 | select:[n,s]",
+        "t_rows:20 | select:[n,x]",
+        "t_rows:20 | select:[n,v]",
+        "t_rows:20 | select:[n,w]",
+        "t_rows:20 | select:[n,z]",
+    };
+    const size_t n = sizeof kinds / sizeof kinds[0];
+
+    (void)state;
+    for (size_t i = 0; i < n * n; i++) {
+        char         text[256];
+        t_outcome    o = { 0, LEVADA_ERROR_INIT };
+        levada_iter *it;
+        t_bytes      filled;
+
+        (void)snprintf(text, sizeof text, "%s | cache:%%s", kinds[i / n]);
+        filled = t_iter_all(with_path(text, "forged"), false);
+        t_clear(&filled);
+        forge_cache("forged", kinds[i % n]);
+        it = t_iter_open(with_path(text, "forged"), 1, 7);
+        assert_int_equal(t_iter_read_rest(it, &o),
+                         i / n == i % n ? LEVADA_END : LEVADA_EDATA_LOSS);
+        levada_iter_close(&it);
+        assert_int_equal(unlink(t_path("forged")), 0);
+    }
+}
+
+static void a_fifo_is_refused(void **state)
+{
+    levada_dataset *ds = NULL;
+    levada_iter    *it = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(mkfifo(t_path("fifo"), 0600), 0);
+    assert_int_equal(levada_dataset_parse(t_iter_env(), with_path("range:5 | cache:%s", "fifo"),
+                                          &ds, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_open(ds, NULL, &it, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "must be a regular file"));
+    levada_dataset_unref(&ds);
+}
+
 static void refuses_what_would_not_change_between_epochs(void **state)
 {
     levada_error err = LEVADA_ERROR_INIT;
@@ -204,6 +283,8 @@ int main(void)
         cmocka_unit_test(a_file_holds_every_kind_of_column),
         cmocka_unit_test(a_pass_that_was_not_finished_leaves_no_file),
         cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(columns_of_another_dataset_are_errors),
+        cmocka_unit_test(a_fifo_is_refused),
         cmocka_unit_test(refuses_what_would_not_change_between_epochs),
         cmocka_unit_test(goes_on_after_a_restore),
     };
