@@ -97,6 +97,7 @@ static levada_status restore_field(restore_all *all, int32_t i, const char **nam
     LEVADA_TRY(levada_state_get_i64s(&all->from, key, &dims, &n, err));
     LEVADA_TRY(restore_shape(dims, n, &saved, err));
     saved.dtype = levada_dtype_find(dtype);
+    if (strcmp(dtype, levada_dtype_name(saved.dtype)) != 0) return restore_damaged(err);
     if (strcmp(name, f->name) != 0 || saved.ragged != f->ragged) {
         return restore_unlike(all, i, name, &saved, err);
     }
@@ -236,6 +237,7 @@ static levada_status restore_column(restore_all *all, const char *word, int32_t 
     int64_t        each = levada_shape_count(&f->shape), count = 0;
     restore_values values;
 
+    if (f->dtype == LEVADA_NONE || each < 0) return restore_damaged(err); /* examples settle it */
     (void)snprintf(key, sizeof(key), "%s+%d", word, (int)i);
     (void)snprintf(text, sizeof(text), "%s.rows", key);
     LEVADA_TRY(restore_numbers(all, text, all->n, &rows, err));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saved savers: a restored one delivers what the other would have delivered. */
+#include "state/state_priv.h"
 #include "support/queues.h"
 #include "support/savers.h"
 
@@ -230,6 +231,43 @@ static void damage_is_refused(void **state)
     levada_string_free(&from.bytes);
 }
 
+/* Names and dtypes of fields, each byte changed, under a good checksum. */
+static void other_names_and_dtypes_are_refused(void **state)
+{
+    levada_state_saver *s = make();
+    levada_state_reader r;
+    levada_entry       *names = NULL;
+    int64_t             k = 0;
+    saved               from;
+
+    (void)state;
+    feed(s, &k);
+    from = save(s, true);
+    levada_state_saver_unref(&s);
+    assert_int_equal(levada_state_decode(from.bytes, from.size, NULL, &r, NULL), LEVADA_OK);
+    for (int32_t i = 0; i < r.n; i++) {
+        if (strcmp(r.entries[i].key, "names") == 0) names = &r.entries[i];
+    }
+    assert_non_null(names);
+    for (size_t i = 0; i < names->size; i++) {
+        levada_state_writer w = { .entries = r.entries, .n = r.n };
+        saved               forged = { NULL, 0 };
+        levada_status       st;
+
+        names->data[i]++;
+        assert_int_equal(levada_state_encode(&w, &r.head, NULL, &forged.bytes, &forged.size, NULL),
+                         LEVADA_OK);
+        names->data[i]--;
+        s = make();
+        st = levada_state_saver_restore(s, forged.bytes, forged.size, NULL, NULL, NULL);
+        assert_true(st == LEVADA_EDATA_LOSS || st == LEVADA_EFAILED_PRECONDITION);
+        levada_state_saver_unref(&s);
+        levada_string_free(&forged.bytes);
+    }
+    levada_state_reader_clear(&r);
+    levada_string_free(&from.bytes);
+}
+
 static void an_ordinal_comes_once(void **state)
 {
     levada_state_saver *s = test_saver(1, 2);
@@ -295,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_restored_saver_can_be_saved_again),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(other_names_and_dtypes_are_refused),
         cmocka_unit_test(an_ordinal_comes_once),
         cmocka_unit_test(a_checkpoint_is_small),
     };
