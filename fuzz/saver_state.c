@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "state/state_priv.h"
+#include "state_edit.h"
 #include <levada/state_saver.h>
 #include <levada/tensor.h>
 
@@ -19,7 +20,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SAVER_EXAMPLES 4
 #define SAVER_STEPS 64 /* more than there are segments */
-#define SAVER_EDIT 11
 
 static void saver_must(levada_status st, const levada_error *err)
 {
@@ -120,23 +120,6 @@ static void saver_try(const void *bytes, size_t size)
     levada_state_saver_unref(&saver);
 }
 
-static void saver_edit(levada_state_reader *r, const uint8_t *edit)
-{
-    levada_entry *e = &r->entries[edit[1] % r->n];
-    size_t        unit = e->type == LEVADA_ENTRY_BYTES ? 1 : sizeof(int64_t);
-    size_t        at = e->size / unit ? edit[2] % (e->size / unit) : 0;
-
-    if (edit[0] % 5 == 0) { /* shorter; single numbers stay */
-        if (e->type != LEVADA_ENTRY_I64) e->size = at * unit;
-    } else if (edit[0] % 5 == 1) { /* not there any more */
-        levada_free(e->data);
-        memmove(e, e + 1, (size_t)(&r->entries[r->n] - (e + 1)) * sizeof *e);
-        r->n--;
-    } else if (e->size / unit) { /* another value */
-        memcpy(e->data + at * unit, edit + 3, unit);
-    }
-}
-
 static void saver_try_edits(const char *bytes, size_t n, const uint8_t *edits, size_t size)
 {
     levada_state_reader r;
@@ -145,8 +128,8 @@ static void saver_try_edits(const char *bytes, size_t n, const uint8_t *edits, s
     size_t              made_size = 0;
 
     if (levada_state_decode(bytes, n, NULL, &r, NULL) != LEVADA_OK) abort();
-    for (; size >= SAVER_EDIT && r.n > 0; edits += SAVER_EDIT, size -= SAVER_EDIT) {
-        saver_edit(&r, edits);
+    for (; size >= STATE_EDIT && r.n > 0; edits += STATE_EDIT, size -= STATE_EDIT) {
+        state_edit(&r, edits);
     }
     w.entries = r.entries;
     w.n = r.n;

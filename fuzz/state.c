@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/kernels.h"
 #include "state/state_priv.h"
+#include "state_edit.h"
 #include <levada/levada.h>
 
 #include <stdio.h>
@@ -21,7 +22,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STATE_BLOCKS 100
-#define STATE_EDIT 11
 
 /* ~ is the folder of the files. */
 static const struct {
@@ -182,27 +182,6 @@ static void state_try(size_t pipe, const void *bytes, size_t size)
 }
 
 /* -- edits */
-
-static void state_edit(levada_state_reader *r, const uint8_t *edit)
-{
-    levada_entry *e = &r->entries[edit[1] % r->n];
-    size_t        unit = e->type == LEVADA_ENTRY_BYTES ? 1 : sizeof(int64_t);
-    size_t        at = e->size / unit ? edit[2] % (e->size / unit) : 0;
-
-    switch (edit[0] % 5) {
-    case 0: /* shorter; single numbers stay */
-        if (e->type != LEVADA_ENTRY_I64) e->size = at * unit;
-        break;
-    case 1: /* not there any more */
-        levada_free(e->data);
-        memmove(e, e + 1, (size_t)(&r->entries[r->n] - (e + 1)) * sizeof *e);
-        r->n--;
-        break;
-    default: /* another value */
-        if (e->size / unit) memcpy(e->data + at * unit, edit + 3, unit);
-        break;
-    }
-}
 
 static void state_try_edits(size_t pipe, int32_t blocks, const uint8_t *edits, size_t size)
 {
