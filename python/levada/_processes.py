@@ -136,7 +136,14 @@ class _Process:
         self.owner = os.getpid()
         context = multiprocessing.get_context("spawn")
         self.end, theirs = context.Pipe()
-        given = (theirs, _Descriptor(self.memory.fd), self.owner, target.code, target.batched)
+        given = (
+            theirs,
+            _Descriptor(self.memory.fd),
+            self.owner,
+            target.code,
+            target.batched,
+            _IDLE,
+        )
         self.process = context.Process(target=_serve, args=given, name="levada map", daemon=True)
         _all.add(self)
         try:
@@ -264,8 +271,9 @@ class InProcesses(Map):
 
     def _answer(self, run: int, block: _levada.Block) -> tuple[_Process, str, Any]:
         """(process, "made" or "error", value); the value lies in the memory of the process."""
-        for again in (True, False):
-            worker = self._idle() or self._begun(run)
+        while True:
+            idle = self._idle()
+            worker = idle or self._begun(run)
             try:
                 worker.memory.row = _NOTHING
                 sizes = worker.memory.put(self._request(run, block))
@@ -274,13 +282,12 @@ class InProcesses(Map):
             except _EndedError:
                 at, how = worker.memory.row, worker.how()
                 worker.stop()
-                if at == _NOTHING and again:  # it left because it was idle
+                if at == _NOTHING and idle:  # it left before it saw the block; all may have
                     continue
                 raise self._ended(run, at, how) from None
             except BaseException:
                 worker.stop()
                 raise
-        raise AssertionError
 
     def _idle(self) -> _Process | None:
         while True:
@@ -443,8 +450,8 @@ def _leave_with(parent: int) -> None:
     os._exit(1)
 
 
-def _serve(end: Connection, fd: int, parent: int, code: bytes, batched: bool) -> None:
-    """The life of a process."""
+def _serve(end: Connection, fd: int, parent: int, code: bytes, batched: bool, idle: float) -> None:
+    """Answers requests until none has come for `idle` seconds."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
@@ -456,5 +463,5 @@ def _serve(end: Connection, fd: int, parent: int, code: bytes, batched: bool) ->
         return
     end.send(("ready", []))
     with contextlib.suppress(EOFError, OSError):
-        while end.poll(_IDLE):
+        while end.poll(idle):
             end.send(work.answer(end.recv()))

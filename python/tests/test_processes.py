@@ -13,7 +13,7 @@ import time
 import levada as lv
 import numpy as np
 import pytest
-from levada import errors
+from levada import _processes, errors
 from waiting import until
 
 SMALL = {"block_rows": 16}
@@ -100,6 +100,10 @@ def plain(rows):
 def both(ds, fn, **options):
     """The records with threads and with processes."""
     return [plain(ds.map(fn, processes=on, workers=2, **options)) for on in (False, True)]
+
+
+def none_left():
+    return all(p.name != "levada map" for p in multiprocessing.active_children())
 
 
 def test_order_and_values_are_those_of_threads(tmp_path):
@@ -192,6 +196,20 @@ def _targets(ds):
     for value in ds._core.options().values():
         if hasattr(value, "idle"):
             yield value
+
+
+def test_processes_that_ended_while_idle_are_replaced(monkeypatch):
+    """All of them: each takes the place of the one that a block was meant for."""
+    monkeypatch.setattr(_processes, "_IDLE", 0.1)
+    ds = lv.range(400).map(double, processes=True, workers=3).with_options(**SMALL, threads=4)
+    for _ in range(2):
+        with iter(ds) as it:
+            rows = []
+            for row in it:
+                rows.append(int(row["x"]))
+                if len(rows) in (1, 200):
+                    until(none_left)
+        assert rows == list(range(0, 800, 2))
 
 
 def test_what_cannot_be_sent_is_refused_when_it_is_written():
@@ -302,7 +320,7 @@ def test_a_cancelled_call_ends_at_once():
     with iter(ds) as it, pytest.raises(errors.CancelledError):
         threading.Timer(1, it.cancel).start()
         next(it)
-    until(lambda: not [p for p in multiprocessing.active_children() if p.name == "levada map"])
+    until(none_left)
 
 
 def test_a_fork_in_the_middle_of_it():
