@@ -16,7 +16,8 @@ typedef enum levada_cli_status {
     LEVADA_CLI_DONE        = 0,
     LEVADA_CLI_FAILED      = 1, /* an error, or damage was found          */
     LEVADA_CLI_USAGE       = 2, /* the command line is wrong              */
-    LEVADA_CLI_INTERRUPTED = 130 /* Ctrl-C, as shells write it            */
+    LEVADA_CLI_INTERRUPTED = 130, /* Ctrl-C, as shells write it           */
+    LEVADA_CLI_TERMINATED  = 143  /* SIGTERM, where it stops as Ctrl-C does */
 } levada_cli_status;
 
 typedef struct levada_cli_command {
@@ -39,13 +40,16 @@ extern const levada_cli_command *const levada_cli_commands[];
 /* Ctrl-C and kill -USR1. A second Ctrl-C ends the process at once, as kill and a hang-up do:
  * without leaving temporary files. A size limit is an error of the write. */
 void levada_cli_signals(void);
+void levada_cli_signals_save(void);  /* SIGTERM stops as Ctrl-C does: there is something to save */
 void levada_cli_signals_end(void);   /* Ctrl-C ends the process: work that cannot stop itself  */
-bool levada_cli_stopped(void);       /* Ctrl-C was pressed                                     */
+bool levada_cli_stopped(void);       /* Ctrl-C was pressed, or such a SIGTERM came             */
 bool levada_cli_interrupted(void);   /* the same, in the main thread: openers give up          */
 bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each                    */
 
 /* "levada: text" on standard error; returns FAILED, or INTERRUPTED after Ctrl-C. */
 levada_cli_status levada_cli_fail(const levada_error *err);
+/* Writes lines to standard error, after the output before them. Any thread. */
+void levada_cli_message(const levada_cli_buffer *text);
 /* The same for a message of the command itself. */
 LEVADA_PRINTF(1, 2) void levada_cli_say(const char *fmt, ...);
 

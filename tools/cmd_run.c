@@ -17,7 +17,7 @@ static const levada_cli_option cmd_run_options[] = {
     { "json", 0, NULL, "print one JSON line per batch: shapes, lengths, keys of records" },
     { "progress", 'p', NULL, "show progress on a terminal" },
     { "stats", 0, "FILE", "write statistics as JSON at the end; - = standard output" },
-    { "save", 0, "FILE", "save the position at the end, after --limit or on Ctrl-C" },
+    { "save", 0, "FILE", "save the position at the end, after --limit, on Ctrl-C or SIGTERM" },
     { "resume", 0, "FILE", "resume from a position saved by --save or by Python" },
     { "part", 0, "NAME", "the part to resume from, if the checkpoint has several" },
     LEVADA_CLI_PIPE_OPTIONS,
@@ -181,6 +181,7 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
 
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
+    if (save) levada_cli_signals_save();
     if (resume) done = cmd_run_resume(&p, resume, levada_cli_value(args, "part"), &err);
     if (resume && done == LEVADA_OK) done = cmd_run_agree(&p, args, &err);
     if (done == LEVADA_OK) done = cmd_run_loop(&p, args, &reading, &err);
