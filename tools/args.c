@@ -97,6 +97,13 @@ static bool args_set(levada_cli_args *args, int i, const char *value)
     int64_t                  number;
 
     args->values[i] = value;
+    if (option->value && strcmp(option->value, "BYTES") == 0) {
+        if (levada_cli_whole(value, &number) && number >= 1 && number <= LEVADA_CLI_RECORD_BYTES)
+            return true;
+        snprintf(args->message, sizeof args->message, "--%s must be from 1 to %d, got '%s'",
+                 option->name, LEVADA_CLI_RECORD_BYTES, value);
+        return false;
+    }
     if (!option->value || strcmp(option->value, "N") != 0) return true;
     if (levada_cli_whole(value, &number)) return true;
     snprintf(args->message, sizeof args->message, "--%s must be a whole number, not '%s'",

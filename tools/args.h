@@ -9,7 +9,8 @@
  *     };
  *
  * --name value, --name=value and the letter are understood anywhere before "--". A value called "N"
- * must be a whole number that is not negative. The help is printed from the same table.
+ * must be a whole number that is not negative, and one called "BYTES" a limit of records. The help
+ * is printed from the same table.
  */
 #ifndef LEVADA_TOOLS_ARGS_H
 #define LEVADA_TOOLS_ARGS_H
@@ -29,7 +30,8 @@ typedef struct levada_cli_option {
         NULL, 0, NULL, NULL     \
     }
 
-#define LEVADA_CLI_MAX_OPTIONS 16
+#define LEVADA_CLI_MAX_OPTIONS  18
+#define LEVADA_CLI_RECORD_BYTES (1 << 30) /* the longest record that levada reads */
 
 typedef struct levada_cli_args {
     const levada_cli_option *options;

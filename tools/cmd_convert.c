@@ -29,6 +29,7 @@ static const levada_cli_option cmd_convert_options[] = {
     { "raw", 0, NULL, "text: write each line as a record, not as an Example" },
     { "field", 'f', "NAME", "text: the feature for the line (default line)" },
     { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" },
+    LEVADA_CLI_RECORD_OPTION,
     { "threads", 't', "N", "threads (default: one per CPU)" },
     { "progress", 'p', NULL, "show progress on a terminal (the default)" },
     LEVADA_CLI_OPTION_END
@@ -191,7 +192,8 @@ static levada_status cmd_convert_source(convert_job *job, levada_error *err)
     if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
         return levada_fail(err, LEVADA_ENOT_FOUND, "cannot open %s: %s", job->in, strerror(errno));
     if (job->from == CONVERT_CSV)
-        LEVADA_TRY(levada_cli_convert_csv(job->env, job->in, header, &options, err));
+        LEVADA_TRY(levada_cli_convert_csv(job->env, job->in, header,
+                                          levada_cli_record_bytes(job->args), &options, err));
     return levada_cli_source_dataset(job->env, source, job->in, options ? &options : NULL,
                                      &job->pipe.dataset, err);
 }
@@ -240,6 +242,7 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
     options.threads = (int32_t)threads;
     options.seed = 0;
     options.errors = levada_cli_value(job->args, "errors");
+    options.max_record_bytes = levada_cli_record_bytes(job->args);
     LEVADA_TRY(levada_iter_open(job->pipe.dataset, &options, &job->pipe.it, err));
     if (levada_cli_file_same(job->in, job->out) && !levada_cli_file_regular(job->in))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s and %s are the same file", job->in,

@@ -17,6 +17,7 @@ static const levada_cli_option cmd_head_options[] = {
     { "records", 'n', "N", "records of each file (default 3)" },
     { "json", 0, NULL, "print one complete JSON object per record" },
     { "source", 0, "NAME", "tfrecord, csv:header=true, ... (default: from the name or content)" },
+    LEVADA_CLI_RECORD_OPTION,
     LEVADA_CLI_OPTION_END
 };
 
@@ -217,7 +218,8 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
             if (!source) source = kind.source;
         }
         if (done == LEVADA_OK)
-            done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);
+            done = levada_cli_source_open(&p, env, source, args->words[i],
+                                          levada_cli_record_bytes(args), &err);
         if (done == LEVADA_OK)
             done = cmd_head_rows(&out, &p, levada_cli_number(args, "records", 3), &err);
         if (done != LEVADA_OK) status = levada_cli_fail(&err);

@@ -75,11 +75,11 @@ static levada_status csv_options(const levada_column *c, bool header, levada_val
 }
 
 levada_status levada_cli_convert_csv(levada_env *env, const char *path, levada_cli_header header,
-                                     levada_value **out, levada_error *err)
+                                     int64_t record_bytes, levada_value **out, levada_error *err)
 {
     levada_cli_pipe pipe = { 0 };
     levada_block   *block = NULL;
-    levada_status   status = levada_cli_source_open(&pipe, env, "csv", path, NULL, err);
+    levada_status   status = levada_cli_source_open(&pipe, env, "csv", path, record_bytes, err);
 
     if (status == LEVADA_OK) status = levada_iter_next(pipe.it, &block, err);
     if (status == LEVADA_END)

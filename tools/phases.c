@@ -134,6 +134,7 @@ static levada_status phases_run(phases_work *w, int32_t i, const levada_cli_args
     options.seed = levada_cli_number(args, "seed", 1);
     options.epoch = levada_cli_number(args, "epoch", 0);
     options.errors = levada_cli_value(args, "errors");
+    options.max_record_bytes = levada_cli_record_bytes(args);
     st = levada_iter_open(part->dataset, &options, &it, err);
     if (st == LEVADA_OK) st = phases_read(w, it, i == 0, err);
     seconds = phases_now(args) - begin;

@@ -12,6 +12,11 @@
 enum { PIPE_TICK = 100 * 1000 * 1000 }; /* nanoseconds between two looks at the signals */
 enum { PIPE_THREADS = 256 };
 
+int64_t levada_cli_record_bytes(const levada_cli_args *args)
+{
+    return levada_cli_number(args, "max-record-bytes", LEVADA_CLI_RECORD_BYTES);
+}
+
 static levada_cli_status pipe_parse(levada_cli_pipe *p, levada_env *env, const char *description)
 {
     levada_error      err = LEVADA_ERROR_INIT;
@@ -51,6 +56,7 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
     options.epoch = levada_cli_number(args, "epoch", 0);
     options.threads = (int32_t)threads;
     options.errors = levada_cli_value(args, "errors");
+    options.max_record_bytes = levada_cli_record_bytes(args);
     if (levada_iter_open(p->dataset, &options, &p->it, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
         if (err.code == LEVADA_EINVALID_ARGUMENT && !err.stage[0]) status = LEVADA_CLI_USAGE;
@@ -59,9 +65,9 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
     return status;
 }
 
-static void pipe_report_stage(const levada_value *stage)
+static void pipe_report_stage(levada_cli_buffer *text, const levada_value *stage)
 {
-    fprintf(stderr, "  %-28s %-18s %" PRId64 " of %" PRId64 " ready\n",
+    levada_cli_printf(text, "  %-28s %-18s %" PRId64 " of %" PRId64 " ready\n",
             levada_cli_json_string(stage, "stage"), levada_cli_json_string(stage, "state"),
             levada_cli_json_int(stage, "ready"), levada_cli_json_int(stage, "window"));
 }
@@ -73,7 +79,7 @@ static void pipe_report(levada_cli_pipe *p)
     levada_error        err = LEVADA_ERROR_INIT;
     levada_value       *report = NULL;
     const levada_value *stages;
-    levada_cli_buffer   count = { 0 };
+    levada_cli_buffer   count = { 0 }, lines = { 0 };
     int64_t             n;
 
     levada_cli_progress_clear(&p->progress);
@@ -87,7 +93,9 @@ static void pipe_report(levada_cli_pipe *p)
     levada_cli_counted(&count, n, "stage with workers", "stages with workers");
     levada_cli_say("%s", n == 0 ? "everything runs on one thread" : count.at);
     levada_cli_buffer_clear(&count);
-    for (int64_t i = 0; i < n; i++) pipe_report_stage(levada_value_item(stages, i));
+    for (int64_t i = 0; i < n; i++) pipe_report_stage(&lines, levada_value_item(stages, i));
+    levada_cli_message(&lines);
+    levada_cli_buffer_clear(&lines);
     levada_value_destroy(&report);
 }
 

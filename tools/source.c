@@ -52,14 +52,14 @@ levada_status levada_cli_source_dataset(levada_env *env, const char *source, con
 }
 
 levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env, const char *source,
-                                     const char *path, const char *errors, levada_error *err)
+                                     const char *path, int64_t record_bytes, levada_error *err)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_status       status;
 
     options.threads = 1;
     options.seed = 0;
-    options.errors = errors;
+    options.max_record_bytes = record_bytes;
     status = source ? levada_cli_source_dataset(env, source, path, NULL, &p->dataset, err)
                     : levada_dataset_parse(env, path, &p->dataset, err);
     if (status == LEVADA_OK) status = levada_iter_open(p->dataset, &options, &p->it, err);

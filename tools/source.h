@@ -27,9 +27,9 @@ LEVADA_MUST_USE levada_status levada_cli_source_dataset(levada_env *env, const c
                                                         const char *path, levada_value **options,
                                                         levada_dataset **out, levada_error *err);
 /* Opens a pipe over the records of one file, in order. Where `source` is NULL, the path is a
- * description. `errors`: as in levada_iter_options. */
+ * description. `record_bytes`: levada_cli_record_bytes. */
 LEVADA_MUST_USE levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env,
                                                      const char *source, const char *path,
-                                                     const char *errors, levada_error *err);
+                                                     int64_t record_bytes, levada_error *err);
 
 #endif

@@ -287,6 +287,37 @@ def test_ctrl_c_ends_cleanly_and_saves(tmp_path):
     assert (tmp_path / "state").read_bytes().startswith(b"LVDASTAT")
 
 
+READS = {
+    "run": ["run", "text_lines:long.txt"],
+    "head": ["head", "long.txt"],
+    "stats": ["stats", "text_lines:long.txt"],
+    "bench": ["bench", "text_lines:long.txt", "-r", "1"],
+    "phases": ["bench", "text_lines:long.txt", "--phases", "-r", "1"],
+    "convert": ["convert", "long.txt", "out.tfrecord", "--raw"],
+    "convert a table": ["convert", "long.csv", "out.jsonl"],
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_every_command_that_returns_records_has_their_limit(tmp_path, name):
+    (tmp_path / "long.txt").write_bytes(b"a\n" + b"x" * 700_000 + b"\nb\n")
+    (tmp_path / "long.csv").write_bytes(b"name\n" + b"x" * 700_000 + b"\nb\n")
+    levada(*READS[name], cwd=tmp_path)
+    words = [*READS[name], "--max-record-bytes"]
+    error = levada(*words, 600_000, cwd=tmp_path, status=1).stderr
+    assert "raise it (--max-record-bytes" in error
+    for wrong in ("0", "1073741825", "x"):
+        error = levada(*words, wrong, cwd=tmp_path, status=2).stderr
+        assert f"--max-record-bytes must be from 1 to 1073741824, got '{wrong}'" in error
+
+
+def test_a_record_that_is_good_for_verify_is_good_for_run(tmp_path):
+    with (tmp_path / "long.txt").open("wb") as file:
+        file.truncate((256 << 20) + 1)  # one line of zeros
+    assert levada("verify", "long.txt", cwd=tmp_path).stdout.endswith("1 good record\n")
+    assert levada("run", "text_lines:long.txt", cwd=tmp_path).stdout.startswith("1 record in")
+
+
 def test_no_progress_line_without_a_terminal(folder):
     done = levada("run", "tfrecord:ten.tfrecord", "--progress", cwd=folder)
     assert done.stderr == ""

@@ -80,8 +80,9 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
                                more, bytes, (long long)WINDOW_LIMIT);
         }
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a record of %s%lld bytes is longer than max_record_bytes=%lld (in "
-                           "Python max_bytes): raise it to at most %lld to read the record",
+                           "a record of %s%lld bytes is longer than max_record_bytes=%lld: "
+                           "raise it (--max-record-bytes, in Python max_bytes) to at most %lld to "
+                           "read the record",
                            more, bytes, (long long)w->max_record, (long long)WINDOW_LIMIT);
     }
     return LEVADA_OK;

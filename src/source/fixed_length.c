@@ -56,7 +56,7 @@ static levada_status fixed_length_open(void *state, const void *args,
     if (a->footer_bytes <= most && a->record_bytes <= most - a->footer_bytes) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                        "record_bytes=%lld and footer_bytes=%lld exceed "
-                       "max_record_bytes=%lld (in Python max_bytes)",
+                       "max_record_bytes=%lld (--max-record-bytes, in Python max_bytes)",
                        (long long)a->record_bytes, (long long)a->footer_bytes, (long long)most);
 }
 

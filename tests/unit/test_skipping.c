@@ -202,7 +202,7 @@ static void a_record_beyond_the_limit_is_left_out(void **state)
     (void)state;
     (void)snprintf(limit, sizeof limit,
                    "\"record\":1,\"offset\":18,\"message\":\"a record of 700016 bytes is longer "
-                   "than max_record_bytes=%lld (in Python max_bytes): raise it",
+                   "than max_record_bytes=%lld: raise it (--max-record-bytes",
                    (long long)LEVADA_CHUNK);
     write_words("c", c, NULL);
     for (size_t f = 0; f < 3; f++) {
