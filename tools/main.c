@@ -227,6 +227,43 @@ static levada_cli_status main_run(const levada_cli_command *command, levada_env 
     return command->run(env, &args);
 }
 
+enum { MAIN_ALIKE = 8, MAIN_KINDS = 16 };
+
+/* Messages that say the same about many files. Guarded by the lock of stderr. */
+static struct main_kind {
+    char    text[160]; /* "the file has no records" */
+    int64_t count;
+} main_kinds[MAIN_KINDS];
+
+/* Whether a message is among the first of its kind. Counts it. */
+static bool main_is_first(const char *line)
+{
+    const char *text = line;
+
+    for (const char *at = line; (at = strstr(at, ": ")) != NULL;) text = at += 2;
+    for (int i = 0; i < MAIN_KINDS && text > line; i++) {
+        struct main_kind *kind = &main_kinds[i];
+
+        if (kind->count == 0) snprintf(kind->text, sizeof kind->text, "%s", text);
+        if (strcmp(kind->text, text) == 0) return kind->count++ < MAIN_ALIKE;
+    }
+    return true;
+}
+
+/* "levada: the file has no records: 1,242 more messages" */
+static void main_log_rest(void)
+{
+    for (int i = 0; i < MAIN_KINDS; i++) {
+        levada_cli_buffer count = { 0 };
+
+        if (main_kinds[i].count <= MAIN_ALIKE) continue;
+        levada_cli_counted(&count, main_kinds[i].count - MAIN_ALIKE, "more message",
+                           "more messages");
+        levada_cli_say("%s: %s", main_kinds[i].text, count.at);
+        levada_cli_buffer_clear(&count);
+    }
+}
+
 /* A command that looks at a file twice says what it found once. Any thread. */
 static void main_log(void *user, levada_log_level level, const char *line)
 {
@@ -235,7 +272,8 @@ static void main_log(void *user, levada_log_level level, const char *line)
     (void)user;
     (void)level;
     flockfile(stderr);
-    if (strncmp(last, line, sizeof last - 1) != 0) levada_cli_say("%s", line);
+    if (strncmp(last, line, sizeof last - 1) != 0 && main_is_first(line))
+        levada_cli_say("%s", line);
     snprintf(last, sizeof last, "%s", line);
     funlockfile(stderr);
 }
@@ -280,5 +318,6 @@ int main(int argc, char **argv)
     else status = main_run(command, env, argc - first - 1, argv + first + 1);
 out:
     levada_env_destroy(&env);
+    main_log_rest();
     return (int)levada_cli_out_close(status);
 }

@@ -84,6 +84,17 @@ def test_a_file_without_records_is_told_once(tmp_path):
     assert done.stderr == "levada: empty: the file has no records\n"
 
 
+@pytest.mark.parametrize("command", ["verify", "info", "run"])
+def test_many_files_without_records_are_eight_lines_and_a_count(tmp_path, command):
+    names = [f"e{i}.txt" for i in range(1250)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    words = ["text_lines:e*.txt"] if command == "run" else names
+    lines = levada(command, *words, cwd=tmp_path).stderr.splitlines()
+    assert len(lines) == 9 and all(": the file has no records" in line for line in lines)
+    assert lines[-1] == "levada: the file has no records: 1 242 more messages"
+
+
 @pytest.mark.parametrize(("threads", "stages"), [(1, []), (2, ["4.batch", "2.prefetch"])])
 def test_a_signal_asks_who_waits_for_what(threads, stages):
     pipe = "range:1000000000000 | shuffle:10 | prefetch | skip:3 | batch:10"
