@@ -23,8 +23,11 @@ levada_row_range levada_row_range_of(const levada_column *column, int64_t row)
     if (field->depth > 0)
         return (levada_row_range){ column->level[0].begin[row], column->level[0].end[row], true };
     for (int i = 0; i < field->ndim; i++) n *= column->dims[i];
-    if (field->ndim == 1 && column->lengths)
-        return (levada_row_range){ row * n, row * n + column->lengths[row], true };
+    if (field->ndim == 1 && column->lengths) {
+        int64_t first = row * n + (field->left ? n - column->lengths[row] : 0);
+
+        return (levada_row_range){ first, first + column->lengths[row], true };
+    }
     return (levada_row_range){ row * n, row * n + n, field->ndim > 0 };
 }
 

@@ -22,6 +22,11 @@ static levada_status tfrecord_check(const levada_spec *spec, levada_error *err)
         if (field->depth > 1 || (field->depth == 1 && field->ndim > 0))
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "tfrecord: column '%s' has lists of lists", field->name);
+        /* A batch has lengths of the outer lists alone. */
+        if (field->padded && field->ndim > 1)
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "tfrecord: column '%s' has padded lists of lists; flatten them, or "
+                               "select other columns", field->name);
         if (field->dtype == LEVADA_FLOAT64)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "tfrecord: an Example has no float64: cast column '%s' to float32",

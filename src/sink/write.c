@@ -91,17 +91,31 @@ static bool write_full(const levada_sink *w)
 
 /* -- records */
 
+/* Do two blocks have the same columns? Dimensions may differ, as those of padded batches do. */
+static bool write_alike(const levada_spec *a, const levada_spec *b)
+{
+    if (levada_spec_count(a) != levada_spec_count(b)) return false;
+    for (int32_t i = 0; i < levada_spec_count(a); i++) {
+        const levada_field *x = levada_spec_field(a, i), *y = levada_spec_field(b, i);
+
+        if (x->dtype != y->dtype || x->depth != y->depth || x->ndim != y->ndim ||
+            strcmp(x->name, y->name) != 0)
+            return false;
+    }
+    return true;
+}
+
 static levada_status write_columns(levada_sink *w, const levada_spec *spec, levada_error *err)
 {
-    if (!w->spec) {
-        LEVADA_TRY(levada_row_check(spec, w->format->name, err));
-        LEVADA_TRY(w->format->check(spec, err));
-        w->spec = levada_spec_ref(spec);
-    }
-    if (spec == w->spec || levada_spec_equal(spec, w->spec)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "the columns of record %lld are not those of the first one",
-                       (long long)w->row.record);
+    if (w->spec && (spec == w->spec || levada_spec_equal(spec, w->spec))) return LEVADA_OK;
+    if (w->spec && !write_alike(spec, w->spec))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the columns of record %lld are not those of the first one",
+                           (long long)w->row.record);
+    LEVADA_TRY(levada_row_check(spec, w->format->name, err));
+    LEVADA_TRY(w->format->check(spec, err));
+    if (!w->spec) w->spec = levada_spec_ref(spec);
+    return LEVADA_OK;
 }
 
 static levada_status write_row(levada_sink *w, const levada_block *block, int64_t row,
