@@ -186,15 +186,16 @@ static void jpeg_from_cmyk(const struct levada_jpeg *j, const uint8_t *from, uin
     uint8_t flip = j->c.saw_Adobe_marker ? 255 : 0;
 
     for (int32_t i = 0; i < n; i++, from += 4) {
-        int rgb[3], light = 255 - (from[3] ^ flip);
+        int      light = 255 - (from[3] ^ flip);
+        uint32_t rgb[3];
 
         for (int c = 0; c < 3; c++) {
             int ink = (from[c] ^ flip) * light + 128;
 
-            rgb[c] = light - (((ink >> 8) + ink) >> 8); /* ink / 255, rounded */
+            rgb[c] = (uint32_t)(light - (((ink >> 8) + ink) >> 8)); /* ink / 255, rounded */
         }
         if (j->options->channels == 1) {
-            *to++ = (uint8_t)((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
+            *to++ = (uint8_t)levada_picture_luma(rgb[0], rgb[1], rgb[2]);
         } else {
             for (int c = 0; c < 3; c++) *to++ = (uint8_t)rgb[c];
         }

@@ -114,6 +114,13 @@ levada_status levada_picture_options_of(const levada_picture_args *a, levada_pic
 levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err);
 
+/* Gray of a color of up to 16 bits, for every image: 0.299 red + 0.587 green + 0.114 blue, as JPEG
+ * and Pillow define it. */
+static inline uint32_t levada_picture_luma(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16;
+}
+
 /* The libraries, one file each. `pixels` holds the rows of `window`, one after the other. */
 struct levada_jpeg;
 levada_status levada_jpeg_decode(struct levada_jpeg **tool, const levada_picture_options *o,

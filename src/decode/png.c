@@ -65,27 +65,52 @@ static void png_more(png_structp png, png_bytep to, size_t n)
 
 /* -- one image */
 
-/* What makes the pixels of the file those that are wanted. */
+/* Turns a row of RGB or RGBA, of 8 or 16 bits, into gray with the same alpha. libpng's conversion
+ * has the weights of linear light, and depends on chunks of the file. */
+static void png_gray(png_structp png, png_row_infop row, png_bytep data)
+{
+    size_t         size = row->bit_depth / 8, step = size * row->channels;
+    const uint8_t *end = data + step * row->width;
+    uint8_t       *to = data;
+
+    (void)png;
+    for (const uint8_t *at = data; at < end; at += step) {
+        uint16_t c[4] = { at[0], at[1], at[2] };
+
+        if (size == 2) memcpy(c, at, step);
+        c[0] = (uint16_t)levada_picture_luma(c[0], c[1], c[2]);
+        if (size == 1) *to = (uint8_t)c[0];
+        else memcpy(to, c, 2);
+        to += size;
+        if (row->channels == 3) continue;
+        memcpy(to, at + 3 * size, size);
+        to += size;
+    }
+}
+
+/* What makes the pixels of the file those that are wanted. Transparent colors always become an
+ * alpha channel: more than one conversion of libpng makes it. */
 static void png_choose(png_structp png, png_infop info, const levada_picture_options *o)
 {
     int  color = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
     bool colored = (color & PNG_COLOR_MASK_COLOR) != 0;
     bool transparent = png_get_valid(png, info, PNG_INFO_tRNS) != 0;
-    bool alpha = (color & PNG_COLOR_MASK_ALPHA) != 0, wants = o->channels % 2 == 0;
+    bool alpha = transparent || (color & PNG_COLOR_MASK_ALPHA) != 0;
+    bool wants = o->channels % 2 == 0;
 
     if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
     if (!colored && depth < 8) png_set_expand_gray_1_2_4_to_8(png);
-    if (transparent && (wants || color == PNG_COLOR_TYPE_PALETTE)) {
-        png_set_tRNS_to_alpha(png);
-        alpha = true;
-    }
+    if (transparent) png_set_tRNS_to_alpha(png);
     if (o->dtype == LEVADA_UINT8 && depth == 16) png_set_strip_16(png);
     if (o->dtype == LEVADA_UINT16 && depth < 16) png_set_expand_16(png);
     if (o->dtype == LEVADA_UINT16) png_set_swap(png);
     if (alpha && !wants) png_set_strip_alpha(png);
     if (!alpha && wants) png_set_add_alpha(png, 0xffff, PNG_FILLER_AFTER);
-    if (colored && o->channels <= 2) png_set_rgb_to_gray_fixed(png, 1, -1, -1);
     if (!colored && o->channels > 2) png_set_gray_to_rgb(png);
+    if (colored && o->channels <= 2) {
+        png_set_read_user_transform_fn(png, png_gray);
+        png_set_user_transform_info(png, NULL, o->dtype == LEVADA_UINT8 ? 8 : 16, o->channels);
+    }
 }
 
 static void png_rows(png_work *w, uint8_t *to, int32_t height, size_t stride)
