@@ -43,7 +43,7 @@ def main() -> None:
     sound = np.zeros(1600, np.float32)
     assert np.isfinite(lv.log_mel(sound, rate=16000)).all()
     try:
-        lv.resample(sound, 8000, input_rate=16000)
+        lv.resample(sound, rate=8000, input_rate=16000)
     except lv.errors.UnimplementedError as e:
         assert "libsoxr" in str(e), e
     else:
