@@ -2,6 +2,7 @@
 """Other builds find the library: CMake, Meson as a subproject; the recipes have its version."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -42,7 +43,8 @@ def installed(tmp_path):
     if not (BUILD / "src/liblevada.so").exists() or not MESON.exists():
         pytest.skip("needs the library of `make build`, and meson")
     destination = tmp_path / "moved"
-    run(MESON, "install", "-C", BUILD, "--no-rebuild", "--tags", "devel", "--destdir", destination)
+    tags = "devel,doc"
+    run(MESON, "install", "-C", BUILD, "--no-rebuild", "--tags", tags, "--destdir", destination)
     (config,) = destination.rglob("levada-config.cmake")
     return next(p for p in config.parents if (p / "include/levada").is_dir())
 
@@ -52,6 +54,40 @@ def configure(folder, prefix, version, **options):
     (folder / "CMakeLists.txt").write_text(CMAKE % version)
     words = ["cmake", "-S", folder, "-B", folder / f"build{version}"]
     return run(*words, f"-DCMAKE_PREFIX_PATH={prefix}", **options)
+
+
+def test_pkg_config_has_flags_of_the_library_alone(installed, tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("needs pkg-config")
+    (file,) = installed.rglob("levada.pc")
+    assert "Requires" not in file.read_text()
+    # Nothing else can be found: a user of the shared library has no headers of other libraries.
+    found = {"PKG_CONFIG_LIBDIR": str(file.parent), "PATH": os.environ["PATH"]}
+    find = ("pkg-config", f"--define-variable=prefix={installed}")
+    flags = subprocess.check_output((*find, "--cflags", "levada"), env=found, text=True).split()
+    assert flags == [f"-I{installed}/include"]
+    (tmp_path / "user.c").write_text(PROGRAM)
+    for mode in ([], ["--static"]):
+        libs = subprocess.check_output((*find, *mode, "--libs", "levada"), env=found, text=True)
+        words = libs.split()
+        if mode:  # the archive, and what it needs
+            words[words.index("-llevada")] = "-l:liblevada.a"
+        run("cc", tmp_path / "user.c", *flags, *words, "-o", tmp_path / "user")
+        path = {"LD_LIBRARY_PATH": str(file.parents[1])} if not mode else {}
+        assert subprocess.check_output(tmp_path / "user", env=path, text=True) == (
+            lv.__version__ + "\n"
+        )
+
+
+def test_the_man_page_and_completions_are_installed(installed):
+    share = installed / "share"
+    assert (share / "man/man1/levada.1").read_text().startswith(".TH LEVADA 1")
+    for name in (
+        "bash-completion/completions/levada.bash",
+        "zsh/site-functions/_levada",
+        "fish/vendor_completions.d/levada.fish",
+    ):
+        assert "convert" in (share / name).read_text()
 
 
 def test_cmake_finds_the_library(installed, tmp_path):
@@ -70,7 +106,9 @@ def test_cmake_refuses_other_versions(installed, tmp_path, version):
     assert f'compatible with requested version "{version}"' in re.sub(r"\s+", " ", told)
 
 
-def test_a_meson_project_has_the_library_as_a_subproject(tmp_path):
+@pytest.mark.parametrize(("kind", "linked"), [("shared", ".so"), ("static", ".a")])
+def test_a_meson_project_has_the_library_as_a_subproject(tmp_path, kind, linked):
+    """The library alone, linked as the project wants it."""
     if not MESON.exists():
         pytest.skip("needs meson")
     (tmp_path / "user.c").write_text(PROGRAM)
@@ -78,9 +116,15 @@ def test_a_meson_project_has_the_library_as_a_subproject(tmp_path):
     (tmp_path / "subprojects").mkdir()
     shutil.copy(PACKAGING / "levada.wrap", tmp_path / "subprojects")
     (tmp_path / "subprojects/levada").symlink_to(ROOT)
-    off = ["-Dlevada:python=disabled", "-Dlevada:tests=disabled"]
-    told = run(MESON, "setup", tmp_path / "build", tmp_path, *off)
+    build = tmp_path / "build"
+    told = run(MESON, "setup", build, tmp_path, f"-Ddefault_library={kind}")
     assert f"levada {lv.__version__}" in told
+    targets = json.loads(run(MESON, "introspect", "--targets", build))
+    made = {(each["name"], each["type"]) for each in targets if each["build_by_default"]}
+    libraries = {("levada", "shared library"), ("levada", "static library")}
+    assert made == {("user", "executable"), *libraries}
+    inputs = run(MESON.parent / "ninja", "-C", build, "-t", "query", "user")
+    assert set(re.findall(r"liblevada(\.[a-z]+)", inputs)) == {linked}
 
 
 def test_recipes_have_the_version():
