@@ -42,6 +42,10 @@ LEVADA_API void levada_state_saver_set_accept(levada_state_saver *saver,
 LEVADA_API void levada_reader_set_poll(levada_reader *reader, bool (*poll)(void *user), void *user,
                                        int64_t every);
 
+/* What a decoder noted about good records of a block of levada_decoding_run: message i, borrowed,
+ * NULL after the last. Such a block has notes only. */
+LEVADA_API const char *levada_block_note(const levada_block *block, int32_t i);
+
 /* What a reader found; borrowed, and valid while the call that found it has its turn. */
 typedef struct levada_reader_found {
     levada_block  *block;  /* several records, with "key" and "value"; the callee may take it, and

@@ -110,8 +110,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, co
  *     records, batches, padding_fraction: what next() has returned
  *     skipped_records, damaged_bytes, missing_files, empty_files, dropped_records: lost on the way
  *         to there, whatever the threads have read ahead. A block counts as a whole
- *     problems:[{"stage","file","record","offset","message"}]: the first 64 records that `errors`
- *         skipped, and files without a record; those read ahead are among them
+ *     problems:[{"stage","file","record","offset","lost","message"}]: the first 64 records that
+ *         `errors` skipped, and with "lost":false what is odd and cost nothing, such as a file
+ *         without a record; those read ahead are among them
  *     bytes, stages:[{"path","records","blocks","seconds"}]: work done, ahead too, since the
  *         iterator was opened or restored
  *     seed, epoch, threads

@@ -2,6 +2,7 @@
 /* Single records: Examples built, byte strings decoded at once. */
 #include "tensor.h"
 
+#include <levada/binding.h>
 #include <levada/example.h>
 
 #include <string.h>
@@ -128,6 +129,17 @@ static PyObject *records_decoder_open(PyObject *module, PyObject *args)
     return capsule;
 }
 
+/* False where a warning is an error. */
+static bool records_warn(const levada_block *block)
+{
+    const char *note;
+
+    for (int32_t i = 0; (note = levada_block_note(block, i)); i++) {
+        if (PyErr_WarnEx(PyExc_RuntimeWarning, note, 1) < 0) return false;
+    }
+    return true;
+}
+
 static PyObject *records_run(PyObject *module, PyObject *decoder, const records_strings *strings)
 {
     records_decoder *self = PyCapsule_GetPointer(decoder, RECORDS_DECODER);
@@ -147,7 +159,7 @@ static PyObject *records_run(PyObject *module, PyObject *decoder, const records_
                                  &err));
     self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
-    made = levada_py_block_new(PyModule_GetState(module), &block);
+    if (records_warn(block)) made = levada_py_block_new(PyModule_GetState(module), &block);
     levada_block_unref(&block);
     return made;
 }

@@ -29,7 +29,6 @@ _live: weakref.WeakValueDictionary[int, Iterator[Any]] = weakref.WeakValueDictio
 _MAGIC = b"LVDROWS1"
 _MOST_SOURCES = 64
 # Messages of problems that cost no record.
-_NOTES = ("the file has no records", "the file was written to while it was read")
 _log = logging.getLogger("levada")
 
 
@@ -160,12 +159,12 @@ class Iterator(Typed[T], _levada.Iter):
     def _ended(self) -> None:
         stats = self.stats()
         for problem in stats["problems"]:
-            if problem["message"] in _NOTES:
-                _log.warning("%s: %s", problem["file"], problem["message"])
+            if not problem["lost"]:
+                _log.warning("%s", _problem_text(problem))
         skipped = stats["skipped_records"]
         if skipped == 0:
             return
-        problems = [each for each in stats["problems"] if each["message"] not in _NOTES]
+        problems = [each for each in stats["problems"] if each["lost"]]
         first = f", the first one for: {_problem_text(problems[0])}" if problems else ""
         if stats["records"] > 0 or self._restored:  # a for loop and a DataLoader have no stats()
             were = "1 record or file was" if skipped == 1 else f"{skipped} records or files were"

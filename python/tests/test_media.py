@@ -254,6 +254,19 @@ def test_wav_conformance():
 
 @needs_flac
 @needs_data
+def test_flac_after_tags_is_the_same_sound():
+    data = next(iter(sorted(DATA.glob("audio/flac-ietf/subset/*.flac")))).read_bytes()
+    want, rate = lv.decode_flac(data)
+    for tags in (b"ID3\4\0\0\0\0\0\x14" + bytes(20), b"ID3\3\0\0\0\0\1\0" + b"fLaC" * 32):
+        for n in (1, 2):
+            assert lv.audio_info(tags * n + data) == lv.audio_info(data)
+            samples, again = lv.decode_flac(tags * n + data, md5=True)
+            assert rate == again
+            assert np.array_equal(samples, want)
+
+
+@needs_flac
+@needs_data
 def test_flac_files_have_the_md5_of_their_samples():
     for path in sorted(DATA.glob("audio/flac-ietf/subset/*.flac")):
         samples, rate = lv.decode_flac(path.read_bytes(), "int32", md5=True)

@@ -142,13 +142,15 @@ levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_o
                                  bool md5, const uint8_t *data, int32_t size, levada_sound *out,
                                  levada_error *why)
 {
+    int64_t             tags = levada_sound_tags(data, size);
     struct levada_flac *f;
     levada_status       st;
 
     if (!tools->flac) LEVADA_TRY(flac_create(tools, why));
     f = tools->flac;
     *out = (levada_sound){ .bytes = 4, .at = tools->used };
-    *f = (struct levada_flac){ f->decoder, tools, o, data, data + size, out, why };
+    data += tags;
+    *f = (struct levada_flac){ f->decoder, tools, o, data, data + size - tags, out, why };
     (void)FLAC__stream_decoder_set_md5_checking(f->decoder, md5);
     if (FLAC__stream_decoder_init_stream(f->decoder, flac_read, NULL, NULL, NULL, NULL, flac_write,
                                          NULL, flac_failed, f) !=

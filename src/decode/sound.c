@@ -2,6 +2,7 @@
 #include "decode/sound.h"
 
 #include "base/alloc.h"
+#include "tensor/builder_priv.h"
 
 #include <math.h>
 #include <string.h>
@@ -222,6 +223,7 @@ static levada_status sound_look_all(const levada_sound_options *o, levada_sound_
             tools->used = before;
             LEVADA_TRY(levada_builder_reject(out, i, &why, err));
         }
+        if (sounds[i].note) LEVADA_TRY(levada_builder_note(out, i, sounds[i].note, err));
         total += sounds[i].frames;
         if (total * o->channels > SOUND_MOST) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,

@@ -28,6 +28,7 @@ typedef struct levada_sound {
     int64_t           frames; /* samples of each channel; of audio_info, -1 = not known */
     const uint8_t    *data;   /* NULL = in the scratch */
     int64_t           at;     /* there, the first one */
+    const char       *note;   /* constant text: what is odd about it; NULL = nothing */
 } levada_sound;
 
 typedef struct levada_sound_options {
@@ -77,6 +78,8 @@ levada_status levada_sound_limit(const levada_sound_options *o, int64_t samples,
 /* Headers. `recovers` takes the samples that are there where fewer are than declared. */
 levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
                                levada_sound *out, levada_error *why);
+/* Bytes of the ID3v2 tags that some programs write before FLAC data. */
+int64_t       levada_sound_tags(const uint8_t *data, int32_t size);
 bool          levada_flac_is(const uint8_t *data, int32_t size);
 levada_status levada_flac_probe(const uint8_t *data, int32_t size, levada_sound *out,
                                 levada_error *why);

@@ -7,11 +7,29 @@
 
 #include <string.h>
 
+#define PROBE_UNKNOWN                                                                         \
+    "the WAV header declares no length, as headers written to a pipe do; the samples were "  \
+    "read up to the end of the data"
+#define PROBE_SHORT                                                                           \
+    "the WAV header declares more bytes of samples than the data has; those that exist were " \
+    "read"
+#define PROBE_LONG                                                                            \
+    "the bytes after the samples of the WAV data are not a chunk; they were not read: the "   \
+    "length in the header may be too small"
+#define PROBE_PART "the WAV samples end in the middle of a frame; that part was not read"
+
+/* Lengths of samples from this one on mean that the writer did not know: 0x7fffffff, which some
+ * round down or subtract headers from, to 0xffffffff. */
+#define PROBE_ENDLESS INT64_C(0x7fff0000)
+/* Bytes by which a length may be wrong: a header counted twice, or a padding byte not at all. */
+#define PROBE_SLIP 64
+
 enum { PROBE_PCM = 1, PROBE_FLOAT = 3, PROBE_ALAW = 6, PROBE_MULAW = 7, PROBE_EXTENSIBLE = 0xfffe };
 
 /* Where a WAV file was read to. */
 typedef struct probe_wav {
-    const uint8_t *at, *end;
+    const uint8_t *begin, *at, *end;
+    int64_t        riff_size; /* bytes in all, by the first header */
     bool           big_endian, formatted, recovers;
     int64_t        long_size; /* of the samples, from a ds64 chunk; -1 = none */
 } probe_wav;
@@ -63,22 +81,54 @@ static levada_status probe_bits(const levada_sound *s, levada_error *why)
                        s->bytes);
 }
 
+/* Whether the writer of the header did not know how many bytes of samples would follow: none is a
+ * length only where the RIFF header counts what follows. */
+static bool probe_is_endless(const probe_wav *w, int64_t size)
+{
+    bool counted = w->riff_size < PROBE_ENDLESS && w->riff_size > w->at - w->begin;
+
+    if (size == 0) return !counted && w->end > w->at;
+    return size >= PROBE_ENDLESS && size > w->end - w->at;
+}
+
+/* What follows the samples, after a padding byte or without it, is a chunk or nothing. */
+static bool probe_ends_well(const uint8_t *at, const uint8_t *end, bool padded)
+{
+    for (int pad = padded; pad >= 0; pad--) {
+        const uint8_t *name = at + pad;
+        bool           text = end - name >= 8;
+
+        for (int i = 0; text && i < 4; i++) text = name[i] >= ' ' && name[i] <= '~';
+        if (text || end - name <= 0) return true;
+    }
+    return false;
+}
+
 static levada_status probe_samples(const probe_wav *w, int64_t size, levada_sound *out,
                                    levada_error *why)
 {
-    int64_t left = w->end - w->at;
+    int64_t left = w->end - w->at, frame = (int64_t)out->bytes * out->channels;
 
     if (!w->formatted) return levada_fail(why, LEVADA_EDATA_LOSS, "WAV samples without a format");
     LEVADA_TRY(probe_bits(out, why));
-    if (size == UINT32_MAX && w->long_size >= 0) size = w->long_size;
-    if (size > left && !w->recovers) {
+    if (size == UINT32_MAX && w->long_size > 0) size = w->long_size;
+    if (probe_is_endless(w, size)) {
+        out->note = PROBE_UNKNOWN;
+        size = left;
+    }
+    if (size > left && !w->recovers && (left == 0 || size - left > PROBE_SLIP)) {
         return levada_fail(why, LEVADA_EDATA_LOSS,
                            "truncated WAV data: %lld of %lld bytes of samples", (long long)left,
                            (long long)size);
     }
     out->data = w->at;
-    if (size > left) size = left;
-    out->frames = size / ((int64_t)out->bytes * out->channels);
+    if (size > left) {
+        out->note = PROBE_SHORT;
+        size = left;
+    }
+    out->frames = size / frame;
+    if (!out->note && size % frame != 0) out->note = PROBE_PART;
+    if (!out->note && !probe_ends_well(w->at + size, w->end, size & 1)) out->note = PROBE_LONG;
     return LEVADA_OK;
 }
 
@@ -112,8 +162,14 @@ static levada_status probe_chunk(probe_wav *w, levada_sound *out, bool *found, l
 levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
                                levada_sound *out, levada_error *why)
 {
-    probe_wav w = { .at = data + 12, .end = data + size, .long_size = -1, .recovers = recovers };
-    bool      found = false;
+    probe_wav w = {
+        .begin = data,
+        .at = data + 12,
+        .end = data + size,
+        .long_size = -1,
+        .recovers = recovers,
+    };
+    bool found = false;
 
     *out = (levada_sound){ 0 };
     if (size < 12 || memcmp(data + 8, "WAVE", 4) != 0 ||
@@ -122,24 +178,42 @@ levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "not WAV data: no RIFF, RIFX or RF64");
     }
     w.big_endian = data[3] == 'X';
+    w.riff_size = 8 + (int64_t)probe_number(&w, data + 4, 4);
     while (!found) LEVADA_TRY(probe_chunk(&w, out, &found, why));
     return LEVADA_OK;
 }
 
+int64_t levada_sound_tags(const uint8_t *data, int32_t size)
+{
+    int64_t at = 0;
+
+    while (size - at >= 10 && memcmp(data + at, "ID3", 3) == 0) {
+        const uint8_t *tag = data + at;
+
+        at += 10 + ((int64_t)(tag[6] & 127) << 21 | (tag[7] & 127) << 14 | (tag[8] & 127) << 7 |
+                    (tag[9] & 127));
+    }
+    return at < size ? at : size;
+}
+
 bool levada_flac_is(const uint8_t *data, int32_t size)
 {
-    return size >= 4 && memcmp(data, "fLaC", 4) == 0;
+    int64_t tags = levada_sound_tags(data, size);
+
+    return size - tags >= 4 && memcmp(data + tags, "fLaC", 4) == 0;
 }
 
 levada_status levada_flac_probe(const uint8_t *data, int32_t size, levada_sound *out,
                                 levada_error *why)
 {
-    const uint8_t *at = data + 18; /* of the rate, in STREAMINFO */
+    int64_t        tags = levada_sound_tags(data, size);
+    const uint8_t *at;
 
     *out = (levada_sound){ 0 };
-    if (size < 42 || (data[4] & 0x7f) != 0) {
+    if (size - tags < 42 || (data[tags + 4] & 0x7f) != 0) {
         return levada_fail(why, LEVADA_EDATA_LOSS, "FLAC data without its first block");
     }
+    at = data + tags + 18; /* of the rate, in STREAMINFO */
     out->rate = at[0] << 12 | at[1] << 4 | at[2] >> 4;
     out->channels = (at[2] >> 1 & 7) + 1;
     out->bits = ((at[2] & 1) << 4 | at[3] >> 4) + 1;

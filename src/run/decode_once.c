@@ -8,6 +8,7 @@
 #include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
+#include <levada/binding.h>
 #include <levada/example.h>
 
 #include <string.h>
@@ -144,13 +145,22 @@ void levada_decoding_close(levada_decoding **decoding)
     *decoding = NULL;
 }
 
+const char *levada_block_note(const levada_block *block, int32_t i)
+{
+    if (!block || i < 0 || i >= block->nrejects) return NULL;
+    return block->rejects[i].why.message;
+}
+
 /* The reject with the smallest row is the error. */
 static levada_status decode_once_rejects(const levada_block *block, levada_error *err)
 {
     const levada_reject *first = NULL;
 
     for (int32_t i = 0; i < block->nrejects; i++) {
-        if (!first || block->rejects[i].row < first->row) first = &block->rejects[i];
+        const levada_reject *r = &block->rejects[i];
+
+        if (levada_reject_is_note(r)) continue;
+        if (!first || r->row < first->row) first = r;
     }
     if (!first) return LEVADA_OK;
     if (err) *err = first->why;

@@ -85,11 +85,15 @@ static levada_status fused_reread(levada_node *it, const levada_origin *origins,
     LEVADA_TRY(levada_node_reread(it->inputs[0], origins, n, &in, err));
     st = levada_fused_apply(fused_ring(it)->fused, it->run, &it->place, 0, in, out, err);
     levada_block_unref(&in);
-    if (st == LEVADA_OK && (*out)->nrejects) { /* it was good when the state was saved */
-        if (err) *err = (*out)->rejects[0].why;
-        st = (*out)->rejects[0].why.code;
-        levada_block_unref(out);
+    for (int32_t i = 0; st == LEVADA_OK && i < (*out)->nrejects; i++) {
+        const levada_reject *r = &(*out)->rejects[i];
+
+        if (levada_reject_is_note(r)) continue; /* counted when the record was read first */
+        if (err) *err = r->why; /* it was good when the state was saved */
+        st = r->why.code;
     }
+    if (st != LEVADA_OK) levada_block_unref(out);
+    else if ((*out)->nrejects) (*out)->nrejects = 0;
     return st;
 }
 

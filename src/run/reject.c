@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bad records: a decoder marks rows, which are cut out here, wherever a stage ran. From then on
- * they travel with the block (skip/skips.h).
+ * they travel with the block (skip/skips.h). Notes on good records do so, too, and cut nothing.
  */
 #include "base/alloc.h"
 #include "base/text.h"
@@ -106,15 +106,16 @@ static levada_status reject_cut(levada_block **made, levada_error *err)
 
     if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
     for (int64_t i = 0; i < block->n; i++) {
-        if (next < block->nrejects && block->rejects[next].row == i) {
-            while (next < block->nrejects && block->rejects[next].row == i) next++;
-        } else {
-            rows[n++] = (int32_t)i;
+        bool bad = false;
+
+        for (; next < block->nrejects && block->rejects[next].row == i; next++) {
+            bad = bad || !levada_reject_is_note(&block->rejects[next]);
         }
+        if (!bad) rows[n++] = (int32_t)i;
     }
-    st = levada_block_select(block, rows, n, &kept, err);
+    st = n < block->n ? levada_block_select(block, rows, n, &kept, err) : LEVADA_OK;
     levada_free(rows);
-    if (st != LEVADA_OK) return st;
+    if (st != LEVADA_OK || !kept) return st; /* NULL: all are good */
     kept->rejects = block->rejects;
     kept->nrejects = block->nrejects;
     block->rejects = NULL;
@@ -158,7 +159,7 @@ int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin reco
 }
 
 /* The bad records become rejects of what is left: each precedes a row of it, and has the number of
- * its record in `in`, from 1. */
+ * its record in `in`, from 1. A note precedes its own row. */
 static void reject_number(const levada_skip_place *place, const levada_policy *policy,
                           const levada_block *in, const levada_block *made, levada_block *kept)
 {
@@ -167,13 +168,15 @@ static void reject_number(const levada_skip_place *place, const levada_policy *p
     for (int32_t i = 0; i < kept->nrejects; i++) {
         levada_reject *r = &kept->rejects[i];
         int64_t        at = levada_run_find(in, row, levada_block_origin(made, r->row));
+        bool           note = levada_reject_is_note(r);
 
         row = at >= 0 ? at : in->n - 1; /* not known: the last one */
-        r->loss = levada_skip_loss(place, policy, 1);
+        r->loss = levada_skip_loss(place, policy, !note);
+        r->loss.noted = true;
         r->loss.total = row + 1;
-        gone += r->row != last;
-        last = r->row;
-        r->row += 1 - gone;
+        gone += !note && r->row != last;
+        if (!note) last = r->row;
+        r->row += (last == r->row) - gone;
     }
 }
 

@@ -95,8 +95,9 @@ static void stats_notes(levada_text *text, levada_run *run)
         levada_text_json(text, e->stage, strlen(e->stage));
         levada_text_put(text, ",\"file\":");
         levada_text_json(text, e->file, strlen(e->file));
-        levada_text_format(text, ",\"record\":%lld,\"offset\":%lld,\"message\":",
-                           (long long)e->record, (long long)e->offset);
+        levada_text_format(text, ",\"record\":%lld,\"offset\":%lld,\"lost\":%s,\"message\":",
+                           (long long)e->record, (long long)e->offset,
+                           run->skips.notes[i].lost ? "true" : "false");
         levada_text_json(text, e->message, strlen(e->message));
         levada_text_char(text, '}');
     }

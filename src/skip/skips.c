@@ -102,10 +102,15 @@ static levada_status skips_judge(const levada_reject *reject, levada_error *err)
 /* Logs what costs no record, but is seldom what was meant. */
 static void skips_log(const levada_env *env, const levada_error *why)
 {
-    char at[32] = "";
+    const char *where = why->file[0] ? why->file : why->stage;
+    char        at[80] = "";
+    int         n = 0;
 
-    if (why->offset >= 0) (void)snprintf(at, sizeof at, " at byte %lld", (long long)why->offset);
-    levada_env_log(env, LEVADA_LOG_WARNING, "%s%s: %s", why->file, at, why->message);
+    if (why->record >= 0) n = snprintf(at, sizeof at, " record %lld", (long long)why->record);
+    if (why->offset >= 0) {
+        (void)snprintf(at + n, sizeof at - (size_t)n, " at byte %lld", (long long)why->offset);
+    }
+    levada_env_log(env, LEVADA_LOG_WARNING, "%s%s: %s", where, at, why->message);
 }
 
 levada_status levada_skip_pass(levada_skips *account, const levada_env *env,

@@ -47,12 +47,19 @@ typedef struct levada_loss {
 } levada_loss;
 
 /* Something that was skipped, in a block: the rows from `row` on came after it. Until a stage has
- * returned its block, `row` is that of the bad record itself. */
+ * returned its block, `row` is that of the bad record itself, or of a good one that is only noted
+ * (levada_builder_note). */
 typedef struct levada_reject {
     int64_t      row;
     levada_error why;
     levada_loss  loss;
 } levada_reject;
+
+/* Whether a stage wants its record noted, not rejected; until somebody has judged it. */
+static inline bool levada_reject_is_note(const levada_reject *reject)
+{
+    return reject->loss.noted && reject->loss.records == 0;
+}
 
 /* What is known of a batch as a whole, and its rows do not say. Counted and immutable: many batches
  * share one. A part of a batch has the layout of the whole. */

@@ -244,6 +244,17 @@ levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada
     return LEVADA_OK;
 }
 
+levada_status levada_builder_note(levada_builder *b, int64_t row, const char *what,
+                                  levada_error *err)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "%s", what);
+    LEVADA_TRY(levada_builder_reject(b, row, &why, err));
+    b->block->rejects[b->block->nrejects - 1].loss.noted = true;
+    return LEVADA_OK;
+}
+
 static levada_status builder_missing(const levada_column *c, levada_error *err)
 {
     int32_t levels = c->field->depth + (c->field->dtype == LEVADA_BYTES ? 1 : 0);

@@ -34,6 +34,11 @@ struct levada_builder {
     levada_push    push[]; /* one for each field */
 };
 
+/* For decoders: lists in the problems of the run, and logs, what is odd about a record that is good
+ * all the same. `what` ends before a period, as a message does. */
+LEVADA_MUST_USE levada_status levada_builder_note(levada_builder *b, int64_t row, const char *what,
+                                                  levada_error *err);
+
 /* Turns what was pushed into columns. */
 LEVADA_MUST_USE levada_status levada_builder_flush_pushed(levada_builder *b, levada_error *err);
 

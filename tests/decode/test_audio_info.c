@@ -32,6 +32,21 @@ static void headers_are_enough(void **state)
     info_is(flac, 42, of_flac);
 }
 
+/* Two ID3v2 tags, of 3 and 130 bytes. */
+static void tags_before_flac_are_skipped(void **state)
+{
+    static const int64_t want[] = { 44100, 2, -1, 24 };
+    char                 tagged[13 + 140 + 42] = "ID3\4\0\0\0\0\0\3abcID3\4\0\0\0\0\1\2";
+
+    (void)state;
+    memcpy(tagged + 153, flac, 42);
+    info_is(tagged, sizeof tagged, want);
+    t_picture_refused("audio_info", "{}", tagged, 156, LEVADA_EINVALID_ARGUMENT, "not WAV data");
+    for (size_t n = 157; n < sizeof tagged; n++) {
+        t_picture_refused("audio_info", "{}", tagged, n, LEVADA_EDATA_LOSS, "FLAC");
+    }
+}
+
 static void other_content_is_refused(void **state)
 {
     (void)state;
@@ -43,6 +58,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_are_enough),
+        cmocka_unit_test(tags_before_flac_are_skipped),
         cmocka_unit_test(other_content_is_refused),
     };
 
