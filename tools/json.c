@@ -120,7 +120,7 @@ static void json_put_items(levada_cli_buffer *b, const levada_value *value, bool
 
         if (i > 0) levada_cli_puts(b, ",");
         if (key) {
-            levada_cli_json_text(b, key, strlen(key));
+            levada_cli_json_name(b, key, strlen(key));
             levada_cli_puts(b, ":");
         }
         levada_cli_json_put(b, map ? levada_value_get(value, key) : levada_value_item(value, i));

@@ -51,7 +51,7 @@ static void rows_column_json(levada_cli_buffer *b, const levada_column *column)
 {
     const char *name = column->field->name;
 
-    levada_cli_json_text(b, name, strlen(name));
+    levada_cli_json_name(b, name, strlen(name));
     levada_cli_printf(b, ":{\"dtype\":\"%s\",\"shape\":", levada_dtype_name(column->field->dtype));
     rows_shape(b, column);
     if (column->lengths || column->field->depth > 0) {
@@ -211,7 +211,7 @@ void levada_cli_row_json(levada_cli_buffer *b, const levada_block *block, int64_
     levada_cli_puts(b, "{");
     for (int32_t i = 0; (column = levada_block_at(block, i)) != NULL; i++) {
         if (i > 0) levada_cli_puts(b, ",");
-        levada_cli_json_text(b, column->field->name, strlen(column->field->name));
+        levada_cli_json_name(b, column->field->name, strlen(column->field->name));
         levada_cli_puts(b, ":");
         levada_cli_cell_json(b, column, row);
     }

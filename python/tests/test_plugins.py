@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Libraries outside of the package."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import levada as lv
 import pytest
+from command import LEVADA, needs_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def compiled(source: str, folder: Path) -> Path:
+def compiled(source: str | Path, folder: Path) -> Path:
     """The library that a file of the tree becomes in ``folder``."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
@@ -91,3 +93,19 @@ def test_an_opener_of_a_library_reads_files_of_its_scheme(tmp_path):
         list(lv.text_lines("memory://other"))
     with pytest.warns(RuntimeWarning, match="1 record was skipped"):
         assert list(lv.text_lines(["memory://other", "memory://empty"], errors="skip")) == []
+
+
+@needs_command
+def test_a_name_that_is_not_utf8_is_a_json_name(tmp_path):
+    text = (ROOT / "plugins/example/my_reader.c").read_text()
+    (tmp_path / "odd.c").write_text(text.replace('"record"', r'"\xff\"\x1b"'))
+    library = compiled(tmp_path / "odd.c", tmp_path)
+    for verb, ds in (
+        ("head", "my_reader:"),
+        ("run", "my_reader | batch:1"),
+        ("run", "my_reader"),
+    ):
+        words = [LEVADA, "--plugin", library, verb, "--json", ds]
+        done = subprocess.run(words, capture_output=True, check=True)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert rows and "base64:/yIb" in str(rows[0]), rows
