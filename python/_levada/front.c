@@ -81,6 +81,13 @@ static PyObject *front_get(PyObject *object, PyObject *name)
     return PyObject_GetAttr(fn, name);
 }
 
+/* pydoc shows no docstring that is that of the type, so the type has none of its own. */
+static PyObject *front_doc(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(((front_object *)object)->fn, "__doc__");
+}
+
 static PyObject *front_reduce(PyObject *object, PyObject *protocol)
 {
     (void)protocol;
@@ -121,8 +128,12 @@ static PyMethodDef front_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-LEVADA_PY_TYPE(front, "Front", front_object, Py_TPFLAGS_HAVE_GC,
-               "Front(fn): fn, whose errors end in the line of its caller.",
+static PyGetSetDef front_getset[] = {
+    {"__doc__", front_doc, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+LEVADA_PY_TYPE(front, "Front", front_object, Py_TPFLAGS_HAVE_GC, NULL,
                LEVADA_PY_SLOT(tp_new, front_new),
                LEVADA_PY_SLOT(tp_call, front_call),
                LEVADA_PY_SLOT(tp_descr_get, front_bind),
@@ -131,4 +142,5 @@ LEVADA_PY_TYPE(front, "Front", front_object, Py_TPFLAGS_HAVE_GC,
                LEVADA_PY_SLOT(tp_traverse, front_traverse),
                LEVADA_PY_SLOT(tp_clear, front_clear),
                LEVADA_PY_SLOT(tp_dealloc, front_dealloc),
-               LEVADA_PY_SLOT(tp_methods, front_methods));
+               LEVADA_PY_SLOT(tp_methods, front_methods),
+               LEVADA_PY_SLOT(tp_getset, front_getset));

@@ -9,6 +9,7 @@ from typing import Any
 
 from levada import _levada
 from levada._nearest import unknown
+from levada._plain import plain
 from levada._ragged import Bytes, Ragged, array_of, is_left, objects, part_of
 
 TYPE_CHECKING = False
@@ -142,7 +143,8 @@ class Batch(_levada.Batch):
         for name, dtype, depth, _, padded, _ in self._block.fields():
             dims = [str(d) for d in (self.num_records, *self._block.dims(self._index(name)))]
             dims[1:1] = ["*"] * depth
-            lines.append(f"  {name}  {dtype}[{', '.join(dims)}]{'  padded' if padded else ''}")
+            text = f"{dtype}[{', '.join(dims)}]{'  padded' if padded else ''}"
+            lines.append(f"  {plain(name)}  {text}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

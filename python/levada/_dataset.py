@@ -534,6 +534,7 @@ class Dataset(Divided[T]):
         return dataset_html(self)
 
     def __repr__(self):
+        from levada._plain import plain
         from levada._show import stage_text
 
         names, core = [], self._core
@@ -542,13 +543,14 @@ class Dataset(Divided[T]):
             inputs = core.inputs()
             core = inputs[0] if len(inputs) == 1 else None
             if len(inputs) > 1:
-                names.append(f"({'; '.join(i.text() for i in inputs)})")
-        spec, batched = self.spec, bool(self._core.flags & 2)
+                names.append(plain(f"({'; '.join(i.text() for i in inputs)})"))
+        batched = bool(self._core.flags & 2)
+        spec = [(plain(name), field) for name, field in self.spec.items()]
         known, what = _known_length(self._core), "batches" if batched else "records"
-        told = [*spec, what] if known is not None else list(spec)
+        told = [name for name, _ in spec] + [what] * (known is not None)
         width = max(map(len, told), default=0)
         lines = [f"levada.Dataset  {' → '.join(reversed(names))}"]
-        lines += [f"  {name:<{width}}  {field.describe(batched)}" for name, field in spec.items()]
+        lines += [f"  {name:<{width}}  {field.describe(batched)}" for name, field in spec]
         lines += ["  ?  more fields, known when it runs"] if self._core.flags & 1 else []
         lines += [f"  {what:<{width}}  {known:,}".replace(",", " ")] if known is not None else []
         return "\n".join(lines)

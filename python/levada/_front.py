@@ -11,6 +11,7 @@ import sys
 from types import FunctionType
 
 from levada import _levada, errors
+from levada._plain import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +65,19 @@ def mended(fn: Callable[..., Any], error: BaseException) -> BaseException:
     if error.__traceback__ is None and type(error) is TypeError:
         error = _with_nearest(fn, error)
     elif isinstance(error, Exception):
+        _without_escapes(error)
         error.__traceback__ = errors.of_the_user(error.__traceback__)
     return error
+
+
+def _without_escapes(error):
+    """Escapes the names in the text of a builtin exception that levada raises itself."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    ours = last is not None and errors.is_ours(last)
+    if ours and type(error) in (ValueError, TypeError) and len(error.args) == 1:
+        error.args = (plain(error.args[0], lines=True),)
 
 
 def _with_nearest(fn, error):

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from levada import _levada
 from levada._batch import Batch, rows_of
 from levada._front import with_fronts
+from levada._plain import plain
 from levada._typed import T, Typed
 from levada.errors import DataLossError, FailedPreconditionError
 
@@ -60,7 +61,7 @@ class Report(dict):
         for row in self.get("stages", []):
             numbers = [f"{key} {value}" for key, value in row.items() if key != "path"]
             lines.append(f"  {row['path']:<28} {', '.join(numbers)}")
-        return "\n".join(lines)
+        return plain("\n".join(lines), lines=True)
 
     __repr__ = __str__
 
@@ -107,7 +108,7 @@ def _problem_text(problem):
     place = problem["file"] or problem["stage"]
     if problem["record"] >= 0:
         place += f" record {problem['record']}"
-    return f"{place}: {problem['message']}"
+    return plain(f"{place}: {problem['message']}")
 
 
 @with_fronts

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from levada._plain import plain
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,5 +25,6 @@ def unknown(what: str, name: object, known: Iterable[str]) -> str:
     names = [str(each) for each in known]
     near = nearest(name, names)
     hint = f"did you mean {near!r}? " if near else ""
-    shown = ", ".join(names[:_MOST_SHOWN]) + (", ..." if len(names) > _MOST_SHOWN else "")
+    more = ", ..." if len(names) > _MOST_SHOWN else ""
+    shown = ", ".join(map(plain, names[:_MOST_SHOWN])) + more
     return f"unknown {what} {name!r}; {hint}available: {shown or 'none'}"

@@ -7,6 +7,8 @@ import html
 import os
 from typing import Any
 
+from levada._plain import plain
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +27,15 @@ def short(value: Any) -> str:
     if isinstance(value, list) or getattr(value, "shape", ()) != ():
         shown = ", ".join(short(item) for item in value[:_VALUES])
         return f"[{shown}]" if len(value) <= _VALUES else f"[{shown}, ...] ({len(value)} values)"
-    return str(value)
+    return plain(value)
 
 
 def record_text(record: Any, indent: str = "") -> str:
     """The fields of a record, one per line."""
-    width = max(map(len, record), default=0)
-    return "\n".join(f"{indent}{name:<{width}}  {short(value)}" for name, value in record.items())
+    names = [plain(name) for name in record]
+    width = max(map(len, names), default=0)
+    rows = zip(names, record.values(), strict=True)
+    return "\n".join(f"{indent}{name:<{width}}  {short(value)}" for name, value in rows)
 
 
 def batch_text(batch: Any, rows: int) -> str:
@@ -57,7 +61,7 @@ def rows_without_padding(batch: Any, rows: int) -> list[dict[str, Any]]:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
-    cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    cells = "".join(f"<th>{html.escape(plain(name))}</th>" for name in head)
     lines = [f"<tr>{cells}</tr>"]
     for row in rows:
         lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>")
@@ -94,7 +98,7 @@ def _functions(core: Any) -> list[str]:
 def stage_text(core: Any) -> str:
     """The name of a stage, with its Python functions."""
     functions = ", ".join(_functions(core))
-    return f"{core.name} {functions}" if functions else core.name
+    return plain(f"{core.name} {functions}" if functions else core.name)
 
 
 def _in_order(core: Any) -> Iterator[Any]:
@@ -107,11 +111,11 @@ def _in_order(core: Any) -> Iterator[Any]:
 def explained(core: Any) -> str:
     """The text of the core, with the functions that each stage calls."""
     stages, lines = _in_order(core), []
-    for line in core.explain().splitlines():
+    for line in core.explain().removesuffix("\n").split("\n"):
         lines.append(line)
         if not line.startswith(" "):
             lines += [f"    calls   {text}" for text in _functions(next(stages))]
-    return "\n".join(lines) + "\n"
+    return plain("\n".join(lines), lines=True) + "\n"
 
 
 _BOX = "display:inline-block;border:1px solid #888;border-radius:4px;padding:2px 8px;margin:2px"
@@ -120,7 +124,7 @@ _BOX = "display:inline-block;border:1px solid #888;border-radius:4px;padding:2px
 def _boxes(core: Any) -> str:
     """The stages of a description from left to right; several inputs one below the other."""
     inputs = core.inputs()
-    text, title = html.escape(stage_text(core)), html.escape(core.text(), quote=True)
+    text, title = html.escape(stage_text(core)), html.escape(plain(core.text()), quote=True)
     name = f'<span style="{_BOX}" title="{title}">{text}</span>'
     if not inputs:
         return name

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 
+from levada._plain import plain
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -58,19 +60,20 @@ class LevadaError(Exception):
         self.key = key
 
     def __str__(self) -> str:
-        place = self.place()
-        return f"{self.message}\n  {place}" if place else str(self.message)
+        message, place = plain(self.message, lines=True), self.place()
+        return f"{message}\n  {place}" if place else message
 
     def __reduce__(self):
         return _again, (type(self), self.__dict__)
 
     def place(self) -> str:
         """Where it happened: "2.shuffle · a.tfrecord record 3 at byte 96", or ""."""
-        words = [str(self.file)] if self.file is not None else []
+        words = [plain(self.file)] if self.file is not None else []
         words += [f"record {self.record}"] if self.record is not None else []
         words += [f"at byte {self.offset}"] if self.offset is not None else []
         words += [f"key {self.key!r}"] if self.key is not None else []
-        return " · ".join(part for part in (self.stage, " ".join(words)) if part)
+        parts = (plain(self.stage or ""), " ".join(words))
+        return " · ".join(part for part in parts if part)
 
 
 def _again(kind, parts):
@@ -177,6 +180,7 @@ _CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
 _Kept = dict[str, tuple[int, BaseException, "Any"]]
 _originals: _Kept = {}  # message of a status: the exception of a user's function it stands for
 _further: _Kept = {}  # the same, for those after the first one of a block
+_ONE_LINE = dict.fromkeys(range(0x20), " ")  # as C does with messages, or none would be found again
 _KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 1024, 4096, 16
 _GENERATORS = 0x20 | 0x80 | 0x200  # and coroutines, in co_flags
 _whole: list[BaseException] = []  # the newest: what their frames hold is there, too
@@ -196,7 +200,8 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
     else:
         code, message = UnknownError.code, f"{type(exception).__name__}: {exception}"
     exception.__traceback__ = of_the_user(exception.__traceback__)
-    message = message.replace("\0", " ").encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
+    message = message.translate(_ONE_LINE)
+    message = message.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     message = message or type(exception).__name__
     kept, most = (_originals, _KEEP) if first else (_further, _KEEP_FURTHER)
     kept.pop(message, None)
@@ -217,11 +222,11 @@ def of_the_user(trace):
     """A traceback without the frames of levada at its two ends, unless all of it is wanted."""
     if os.environ.get("LEVADA_TRACEBACK") == "full":
         return trace
-    while trace is not None and _is_ours(trace):
+    while trace is not None and is_ours(trace):
         trace = trace.tb_next
     last = at = trace
     while at is not None:
-        if not _is_ours(at):
+        if not is_ours(at):
             last = at
         at = at.tb_next
     if last is not None:
@@ -229,7 +234,7 @@ def of_the_user(trace):
     return trace
 
 
-def _is_ours(trace):
+def is_ours(trace):
     return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "levada"
 
 

@@ -112,13 +112,25 @@ static uint32_t text_code(const unsigned char *p, size_t size)
     return (uint32_t)(p[0] & 0xFu) << 12 | (uint32_t)(p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu);
 }
 
-/* Characters that a terminal obeys, as well as quotes: control characters, bidi controls,
- * separators of lines and paragraphs. */
-static bool text_is_escaped(uint32_t c)
+/* Control characters, bidi controls, separators of lines and paragraphs. */
+static bool text_is_obeyed(uint32_t c)
 {
-    if (c < 0xA0u) return c < 0x20u || c >= 0x7Fu || c == '"' || c == '\\';
+    if (c < 0xA0u) return c < 0x20u || c >= 0x7Fu;
     return c == 0x061Cu || c == 0x200Eu || c == 0x200Fu || (c >= 0x2028u && c <= 0x202Eu) ||
            (c >= 0x2066u && c <= 0x2069u);
+}
+
+static bool text_is_escaped(uint32_t c)
+{
+    return c == '"' || c == '\\' || text_is_obeyed(c);
+}
+
+bool levada_text_obeyed(const char *bytes, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    size_t               size = text_character(p, n);
+
+    return size > 0 && size < 4 && text_is_obeyed(text_code(p, size));
 }
 
 #define TEXT_ONES UINT64_C(0x0101010101010101)

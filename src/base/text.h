@@ -23,6 +23,8 @@ LEVADA_PRINTF(2, 3) void levada_text_format(levada_text *text, const char *fmt, 
 /* A JSON string with its quotes. Control characters (C0, DEL, C1), separators of lines and
  * paragraphs, and bidi controls are escaped; each byte that is not UTF-8 becomes U+FFFD. */
 void levada_text_json(levada_text *text, const char *bytes, size_t n);
+/* Is the first character of n bytes, at least one, of those that a terminal obeys? */
+bool levada_text_obeyed(const char *bytes, size_t n);
 /* The name of a feature as a JSON string that can be read back: a name that is not UTF-8, holds a
  * zero byte or begins with "base64:" becomes "base64:" and its bytes in base64. */
 void levada_text_json_name(levada_text *text, const char *bytes, size_t n);

@@ -29,7 +29,8 @@ static bool value_print_is_word(const char *text, size_t n)
     if (n == 0 || text[0] == '@') return false;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c <= 0x20u || c == 0x7Fu || strchr(",|;()[]{}=\"", c) != NULL) return false;
+        if (c == ' ' || strchr(",|;()[]{}=\"", c) != NULL) return false;
+        if (levada_text_obeyed(text + i, n - i)) return false;
     }
     return true;
 }
