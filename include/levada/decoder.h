@@ -56,6 +56,11 @@ typedef struct levada_decoder_def {
      * next call leaves it NULL. NULL = the decoder has no such options. */
     levada_status (*infer)(const void *args, const levada_dataset *input, const char *field,
                            levada_value **out, levada_error *err);
+    /* What this state has decoded since open(): returns the number of records, and sets there[i]
+     * where column i of check()'s spec was in one of them, or may be missing because the user has
+     * said so. Writes names that the first record has, at most `size` bytes with the terminator.
+     * With it the core reports columns that no record had. NULL = it cannot tell. */
+    int64_t (*found)(const void *state, bool *there, char *names, size_t size);
 } levada_decoder_def;
 
 #ifdef __cplusplus

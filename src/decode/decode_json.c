@@ -49,6 +49,11 @@ static levada_status decode_json_decode(void *state, const void *args, const lev
     return levada_json_columns_decode(state, in, out, err);
 }
 
+static int64_t decode_json_found(const void *state, bool *there, char *names, size_t size)
+{
+    return levada_json_columns_found(state, there, names, size);
+}
+
 static const levada_example_file decode_json_files[] = {
     { "notes.txt", "{\"id\":1,\"tokens\":[5,6]}\n{\"tokens\":[],\"id\":2}\n", 45 },
     { NULL, NULL, 0 }
@@ -69,4 +74,5 @@ const levada_decoder_def levada_decoder_decode_json = {
     .close = decode_json_close,
     .decode = decode_json_decode,
     .infer = decode_json_infer,
+    .found = decode_json_found,
 };

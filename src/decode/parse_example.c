@@ -72,6 +72,11 @@ static levada_status parse_example_decode(void *state, const void *args, const l
     return levada_proto_decode(state, in, out, err);
 }
 
+static int64_t parse_example_found(const void *state, bool *there, char *names, size_t size)
+{
+    return levada_proto_found(state, there, names, size);
+}
+
 const levada_decoder_def levada_decoder_parse_example = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "parse_example",
@@ -86,4 +91,5 @@ const levada_decoder_def levada_decoder_parse_example = {
     .close = parse_example_close,
     .decode = parse_example_decode,
     .infer = parse_example_infer,
+    .found = parse_example_found,
 };

@@ -81,6 +81,12 @@ static levada_status parse_sequence_example_decode(void *state, const void *args
     return levada_proto_decode(state, in, out, err);
 }
 
+static int64_t parse_sequence_example_found(const void *state, bool *there, char *names,
+                                            size_t size)
+{
+    return levada_proto_found(state, there, names, size);
+}
+
 const levada_decoder_def levada_decoder_parse_sequence_example = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "parse_sequence_example",
@@ -96,4 +102,5 @@ const levada_decoder_def levada_decoder_parse_sequence_example = {
     .close = parse_sequence_example_close,
     .decode = parse_sequence_example_decode,
     .infer = parse_sequence_example_infer,
+    .found = parse_sequence_example_found,
 };

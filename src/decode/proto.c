@@ -26,9 +26,10 @@ static levada_status proto_start(levada_proto *x, const levada_value *context,
     x->nwords = (n + 63) / 64;
     x->seen = levada_alloc_zero((size_t)x->nwords * sizeof *x->seen);
     x->full = levada_alloc_zero((size_t)x->nwords * sizeof *x->full);
+    x->ever = levada_alloc_zero((size_t)x->nwords * sizeof *x->ever);
     x->trouble = levada_alloc_zero((size_t)n * sizeof *x->trouble);
     x->direct = levada_alloc_zero((size_t)n * sizeof *x->direct);
-    if (!x->seen || !x->full || !x->trouble || !x->direct) return proto_no_memory(err);
+    if (!x->seen || !x->full || !x->ever || !x->trouble || !x->direct) return proto_no_memory(err);
     for (int32_t i = 0; i < n; i++) x->full[i >> 6] |= UINT64_C(1) << (i & 63);
     return LEVADA_OK;
 }
@@ -53,6 +54,7 @@ void levada_proto_close(levada_proto *x)
     levada_free(x->spans);
     levada_free(x->seen);
     levada_free(x->full);
+    levada_free(x->ever);
     levada_free(x->trouble);
     levada_free(x->direct);
     levada_free(x->rejected);

@@ -181,6 +181,9 @@ typedef struct levada_proto {
     levada_span *spans;   /* [slot][row]            */
     int64_t rows, capacity;
     uint64_t *seen, *full; /* bit sets of slots: in this record, all of them */
+    uint64_t *ever;        /* in a record so far */
+    int64_t records;       /* so far */
+    char names[160];       /* of the first record that lacked something */
     int32_t nwords;
     levada_trouble *trouble; /* of each slot, in this record */
     int32_t ntrouble;
@@ -212,6 +215,11 @@ LEVADA_MUST_USE levada_status levada_proto_open(levada_proto *x, const levada_va
 void levada_proto_close(levada_proto *x);
 LEVADA_MUST_USE levada_status levada_proto_decode(levada_proto *x, const levada_strings *in,
                                                   levada_builder *out, levada_error *err);
+
+/* The hook of a decoder. */
+int64_t levada_proto_found(const levada_proto *x, bool *there, char *names, size_t size);
+/* Keeps the names of the features of a record. */
+LEVADA_MUST_USE levada_status levada_proto_name(levada_proto *x, int64_t row, levada_error *err);
 
 /* Makes *memory hold `count` elements of `size` bytes; the content is kept. */
 LEVADA_MUST_USE levada_status levada_proto_reserve(void **memory, int64_t *capacity, int64_t count,

@@ -7,6 +7,9 @@
 #include "base/wire.h"
 #include "decode/proto.h"
 
+#include <levada/example_view.h>
+#include <stdio.h>
+
 typedef struct kind_span {
     const uint8_t *at, *end; /* NULL = the record has no such field */
 } kind_span;
@@ -97,4 +100,47 @@ static levada_status kind_is_example(levada_proto *x, int64_t row, levada_error 
 levada_status levada_proto_check_kind(levada_proto *x, int64_t row, levada_error *err)
 {
     return x->plan->sequence ? kind_is_example(x, row, err) : kind_is_sequence(x, row, err);
+}
+
+/* -- what is there */
+
+levada_status levada_proto_name(levada_proto *x, int64_t row, levada_error *err)
+{
+    const levada_example_feature *f;
+    levada_example_view          *view = NULL;
+    levada_example_kind           kind;
+    levada_status                 st = levada_example_view_create(&view, err);
+    size_t                        at = 0;
+
+    if (st == LEVADA_OK)
+        st = levada_example_view_parse(view, x->in->data[row], (size_t)x->in->size[row], &kind,
+                                       err);
+    for (int64_t i = 0; st == LEVADA_OK && (f = levada_example_view_at(view, i)) != NULL; i++) {
+        bool fits = at + f->name_size + 8 < sizeof x->names;
+
+        (void)snprintf(x->names + at, sizeof x->names - at, "%s%.*s", i > 0 ? ", " : "",
+                       fits ? (int)f->name_size : 3, fits ? f->name : "...");
+        at = strlen(x->names);
+        if (!fits) break;
+    }
+    levada_example_view_destroy(&view);
+    return st;
+}
+
+static bool kind_ever(const levada_proto *x, int32_t slot)
+{
+    return x->ever[slot >> 6] >> (slot & 63) & 1;
+}
+
+/* FixedLen is required, or has a default. */
+int64_t levada_proto_found(const levada_proto *x, bool *there, char *names, size_t size)
+{
+    for (int32_t i = 0; i < x->plan->nfeatures; i++) {
+        const levada_feature *f = &x->plan->features[i];
+
+        if (f->kind == LEVADA_FEATURE_FIXED || kind_ever(x, f->slot)) there[f->column] = true;
+        if (f->kind == LEVADA_FEATURE_SPARSE) there[f->column + 1] = true; /* one name is enough */
+    }
+    if (size > 0) (void)snprintf(names, size, "%s", x->names);
+    return x->records;
 }

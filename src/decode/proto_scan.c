@@ -54,6 +54,7 @@ static void scan_no_kind(levada_proto *x, int32_t slot, int64_t row)
 {
     const levada_slot *s = &x->plan->slots[slot];
 
+    x->ever[slot >> 6] |= UINT64_C(1) << (slot & 63); /* it is there, if empty */
     if (s->need_kind) {
         scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_NO_KIND, LEVADA_LIST_NONE, 0 });
     } else if (!s->fixed) {
@@ -422,10 +423,13 @@ static levada_status scan_row(levada_proto *x, int64_t row, levada_error *err)
         }
         return levada_proto_broken(x, row, err);
     }
+    x->records++;
+    for (int32_t w = 0; w < x->nwords; w++) x->ever[w] |= x->seen[w];
     for (int32_t w = 0; w < x->nwords; w++) {
         if (x->seen[w] != x->full[w]) {
             LEVADA_TRY(levada_proto_check_kind(x, row, err));
             LEVADA_TRY(scan_missing(x, row, err));
+            if (!x->names[0]) LEVADA_TRY(levada_proto_name(x, row, err));
             break;
         }
     }

@@ -158,9 +158,10 @@ static bool columns_otherwise(columns_adder *a)
 
 /* -- rows */
 
-/* The value at "a.b.c" from the root on. A name with dots counts first. */
+/* The value at "a.b.c" from the root on. A name with dots counts first. *list: there is a list on
+ * the way, which no name leads into. */
 static bool columns_look(const levada_json_column *c, levada_json_value root,
-                         levada_json_value *out)
+                         levada_json_value *out, bool *list)
 {
     const char *at = c->path;
 
@@ -168,6 +169,7 @@ static bool columns_look(const levada_json_column *c, levada_json_value root,
     for (*out = root;; at++) {
         size_t n = strcspn(at, ".");
 
+        *list = levada_json_kind_of(*out) == LEVADA_JSON_LIST;
         if (levada_json_kind_of(*out) != LEVADA_JSON_MAP) return false;
         root = *out;
         if (!levada_json_find(root, at, n, out)) return false;
@@ -224,11 +226,16 @@ static const char *columns_wrong(const columns_adder *a)
 }
 
 /* "field 'score' is not int64 but a float: ..." */
-static levada_status columns_misfit(const columns_adder *a, bool found, int64_t row,
+static levada_status columns_misfit(const columns_adder *a, bool found, bool list, int64_t row,
                                     levada_builder *out, levada_error *err)
 {
     const char *path = a->c->path, *type = levada_dtype_name(a->c->dtype);
 
+    if (list)
+        return columns_reject(out, row, err,
+                              "field '%.80s' must be a path through objects, and leads through a "
+                              "list: read the lines without 'fields', and their lists in map",
+                              path);
     if (!found)
         return columns_reject(out, row, err,
                               "field '%.80s' is missing; it must be %s: add a default to 'fields'",
@@ -246,17 +253,42 @@ static levada_status columns_field(levada_json_column *c, const levada_json_valu
     columns_adder     a = { .c = c };
     columns_mark      mark = columns_here(c);
     levada_json_value value;
-    bool              found = root && columns_look(c, *root, &value);
+    bool              list = false, found = root && columns_look(c, *root, &value, &list);
 
+    c->there = c->there || found;
     if (found && levada_json_kind_of(value) == LEVADA_JSON_NULL) found = false;
     if (found && columns_add(&a, value)) return LEVADA_OK;
     if (a.out_of_memory) return columns_short(err);
     columns_return(c, &mark);
-    if (found || (!c->otherwise && c->depth == 0)) {
-        if (!*bad) LEVADA_TRY(columns_misfit(&a, found, row, out, err));
+    if (found || list || (!c->otherwise && c->depth == 0)) {
+        if (!*bad) LEVADA_TRY(columns_misfit(&a, found, list, row, out, err));
         *bad = true;
     }
     return columns_otherwise(&a) ? LEVADA_OK : columns_short(err);
+}
+
+static bool columns_name(void *user, const char *name, size_t size, levada_json_value item)
+{
+    levada_json_columns *c = user;
+    size_t               at = strlen(c->names);
+
+    (void)item;
+    if (at + size + 8 > sizeof c->names) {
+        (void)strcat(c->names, ", ...");
+        return false;
+    }
+    (void)snprintf(c->names + at, sizeof c->names - at, "%s%.*s", at ? ", " : "", (int)size, name);
+    return true;
+}
+
+int64_t levada_json_columns_found(const levada_json_columns *c, bool *there, char *names,
+                                  size_t size)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->columns[i].there || c->columns[i].otherwise) there[i] = true;
+    if (c->n == 0) there[0] = true;
+    if (size > 0) (void)snprintf(names, size, "%s", c->names);
+    return c->rows;
 }
 
 static levada_status columns_row(levada_json_columns *c, const levada_strings *in, int64_t row,
@@ -272,6 +304,7 @@ static levada_status columns_row(levada_json_columns *c, const levada_strings *i
         wrong = "it is not an object";
     bad = wrong != NULL;
     if (wrong) LEVADA_TRY(columns_reject(out, row, err, "invalid JSON: %s", wrong));
+    else if (c->n > 0 && c->rows++ == 0) (void)levada_json_each_member(root, columns_name, c);
     for (int64_t i = 0; i < c->n; i++)
         LEVADA_TRY(columns_field(&c->columns[i], wrong ? NULL : &root, row, &bad, out, err));
     return LEVADA_OK;

@@ -40,12 +40,15 @@ typedef struct levada_json_column {
     const levada_value *otherwise; /* NULL = required */
     levada_json_array   ends[LEVADA_JSON_DEPTH + 1]; /* int32: of lists, and of texts after them */
     levada_json_array   values;                      /* of the dtype; bytes of texts              */
+    bool                there; /* in a row so far */
 } levada_json_column;
 
 typedef struct levada_json_columns {
     levada_json_reader *reader;
     levada_json_column *columns; /* owned */
     int64_t             n;
+    int64_t             rows;       /* so far */
+    char                names[160]; /* of the first row */
 } levada_json_columns;
 
 LEVADA_MUST_USE levada_status levada_json_columns_spec(const levada_json_args *args,
@@ -58,6 +61,10 @@ void levada_json_columns_close(levada_json_columns *c);
 LEVADA_MUST_USE levada_status levada_json_columns_decode(levada_json_columns  *c,
                                                          const levada_strings *in,
                                                          levada_builder *out, levada_error *err);
+
+/* The same. */
+int64_t levada_json_columns_found(const levada_json_columns *c, bool *there, char *names,
+                                  size_t size);
 
 /* Reads the option into `columns`, one for each of its fields. */
 LEVADA_MUST_USE levada_status levada_json_fields_read(const levada_value *fields,

@@ -452,6 +452,25 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
     return st;
 }
 
+levada_status levada_fused_end(levada_fused *fused, levada_error *err)
+{
+    for (int32_t i = 0; i < fused->n; i++) {
+        levada_fused_link *l = fused->links[i];
+
+        if (!l->ended && l->decoder && l->decoder->found)
+            LEVADA_TRY(levada_fused_missing(l, err));
+        l->ended = true;
+    }
+    return LEVADA_OK;
+}
+
+const levada_error *levada_fused_note(levada_fused *fused, int32_t i)
+{
+    levada_fused_link *l = fused->links[i];
+
+    return atomic_exchange(&l->noted, false) ? &l->note : NULL;
+}
+
 void levada_fused_cancel(levada_fused *fused)
 {
     for (int32_t i = 0; i < fused->n; i++) {

@@ -55,6 +55,10 @@ LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct lev
                                                  const struct levada_skip_place *place,
                                                  int32_t thread, const levada_block *in,
                                                  levada_block **out, levada_error *err);
+/* The first pass has ended, and no thread is in it: looks for columns that no record had. */
+LEVADA_MUST_USE levada_status levada_fused_end(levada_fused *fused, levada_error *err);
+/* The note that levada_fused_end has made about stage i, once; else NULL. By the consumer. */
+const levada_error *levada_fused_note(levada_fused *fused, int32_t i);
 /* Makes functions that run in it return soon; any thread. */
 void levada_fused_cancel(levada_fused *fused);
 /* Nanoseconds spent in stage i so far, records that left it, and its path. */

@@ -2,6 +2,7 @@
 #include "run/fused_priv.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
@@ -153,4 +154,52 @@ levada_status levada_fused_decode(const levada_fused_link *l, int32_t thread,
     levada_spec_unref(&joined);
     levada_free(memory);
     return st;
+}
+
+/* -- columns that no record had */
+
+enum {
+    FUSED_NAMES = 8,
+    FUSED_HAVE = 160
+}; /* names of a message, and bytes of those that are there */
+
+/* "'a', 'b' and 3 more": the columns that are not there; returns their number. */
+static int32_t fused_list(const levada_spec *spec, const bool *there, levada_text *to)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        if (there[i] || n++ >= FUSED_NAMES) continue;
+        levada_text_format(to, "%s'%.60s'", n > 1 ? ", " : "", levada_spec_field(spec, i)->name);
+    }
+    if (n > FUSED_NAMES) levada_text_format(to, " and %d more", (int)(n - FUSED_NAMES));
+    return n;
+}
+
+levada_status levada_fused_missing(levada_fused_link *l, levada_error *err)
+{
+    int64_t     records = 0;
+    char        have[FUSED_HAVE] = "";
+    levada_text names = { 0 };
+    bool       *there = levada_alloc_zero((size_t)levada_spec_count(l->decoded) + 1), failed;
+    int32_t     n;
+
+    if (!there) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a note");
+    for (int32_t i = 0; i < l->opened; i++)
+        records += l->decoder->found(levada_fused_state(l, i), there, have,
+                                     have[0] ? 0 : sizeof have);
+    n = fused_list(l->decoded, there, &names);
+    levada_free(there);
+    failed = names.failed;
+    if (records > 0 && n > 0 && !failed) {
+        (void)levada_fail(&l->note, LEVADA_ENOT_FOUND,
+                          "%s %s %s in none of %lld records; the records have %s",
+                          n > 1 ? "fields" : "field", names.at, n > 1 ? "were" : "was",
+                          (long long)records, have[0] ? have : "no fields");
+        levada_error_place(&l->note, l->path, NULL, -1, -1);
+        atomic_store(&l->noted, true);
+    }
+    levada_text_clear(&names);
+    if (!failed) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a note");
 }

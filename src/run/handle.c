@@ -139,7 +139,9 @@ static levada_status handle_pull(levada_iter *it, levada_block **out, levada_err
     it->run->interrupted = false;
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
-    LEVADA_TRY(handle_take(it, &block, err));
+    st = handle_take(it, &block, err);
+    if (st == LEVADA_END) LEVADA_TRY(levada_node_missing(it->root, err));
+    if (st != LEVADA_OK) return st;
     st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
     levada_block_unref(&block);
     return st;

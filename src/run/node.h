@@ -150,6 +150,8 @@ const levada_node *levada_node_fed(const levada_node *it);
 /* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
 LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
                                                levada_error *err);
+/* The consumer has come to the end: passes the notes about columns that no record had. */
+LEVADA_MUST_USE levada_status levada_node_missing(levada_node *it, levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
 /* Origins of a record here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);

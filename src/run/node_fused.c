@@ -17,6 +17,12 @@ static bool fused_whole(const levada_node *in)
     return in->at->middle || (levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
+static levada_status fused_ended(levada_result_ring *j, levada_status st, levada_error *err)
+{
+    if (st == LEVADA_END) LEVADA_TRY(levada_fused_end(j->fused, err));
+    return st;
+}
+
 static levada_status fused_next(levada_node *it, levada_block **out, levada_error *err)
 {
     levada_result_ring *j = fused_ring(it);
@@ -25,10 +31,12 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
     levada_status st;
 
     if (it->run->workers && j->tickets) {
-        LEVADA_TRY(levada_workers_take(it->run->workers, j, *it->worker, out, err));
+        st = levada_workers_take(it->run->workers, j, *it->worker, out, err);
+        if (st != LEVADA_OK) return fused_ended(j, st, err);
         records += j->delivered;
     } else {
-        LEVADA_TRY(levada_node_pull(it->inputs[0], j->fused, &in, err));
+        st = levada_node_pull(it->inputs[0], j->fused, &in, err);
+        if (st != LEVADA_OK) return fused_ended(j, st, err);
         records = levada_block_rows(in);
         st = levada_fused_apply(j->fused, it->run, &it->place, 0, in, out, err);
         if (st != LEVADA_OK) { /* part of the state */
@@ -152,6 +160,25 @@ static const levada_node_ops fused_ops = {
 levada_fused *levada_node_is_fused(const levada_node *it)
 {
     return it->ops == &fused_ops ? fused_ring(it)->fused : NULL;
+}
+
+levada_status levada_node_missing(levada_node *it, levada_error *err)
+{
+    levada_fused *fused = levada_node_is_fused(it);
+
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_missing(it->inputs[i], err));
+    for (int32_t i = 0; fused && i < levada_fused_count(fused); i++) {
+        const levada_error *why = levada_fused_note(fused, i);
+        levada_reject       note;
+
+        if (!why) continue;
+        note.why = *why;
+        note.row = 0;
+        note.loss = levada_skip_loss(&it->place, &it->run->skips.policy, 0);
+        note.loss.noted = true;
+        LEVADA_TRY(levada_skip_pass(&it->run->skips, it->run->env, &note, err));
+    }
+    return LEVADA_OK;
 }
 
 void levada_node_rest(levada_node *it)

@@ -181,6 +181,11 @@ static levada_status jsonl_decode(void *state, const void *args, const levada_st
     return levada_json_columns_decode(state, in, out, err);
 }
 
+static int64_t jsonl_found(const void *state, bool *there, char *names, size_t size)
+{
+    return levada_json_columns_found(state, there, names, size);
+}
+
 static const levada_decoder_def jsonl_columns = {
     .struct_size = sizeof(levada_decoder_def),
     .state_size = sizeof(levada_json_columns),
@@ -188,6 +193,7 @@ static const levada_decoder_def jsonl_columns = {
     .open = jsonl_columns_open,
     .close = jsonl_columns_close,
     .decode = jsonl_decode,
+    .found = jsonl_found,
 };
 
 static const levada_example_file jsonl_files[] = {

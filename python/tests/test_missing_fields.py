@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields that no record has: named with counts at the end of a pass."""
+
+import json
+import logging
+
+import levada as lv
+import numpy as np
+import pytest
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fields")
+    with lv.TFRecordWriter(folder / "a.tfrecord") as to:
+        for i in range(N):
+            to.write(
+                lv.make_example({"tokens": [i, 2], "label": i, "late": [1] if i > 290 else []})
+            )
+    with lv.TFRecordWriter(folder / "s.tfrecord") as to:
+        for i in range(N):
+            to.write(lv.make_sequence_example({"label": i}, {"words": [1, 2]}))
+    rows = [{"tokens": [i], "label": i, "null": None, "a": {"b": [1]}} for i in range(N)]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def example(spec):
+    return lambda files: lv.tfrecord(files / "a.tfrecord").parse_example(spec)
+
+
+def sequence(context, lists):
+    return lambda files: lv.tfrecord(files / "s.tfrecord").parse_sequence_example(context, lists)
+
+
+def lines(fields):
+    return lambda files: lv.jsonl(files / "a.jsonl", fields=fields)
+
+
+def text(fields):
+    return lambda files: lv.text_lines(files / "a.jsonl").decode_json("line", fields)
+
+
+VAR = lv.VarLenFeature(lv.int64)
+HAVE = f"in none of {N} records; the records have "
+MISSING = {
+    "var": (example({"tokn": VAR}), f"field 'tokn' was {HAVE}tokens, label"),
+    "steps": (
+        example({"tokn": lv.FixedLenSequenceFeature([], lv.int64, allow_missing=True)}),
+        "field 'tokn'",
+    ),
+    "ragged": (example({"tokn": lv.RaggedFeature(lv.int64)}), "field 'tokn'"),
+    "sparse": (example({"t": lv.SparseFeature("i", "v", lv.int64, 9)}), "field 't/"),
+    "two": (example({"x": VAR, "y": VAR, "tokens": VAR}), "fields 'x', 'y' were "),
+    "many": (example({f"x{i}": VAR for i in range(30)}), "'x7' and 22 more were "),
+    "context": (sequence({"x": VAR}, {"words": VAR}), f"field 'x' was {HAVE}label, words"),
+    "list": (sequence(None, {"word": VAR}), f"field 'word' was {HAVE}label, words"),
+    "jsonl": (lines({"m": ["string"]}), f"field 'm' was {HAVE}tokens, label, null, a"),
+    "path": (lines({"m": {"dtype": ["string"], "path": "a.c"}}), "field 'm' was "),
+    "json": (text({"m": ["string"]}), f"field 'm' was {HAVE}tokens, label, null, a"),
+}
+PRESENT = {
+    "some": example({"late": VAR, "tokens": VAR}),
+    "default": example({"x": lv.FixedLenFeature([], lv.int64, default_value=3)}),
+    "lists": sequence({"label": VAR}, {"words": VAR}),
+    "null": lines({"null": ["int64"], "tokens": ["int64"]}),
+    "path": lines({"m": {"dtype": ["int64"], "path": "a.b"}}),
+    "told": lines({"x": {"dtype": "string", "default": ""}}),
+    "text": lambda files: lv.jsonl(files / "a.jsonl"),
+}
+
+
+def notes(ds, caplog, passes=1):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="levada"), iter(ds) as it:
+        count = sum(1 for _ in it)
+        problems = it.stats()["problems"]
+    assert all(not problem["lost"] for problem in problems)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{problem['stage']}: {problem['message']}" for problem in problems
+    ]
+    return count, [problem["message"] for problem in problems]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", MISSING)
+def test_fields_that_no_record_has_are_named(files, caplog, name, threads):
+    make, message = MISSING[name]
+    ds = make(files).with_options(threads=threads)
+    count, (note,) = notes(ds, caplog)
+    assert count == N and message in note
+    count, told = notes(ds.shuffle(50, seed=1).batch(7).with_options(threads=threads), caplog)
+    assert count == -(-N // 7) and told == [note]
+    count, (twice,) = notes(ds.repeat(2), caplog)
+    assert count == 2 * N and twice == note  # of the first pass
+    assert notes(ds.take(N - 1), caplog) == (N - 1, [])  # not the end of a pass
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", PRESENT)
+def test_fields_that_are_there_or_have_a_default_are_not(files, caplog, name, threads):
+    ds = PRESENT[name](files).with_options(threads=threads)
+    assert notes(ds, caplog) == (N, [])
+
+
+def test_a_field_that_a_restored_iterator_has_seen_before_counts_the_rest(files, caplog):
+    ds = MISSING["var"][0](files).with_options(threads=1, block_rows=10)
+    with iter(ds) as it:
+        for _ in range(100):
+            next(it)
+        state = it.save()
+    with iter(ds) as it:
+        it.restore(state)
+        assert sum(1 for _ in it) == N - 100
+        assert f"none of {N - 100} records" in it.stats()["problems"][0]["message"]
+
+
+@pytest.mark.parametrize(("dtype", "good"), [(["string"], '["x"]'), ("string", '"x"')])
+def test_a_path_through_a_list_is_a_bad_record(tmp_path, dtype, good):
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"a": [{"b": "hi"}]}\n{"a": {"b": ' + good + '}}\n{"a": [[{"b": 1}]]}\n')
+    ds = lv.jsonl(path, fields={"c": {"dtype": dtype, "path": "a.b"}})
+    with pytest.raises(lv.errors.InvalidArgumentError, match="leads through a list"):
+        ds.to_list()
+    (kept,) = ds.with_options(errors="skip").to_list()
+    assert np.ravel(kept["c"]).tolist() == [b"x"]
