@@ -169,7 +169,8 @@ levada_segment_batch_save_states(levada_segment_batch *batch, const levada_tenso
                                  levada_error *err);
 /* Puts all segments back, with the states that they came with. States that were saved meanwhile
  * are forgotten. EFAILED_PRECONDITION: all states are saved, or it was requeued or discarded;
- * ECANCELLED as above. */
+ * ECANCELLED: it waited for states when the saver was closed with cancel_pending. A batch that was
+ * taken after such a close can be requeued. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_segment_batch_requeue(levada_segment_batch *batch,
                                                                       levada_error         *err);
 /* Drops the examples of the batch, and counts them. Fails as requeue does, but not after a cancel.

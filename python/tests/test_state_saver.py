@@ -320,6 +320,12 @@ def test_close_with_cancel():
         batch.save_state("state1", batch.state("state1"))
     with pytest.raises(errors.CancelledError):
         saver.prefetch_op()
+    with pytest.raises(errors.CancelledError):
+        batch.requeue()
+    batch.discard()
+    ready = saver.next_batch()
+    assert ready.key[0] == b"00000_of_00002:b"
+    ready.requeue()  # it was taken after the close
     assert saver.next_batch().key[0] == b"00000_of_00002:b"
     with pytest.raises(OUT):
         saver.next_batch()

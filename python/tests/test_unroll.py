@@ -362,3 +362,20 @@ def test_a_killed_torch_model_continues_with_its_state(tmp_path):
     assert curves["resumed"] == curves["carried"]
     assert last["carried"] < np.mean(curves["carried"][:40]) - 0.5
     assert last["carried"] < last["reset"] - 0.02
+
+
+@pytest.mark.parametrize("more", [{}, {"min_segment": 2}])
+def test_numbers_count_sequences_that_reach_a_slot(more):
+    """Dropped records have no number. The key of an empty row is -1, 0 or b""."""
+    sizes = [3, 0, 3, 1 if more else 0, 3]
+    names = np.array([b"a", b"b", b"c", b"d", b"e"])
+    ds = records(sizes, name=names)
+    numbers = list(ds.unroll(3, batch_size=2, zero_length="skip", **more))
+    assert [b["key"].tolist() for b in numbers] == [[0, 1], [2, -1]]
+    named = list(ds.unroll(3, batch_size=2, zero_length="skip", key="name", min_segment=2))
+    assert [b["key"].to_list() for b in named] == [[b"a", b"c"], [b"e", b""]]
+    empty = named[-1]
+    integers = list(ds.unroll(3, batch_size=2, zero_length="skip", key="id", min_segment=2))
+    assert [b["key"].tolist() for b in integers] == [[1, 3], [5, 0]]
+    assert [empty[n][1] for n in ("is_empty", "segment", "length", "slot")] == [True, 0, 0, 1]
+    assert not empty["is_first"][1] and not empty["is_last"][1]

@@ -329,3 +329,27 @@ def test_the_command_reads_it(tmp_path):
         )
         assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("STOP:") == 3
+
+
+def test_a_batch_is_small_only_where_no_unsaved_batch_brings_more():
+    with iter(dataset([6, 3, 3], batch_size=2)) as it:
+        first = next(it)  # sequences 0 and 1
+        with pytest.raises(FailedPreconditionError, match="saved"):
+            next(it)  # sequence 2 alone would be a small batch: 0 may still come
+        step(first)
+        assert next(it)["sequence"].tolist() == [1, 0]
+        assert next(it, None) is None
+        assert it.stats()["dropped_records"] == 0
+    with iter(dataset([6, 3, 3], batch_size=2, allow_small_batch=False)) as it:
+        step(next(it))
+        assert next(it)["sequence"].tolist() == [1, 0]
+        assert next(it, None) is None
+    with iter(dataset([6, 3], batch_size=2, allow_small_batch=False)) as it:
+        step(next(it))
+        assert next(it, None) is None  # one segment alone: its sequence is dropped and counted
+        assert it.stats()["dropped_records"] == 1
+
+
+def test_numbers_of_sequences_leave_dropped_records_out():
+    with iter(dataset([6, 0, 3], batch_size=2, key=None)) as it:
+        assert [key.split(b":")[1] for key in next(it)["key"].to_list()] == [b"0", b"1"]
