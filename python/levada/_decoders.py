@@ -251,8 +251,8 @@ def _csv_default(entry):
         if entry in _CSV_DTYPES:
             return entry
         raise InvalidArgumentError(
-            f"record_defaults: {entry!r} must be one of {', '.join(_CSV_DTYPES)}; write [{entry!r}] "
-            "for a default text"
+            f"record_defaults: {entry!r} must be one of {', '.join(_CSV_DTYPES)}; "
+            f"write [{entry!r}] for a default text"
         )
     if isinstance(entry, type) or not hasattr(entry, "__len__"):
         try:
