@@ -90,9 +90,10 @@ class Batch(_levada.Batch):
     ``items()`` and ``dict(batch)`` work on fields.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_position")
 
     if TYPE_CHECKING:
+        _position: bytes
 
         def __init__(self, block: _levada.Block, files: _Files | None = None) -> None: ...
 
@@ -127,6 +128,12 @@ class Batch(_levada.Batch):
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a field, or `default` if the batch has no such field."""
         return self[name] if name in self else default
+
+    @property
+    def position(self) -> bytes | None:
+        """The position right after this batch, as bytes for ``Iterator.restore``: of batches of
+        ``ds.iterate(position=True)``, else None. It stays right however far a loop reads ahead."""
+        return getattr(self, "_position", None)
 
     def __len__(self) -> int:
         return self._block.rows

@@ -408,12 +408,26 @@ class Dataset(Divided[T]):
         _warn_in_worker(self)
         return Iterator(self, self._epochs.take())
 
-    def iterate(self, epoch: int | None = None) -> Iterator[T]:
-        """An iterator of that epoch; None: the next one, as ``iter(ds)``."""
-        from levada._iterator import Iterator
+    def iterate(self, epoch: int | None = None, *, position: bool = False) -> Iterator[T]:
+        """An iterator of that epoch; None: the next one, as ``iter(ds)``.
 
+        `position`: each batch carries its position, for loops that read ahead of the step that is
+        saved (to copy batches to a device, say)::
+
+            ds = lv.range(100).batch(8)
+            ahead = [next(it) for it in [ds.iterate(0, position=True)] for _ in range(3)]
+            it = ds.iterate(0)
+            it.restore(ahead[0].position)  # continues with the second batch
+        """
+        from levada._iterator import Iterator, PositionIterator
+
+        if position and not self._core.flags & 2:
+            raise InvalidArgumentError(
+                "position=True needs batches, but this dataset emits records: add batch()"
+            )
         _warn_in_worker(self)
-        return Iterator(self, self._epochs.take() if epoch is None else epoch)
+        kind = PositionIterator if position else Iterator
+        return kind(self, self._epochs.take() if epoch is None else epoch)
 
     def blocks(self, epoch: int | None = None) -> Iterator[Batch]:
         """An iterator of that epoch over blocks, as ``Batch`` objects over levada's memory.

@@ -157,7 +157,10 @@ class Iterator(Typed[T], _levada.Iter):
             return StateBatch(block, files, self)
         return Batch(block, files)
 
+    _done = False  # True once its end was reached
+
     def _ended(self) -> None:
+        self._done = True
         stats = self.stats()
         for problem in stats["problems"]:
             if not problem["lost"]:
@@ -211,7 +214,7 @@ class Iterator(Typed[T], _levada.Iter):
                     "the state lies between the records of a block: restore it without blocks()"
                 )
         super().restore(state, drop)
-        self._restored = True
+        self._restored, self._done = True, False
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
             raise FailedPreconditionError("the dataset ends before the position that was saved")
@@ -266,3 +269,13 @@ class Iterator(Typed[T], _levada.Iter):
 
     def __repr__(self):
         return f"levada.Iterator of {self._dataset!r}"
+
+
+@with_fronts
+class PositionIterator(Iterator[T]):
+    """An iterator whose batches carry their position (``Batch.position``)."""
+
+    def __next__(self) -> T:
+        batch: Any = super().__next__()
+        batch._position = self.save()
+        return batch

@@ -81,12 +81,25 @@ class Epochs:
 
         def change(own):
             own["next"] = epoch
+            own["in_workers"] = False
 
         self._changed(False, change)
 
-    def next(self) -> tuple[int, bool]:
-        """The epoch of the next pass, and whether workers of a loader have begun passes."""
-        return self._changed(False, lambda own: (own["next"], bool(own["passes"])))
+    def loading(self) -> None:
+        """A state was loaded: workers no longer have the position."""
+
+        def change(own):
+            own["in_workers"] = False
+
+        self._changed(False, change)
+
+    def next(self) -> int:
+        """The epoch of the next pass."""
+        return self._changed(False, lambda own: own["next"])
+
+    def in_workers(self) -> bool:
+        """Whether workers of a loader began the latest pass."""
+        return self._changed(False, lambda own: own.get("in_workers", False))
 
     def once(self, in_worker: bool) -> bool:
         """True for the first call that the passes of a loader's process make."""
@@ -102,6 +115,7 @@ class Epochs:
         """The epoch of the pass that begins; `seed`: of the loader, None outside of workers."""
 
         def change(own):
+            own["in_workers"] = seed is not None
             for one in own["passes"]:
                 if one["seed"] == seed and worker not in one["workers"]:
                     one["workers"].append(worker)

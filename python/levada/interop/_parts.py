@@ -165,6 +165,11 @@ class PartsIterator:
         self.close()
         self._owned = Owned(self._owned.parts, owned["epoch"], states, self._owned.worker)
 
+    @property
+    def _done(self) -> bool:
+        """Whether all parts of this worker were read to their ends."""
+        return all(state is _DONE for state in self._owned.states.values())
+
     def stats(self) -> dict[str, Any]:
         """{"epoch", "parts", "read": those that were read to their end, "owned": of this worker}"""
         states = self._owned.states

@@ -16,9 +16,10 @@ from levada._batch import Batch
 from levada._dataset import Dataset, _integer
 from levada._front import with_fronts
 from levada._iterator import Iterator
-from levada.errors import FailedPreconditionError, InvalidArgumentError
-from levada.interop import _parts
+from levada.errors import FailedPreconditionError, InvalidArgumentError, LevadaError
+from levada.interop import _parts, _positions
 from levada.interop._epochs import Epochs
+from levada.interop._positions import Position as Position
 from levada.interop._tensors import batch_to_torch
 
 TYPE_CHECKING = False
@@ -66,6 +67,27 @@ def _group():
     return None
 
 
+_DATA_DIMS = ("dp", "data", "ddp", "fsdp", "hsdp", "replicate", "shard", "dp_replicate", "dp_shard")
+
+
+def _mesh_ranks(mesh):
+    """(rank, world size) in the data-parallel dimensions of a DeviceMesh."""
+    names = tuple(mesh.mesh_dim_names or ())
+    found = [name for name in names if name in _DATA_DIMS]
+    if mesh.ndim == 1:
+        return mesh.get_local_rank(), mesh.size()
+    if not found:
+        raise ValueError(
+            f"mesh= has no data-parallel dimension among {list(names)}: pass a mesh of that "
+            'dimension alone, such as mesh["batch"]'
+        )
+    rank, world = 0, 1
+    for name in found:
+        size = mesh.size(names.index(name))
+        rank, world = rank * size + mesh.get_local_rank(name), world * size
+    return rank, world
+
+
 def _worker():
     """(number, count, a seed that all have in common or None) of this worker of a DataLoader."""
     data = sys.modules.get("torch.utils.data")
@@ -108,6 +130,66 @@ class _Part(Iterator):
             return value
         made = (self.transform or batch_to_torch)(value)
         return [made] if type(made) is list else made  # the items of a list come one by one
+
+    # What a loop leaves is saved for the dataset before it is closed.
+
+    _owner: Shared | None = None
+    _part: tuple[int, int] = (0, 1)
+    _epoch = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"levada": self.save(), "part": self._part, "epoch": self._epoch}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(_positions.own_of(state, *self._part))
+        self._epoch = self.stats()["epoch"]
+
+    def close(self) -> None:
+        _leave(self)
+        super().close()
+
+    def __del__(self) -> None:
+        _leave(self)
+        super().__del__()
+
+
+class _PositionPart(_Part):
+    """A part whose values carry their position."""
+
+    def __next__(self) -> Any:
+        value = super().__next__()
+        return _positions.carried(value, self.state_dict())
+
+
+class _Parts(_parts.PartsIterator):
+    """The parts of one worker, whose position is saved for the dataset where a loop leaves it."""
+
+    _owner: Shared | None = None
+    position = False
+
+    def __next__(self) -> Any:
+        value = super().__next__()
+        return _positions.carried(value, self.state_dict()) if self.position else value
+
+    def close(self) -> None:
+        _leave(self)
+        super().close()
+
+    def __del__(self) -> None:
+        _leave(self)
+
+
+def _leave(iterator: _Part | _Parts) -> None:
+    """Hands the position of an iteration that does not go on to its dataset."""
+    owner, iterator._owner = iterator._owner, None
+    if owner is None or iterator._done or owner._iterator is None:
+        return
+    if owner._iterator() not in (None, iterator):
+        return  # another iteration has begun
+    try:
+        owner._left = iterator.state_dict()
+    except LevadaError as error:
+        owner._left = error
 
 
 @with_fronts
@@ -160,6 +242,8 @@ class Shared:
         equal: str | bool | None = None,
         transform: Callable[[Batch], Any] | None = None,
         parts: int | None = None,
+        position: bool = False,
+        mesh: Any = None,
     ) -> None:
         super().__init__()
         if not isinstance(ds, Dataset) and not callable(ds):
@@ -183,15 +267,25 @@ class Shared:
         self.parts = None if self._divided is None else len(self._divided)
         self.equal = equal
         self.transform = transform
+        self.position = position
+        if mesh is not None:
+            if rank is not None or world_size is not None:
+                raise ValueError("mesh= sets rank and world_size: omit them")
+            rank, world_size = _mesh_ranks(mesh)
         self.rank, self.world_size = _checked(rank, world_size)
         self._epochs = Epochs()
-        self._iterator: Any = None  # the newest, also after a loop over it has ended
+        self._iterator: weakref.ref[Any] | None = None  # a weak reference to the running one
+        self._left: Any = None  # the state of an iteration that a loop left, or its error
         self._state: Any = None
         self._token = ""  # names the state
 
     def __repr__(self) -> str:
         rank, world = _position(self.rank, self.world_size)
         return f"levada.torch_dataset, rank {rank} of {world}, of {self.dataset!r}"
+
+    def ranks(self) -> tuple[int, int]:
+        """(rank, world size) of this process."""
+        return _position(self.rank, self.world_size)
 
     def part(self) -> tuple[int, int]:
         """(index, count): which part of how many this worker of this rank reads."""
@@ -246,7 +340,15 @@ class Shared:
         """Data that this dataset has divided must not be divided again."""
         library = _divider()
         world = _position(self.rank, self.world_size)[1]
-        if library is None or world == 1:
+        if library is None:
+            return
+        if world == 1:
+            if library == "accelerate" and not self.position:
+                warnings.warn(
+                    "accelerate fetches a batch ahead of the loop: state_dict() is one batch too "
+                    "far, and a resume loses it; pass position=True, and save state_dict(batch)",
+                    stacklevel=4,
+                )
             return
         raise FailedPreconditionError(
             f"{library} divides the batches of this loader between {world} ranks, and "
@@ -309,8 +411,13 @@ class Shared:
             owned = _parts.resumed(state, len(parts), index, count)
             self._epochs.resume(owned.epoch, worker, seed)
             self._restored(seed)
-        iterator = _parts.PartsIterator(owned, self._open_part)
-        self._iterator = iterator
+        iterator = _Parts(owned, self._open_part)
+        iterator.position = self.position
+        return self._running(iterator)
+
+    def _running(self, iterator: Any) -> Any:
+        iterator._owner = self
+        self._iterator, self._left = weakref.ref(iterator), None
         return iterator
 
     def _check_batches(self, ds: Dataset[Any]) -> None:
@@ -319,6 +426,11 @@ class Shared:
             raise InvalidArgumentError(
                 "transform= receives batches, but this dataset emits records: add batch() or "
                 "padded_batch(), or use map() on the records"
+            )
+        if self.position and not batches:
+            raise InvalidArgumentError(
+                "position=True needs batches, but this dataset emits records: add batch() or "
+                "padded_batch()"
             )
         if batches and _collates():
             raise InvalidArgumentError(
@@ -333,24 +445,18 @@ class Shared:
             return self._begin_parts(worker, seed)
         share = self.share()
         self._check_batches(share)
-        iterator = self._opened(_Part(share, self._epochs.begin(worker, seed)))
-        state = self._loaded_state(seed)
+        epoch, state = self._epochs.begin(worker, seed), self._loaded_state(seed)
         if state is not None:
-            self._restore(iterator, state)
+            state = _positions.own_of(state, *self.part())
+            epoch = state.get("epoch", epoch)
+        iterator = self._opened((_PositionPart if self.position else _Part)(share, epoch))
+        iterator._part, iterator._epoch = self.part(), epoch
+        if state is not None:
+            if "levada" in state:
+                iterator.load_state_dict(state)
             self._epochs.resume(iterator.stats()["epoch"], worker, seed)
             self._restored(seed)
-        self._iterator = iterator
-        return iterator
-
-    def _restore(self, iterator: Iterator[Any], state: Mapping[str, Any]) -> None:
-        index, count = self.part()
-        saved = tuple(state.get("part", (index, count)))
-        if saved != (index, count):
-            raise FailedPreconditionError(
-                f"the state is that of part {saved[0]} of {saved[1]}, this is part {index} of "
-                f"{count}: resume with the same number of ranks and workers, each with its state"
-            )
-        iterator.load_state_dict(state)
+        return self._running(iterator)
 
     def _loaded_state(self, seed: int | None) -> Any:
         """The state to restore, or None. Workers of later passes are copies of an object that still
@@ -363,51 +469,53 @@ class Shared:
         self._epochs.restored(self._token, seed)
         self._state = None
 
-    def state_dict(self) -> Mapping[str, Any]:
-        """The position of the newest iteration (of this worker), and which part it reads.
+    def state_dict(self, batch: Any = None) -> Mapping[str, Any]:
+        """The position of this worker, for ``load_state_dict``.
 
-        It is there during a loop, after ``break``, and after the end of an epoch: a restore of that
-        one continues at the end, so that its first pass is empty. Before the first iteration it is
-        the beginning of the next epoch. The dataset keeps what the newest iteration has open until
-        the next one begins.
+        `batch`: the position right after that batch of ``position=True``, however far a loop has
+        read ahead of it. None: after the batch that was returned last; before the first one and
+        after the last one, the beginning of the next epoch. Raises FailedPreconditionError if
+        workers of a DataLoader have the position.
         """
-        if self._iterator is None and self._state is not None:
-            return self._state
-        if self._iterator is None:
-            return self._beginning()
-        state = self._iterator.state_dict()
-        return state if self._divided is not None else {**state, "part": self.part()}
-
-    def _beginning(self) -> Mapping[str, Any]:
-        """The position before the first record of the next epoch."""
-        epoch, in_workers = self._epochs.next()
-        if in_workers or _worker()[2] is not None:
+        if batch is not None:
+            return _positions.state_of(batch)
+        iterator = self._iterator() if self._iterator is not None else None
+        if iterator is not None and not iterator._done:
+            return iterator.state_dict()
+        if self._epochs.in_workers() and _worker()[2] is None:
             raise FailedPreconditionError(
-                "torch_dataset: the workers of a DataLoader have the position, this process has "
-                "not iterated: save the state of the loader (torchdata's StatefulDataLoader)"
+                "the workers of the DataLoader have the positions: use num_workers=0, or "
+                "torchdata's StatefulDataLoader and its state_dict(), or position=True and "
+                "state_dict(batch)"
             )
-        if self._divided is not None:
-            return _parts.fresh(len(self._divided), epoch, *self.part()).to_dict()
-        iterator = self._opened(_Part(self.share(), epoch))
-        try:
-            return {**iterator.state_dict(), "part": self.part()}
-        finally:
-            iterator.close()
+        if isinstance(self._left, Exception):
+            raise self._left
+        if self._left is not None:
+            return self._left
+        if self._state is not None:
+            return self._state
+        return self.beginning(self._epochs.next(), *self.part())
+
+    def beginning(self, epoch: int, index: int, count: int) -> Mapping[str, Any]:
+        """The state of part `index` of `count` at the beginning of an epoch."""
+        return _positions.beginning(self.parts, epoch, index, count)
 
     def load_state_dict(self, state: Any) -> None:
-        """The next iteration continues there. With ``parts=``: the states of all workers of all
-        ranks, as a list; it is looked through, so states of loaders may be in it."""
+        """The next iteration continues there. A list of states of several workers and ranks is
+        searched for the state of this one; with ``parts=`` it must have those of all workers of
+        all ranks, whatever their number was."""
         if not isinstance(state, (Mapping, list, tuple)):
             raise TypeError(
-                "a state is the dict that state_dict() returned, or with parts= a list of them; "
-                f"not {type(state).__name__}"
+                "a state is the dict that state_dict() returned, or a list of them; not "
+                f"{type(state).__name__}"
             )
-        self._state, self._iterator = state, None
+        self._state, self._left, self._iterator = state, None, None
+        self._epochs.loading()
         self._token = f"{os.getpid()}.{time.monotonic_ns()}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers that are spawned do not know the process group: they are told."""
-        told = {"_iterator": None}
+        told: dict[str, Any] = {"_iterator": None, "_left": None}
         if self.rank is None and _group() is not None:
             told["rank"], told["world_size"] = _group()
         return {**self.__dict__, **told}
@@ -443,6 +551,8 @@ def torch_dataset(
     equal: str | bool | None = None,
     transform: Callable[[Batch], Any] | None = None,
     parts: int | None = None,
+    position: bool = False,
+    mesh: Any = None,
 ) -> TorchDataset:
     """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
@@ -475,7 +585,21 @@ def torch_dataset(
     and masks are 0. With several ranks, None warns once and False does not.
     `parts`: parts=64 cuts the data into that many fixed parts, whose states fit any number of ranks
     and workers: ``load_state_dict([state of worker 0 of rank 0, ...])``.
+    `position`: each value carries the position right after it, for loops that fetch ahead
+    (Lightning, accelerate, copies to a device): under "levada_position" of a dict, else as the
+    second of a pair. ``data.state_dict(batch)`` is the state to save. A position costs one
+    ``save()`` for each batch.
+    `mesh`: a ``DeviceMesh`` of torch: ranks that differ only in dimensions of model parallelism
+    read the same data. Its data-parallel dimensions are those named dp, data, ddp, fsdp, hsdp,
+    replicate, shard, dp_replicate or dp_shard, or its only one.
     """
     return _torch_dataset_class()(
-        ds, rank, world_size, equal=equal, transform=transform, parts=parts
+        ds,
+        rank,
+        world_size,
+        equal=equal,
+        transform=transform,
+        parts=parts,
+        position=position,
+        mesh=mesh,
     )
