@@ -143,7 +143,9 @@ def test_the_state_before_and_after_iterations():
         got = values(other)
         assert got == (want or [b["value"].tolist() for b in ds.iterate(2)])
         assert values(other) == [b["value"].tolist() for b in ds.iterate(1 if want else 3)]
-    for batch in data:
+    batch = None
+    for each in data:
+        batch = each
         break
     assert batch["value"].tolist() == next(iter(ds.iterate(2)))["value"].tolist()
     other = lv.torch_dataset(ds)

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/text.h"
+#include "registry/env_priv.h"
 #include <levada/example.h>
 #include <levada/output.h>
 #include <levada/sample.h>

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import warnings
+import weakref
 from collections.abc import Mapping
 
 from levada import _sharing
