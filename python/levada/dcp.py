@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed.checkpoint: the position of a dataset in fixed parts, for any number of ranks.
 
-A checkpoint has one key for each part, so that DCP itself deals the parts anew where the number of
-ranks has changed::
+A checkpoint has one key for each part, so that DCP itself deals the parts to another number of
+ranks::
 
     import levada as lv
     import levada.dcp

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 try:
     from lightning.pytorch.callbacks import Callback
 except ModuleNotFoundError:
-    from pytorch_lightning.callbacks import Callback  # type: ignore[import-not-found, no-redef]
+    from pytorch_lightning.callbacks import Callback
 
 __all__ = ["KEY", "DataState"]
 

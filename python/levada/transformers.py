@@ -55,13 +55,13 @@ def trainer(kind: type[Any]) -> type[Any]:
     """A subclass of ``transformers.Trainer`` (or of your own subclass of it) that reads its
     ``train_dataset``, of ``lv.torch_dataset``, without preparing it, and saves and loads its
     position with each checkpoint."""
-    from torch.utils.data import DataLoader
     from transformers import TrainerCallback
     from transformers.trainer_utils import get_last_checkpoint
 
     from levada import save_checkpoint
+    from levada.interop.torch import loader_of
 
-    class Save(TrainerCallback):  # type: ignore[misc]
+    class Save(TrainerCallback):
         def __init__(self, data: Any) -> None:
             self._data = data
 
@@ -71,13 +71,13 @@ def trainer(kind: type[Any]) -> type[Any]:
             path = _path(folder, *self._data.ranks())
             save_checkpoint(path, **packed(self._data.state_dict()))
 
-    class DataTrainer(kind):  # type: ignore[misc]
+    class DataTrainer(kind):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.add_callback(Save(self.train_dataset))
 
         def get_train_dataloader(self) -> Any:
-            return DataLoader(self.train_dataset, batch_size=None)
+            return loader_of(self.train_dataset)
 
         def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:
             folder = resume_from_checkpoint

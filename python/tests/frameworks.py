@@ -138,8 +138,9 @@ def transformers() -> None:
             if RUN == "crash" and state.global_step == CRASHED:
                 os._exit(1)
 
+    out = FOLDER / ("full" if RUN == "full" else "out")
     args = TrainingArguments(
-        output_dir=FOLDER / "out", max_steps=STEPS, use_cpu=True, report_to=[], disable_tqdm=True,
+        output_dir=out, max_steps=STEPS, use_cpu=True, report_to=[], disable_tqdm=True,
         save_strategy="steps", save_steps=SAVED, logging_strategy="no", remove_unused_columns=False,
     )  # fmt: skip
     data = lv.torch_dataset(dataset(), equal="drop")

@@ -30,8 +30,8 @@ def start(folder, name, run, world, crashes=False, **more):
     """Runs a job; the numbers of the records of each step, by rank."""
     if importlib.util.find_spec(name.partition("_")[0]) is None and not name.startswith("dcp"):
         pytest.skip(f"{name} is not installed")
-    env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
-           "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "WORLD_SIZE": str(world), **more}  # fmt: skip
+    job = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(world)}
+    env = {**os.environ, **job, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **more}
     words = [sys.executable, str(PROGRAM), name, str(folder), run]
     ranks = [
         subprocess.Popen(

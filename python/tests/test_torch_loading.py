@@ -177,6 +177,8 @@ class TestResume:
         again.load_state_dict(state)
         assert again.state_dict() == state
         rest = [value for batch in again for value in batch]
+        if moment in ("end", "second"):  # between epochs: the next one is whole
+            seen = []
         assert sorted(seen + rest) == list(range(40))
         assert len({value for batch in again for value in batch}) == 40
         data.load_state_dict(state)  # it is not hidden by the loop that was
@@ -185,7 +187,7 @@ class TestResume:
     def test_a_state_of_another_process_is_not_invented(self):
         data = lv.torch_dataset(lv.range(10).batch(4), 0, 1)
         assert sum(len(b["value"]) for b in DataLoader(data, batch_size=None, num_workers=1)) == 10
-        with pytest.raises(FailedPreconditionError, match="workers of a DataLoader"):
+        with pytest.raises(FailedPreconditionError, match="workers of the DataLoader"):
             data.state_dict()
 
     @pytest.mark.parametrize("workers", [0, 1, 2])

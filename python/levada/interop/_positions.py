@@ -112,7 +112,7 @@ class Collected:
         worker = tuple(state["worker"] if "worker" in state else state["part"])
         if any(each["epoch"] != state["epoch"] for each in self._latest.values()):
             self._latest.clear()
-        self._latest[worker] = state  # type: ignore[index]
+        self._latest[worker] = state
 
     def states(self, ended: bool = False) -> list[Mapping[str, Any]]:
         """The states of all workers of this rank. A worker without a batch so far is at the

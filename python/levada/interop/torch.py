@@ -544,6 +544,13 @@ def __getattr__(name):
     return _torch_dataset_class()
 
 
+def loader_of(data: Any) -> Any:
+    """A DataLoader that returns the batches of `data` as they are."""
+    from torch.utils.data import DataLoader
+
+    return DataLoader(data, batch_size=None)
+
+
 def torch_dataset(
     ds: Dataset[Any] | Callable[[int, int], Dataset[Any]],
     rank: int | None = None,
