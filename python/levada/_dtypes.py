@@ -88,6 +88,8 @@ def name_of(dtype: Any) -> str:
     numpy = sys.modules.get("numpy")
     if numpy is not None and (isinstance(dtype, (numpy.dtype, str)) or hasattr(dtype, "dtype")):
         made = numpy.dtype(dtype)
+        if made.metadata and "levada" in made.metadata:
+            return str(made.metadata["levada"])
         if made in _numpy_names:
             return _numpy_names[made]
         if made.kind not in "OSU" and made.name not in DTYPES:
@@ -99,6 +101,14 @@ def name_of(dtype: Any) -> str:
     if numpy is not None and isinstance(dtype, type) and issubclass(dtype, numpy.generic):
         return name_of(numpy.dtype(dtype))
     raise TypeError(f"not a dtype: {dtype!r}")
+
+
+def bfloat16_dtype() -> np.dtype[Any]:
+    """The NumPy dtype of bfloat16 values: of ml_dtypes, or else uint16 that knows what it holds."""
+    import numpy as np
+
+    extra = sys.modules.get("ml_dtypes")
+    return np.dtype(extra.bfloat16 if extra else np.dtype("u2", metadata={"levada": "bfloat16"}))
 
 
 def as_dtype(dtype: Any) -> DType:

@@ -44,6 +44,7 @@ def as_array(value: Any) -> Any:
 
     if isinstance(value, Bytes):
         return objects(value.to_list())
+    value = of_tensor(value)
     if isinstance(value, np.ndarray):
         return _of_numpy(value)
     try:
@@ -60,6 +61,16 @@ def as_array(value: Any) -> Any:
     elif array.dtype.kind in "fc":
         check_mixed(array, value)
     return array
+
+
+def of_tensor(value: Any) -> Any:
+    """The array of a tensor of PyTorch, also on a device or with a gradient; other values as they
+    are."""
+    if not (hasattr(value, "detach") and hasattr(value, "cpu")):
+        return value
+    from levada.interop._tensors import to_array
+
+    return to_array(value)
 
 
 def _of_numpy(array):

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from levada import _levada
+from levada._dtypes import bfloat16_dtype
 from levada._front import with_fronts
 
 TYPE_CHECKING = False
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 def array_of(view: Any) -> Array:
     """NumPy array over a view of the extension: no copy."""
     array = view.array()
-    if "ml_dtypes" in sys.modules and view.dtype == "bfloat16":
-        return array.view(sys.modules["ml_dtypes"].bfloat16)
-    return array
+    return array.view(bfloat16_dtype()) if view.dtype == "bfloat16" else array
 
 
 def objects(items: Sequence[Any], shape: tuple[int, ...] | None = None) -> Array:
@@ -131,7 +130,7 @@ class Bytes(Sequence[bytes]):
     tolist = to_list
 
 
-def _check_offsets(nested, n):
+def check_offsets(nested, n):
     """Raises where offsets of arrays do not ascend, or lie outside: slices would cut silently."""
     import numpy as np
 
@@ -163,6 +162,9 @@ def _cut(values, nested, first, last):
     return part_of(values[first:last], levels)
 
 
+_OF_ARRAYS = ("shape", "ndim", "size", "reshape", "astype", "mean", "sum", "max", "min", "T")
+
+
 @with_fronts
 class Ragged:
     """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
@@ -178,7 +180,7 @@ class Ragged:
     def __init__(self, values: Any, nested: Iterable[Array]) -> None:
         self.values = values
         self.nested = tuple(nested)
-        _check_offsets(self.nested, len(values))
+        check_offsets(self.nested, len(values))
 
     @property
     def offsets(self) -> Array:
@@ -224,6 +226,19 @@ class Ragged:
         length = int(self.lengths[0]) if len(self) else 0
         array = inner.reshape(len(self), length, *inner.shape[1:])
         return array if dtype is None else array.astype(dtype)
+
+    if not TYPE_CHECKING:  # type checkers refuse other names themselves
+
+        def __getattr__(self, name):
+            """Raises AttributeError, with a remedy for what only arrays have."""
+            text = f"'Ragged' object has no attribute {name!r}"
+            if name in _OF_ARRAYS:
+                text += (
+                    ": its rows may differ in length; np.asarray() or to_padded() makes an array, "
+                    "and spec={field: lv.FixedLenFeature(shape, dtype)} of map() or from_records() "
+                    "says that all values have one shape"
+                )
+            raise AttributeError(text, name=name, obj=self)
 
     def __repr__(self):
         levels = " -> ".join(str(len(level) - 1) for level in self.nested)

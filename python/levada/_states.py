@@ -7,6 +7,7 @@ import logging
 
 from levada import _levada
 from levada._batch import Batch
+from levada._exact import array_type, cast, of_tensor
 from levada._nearest import unknown
 from levada.errors import LevadaError
 
@@ -27,9 +28,10 @@ def _array(value: Any, dtype: str) -> Array:
     """An array, also of a tensor on a device or with a gradient; plain numbers get the dtype."""
     import numpy as np
 
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
+    value = of_tensor(value)
     if not hasattr(value, "dtype"):
+        if dtype == "bfloat16":  # NumPy has none
+            return cast(np.asarray(value), dtype, rounds=True)
         return np.ascontiguousarray(value, dtype=dtype)
     return np.ascontiguousarray(value)
 
@@ -121,6 +123,13 @@ class StateBatch(RequeuedOnError, Batch):
 
         self._feed({word: np.ones(self.num_records, np.bool_)})
 
+    def _typed(self, name, array):
+        """(dtype, depth, dims, values) of a column; bfloat16 is its bits."""
+        states = self._iterator._states or {}
+        if states.get(name) == "bfloat16" and array.dtype in (array_type("bfloat16"), "u2"):
+            return "bfloat16", 0, array.shape[1:], array.view("u2")
+        return str(array.dtype), 0, array.shape[1:], array
+
     def _feed(self, arrays: dict[str, Array]) -> None:
         columns = {_NUMBER: self[_NUMBER], **arrays}
         for name, array in columns.items():
@@ -128,7 +137,6 @@ class StateBatch(RequeuedOnError, Batch):
                 rows = self.num_records
                 raise ValueError(f"state {name!r} has shape {array.shape}, not ({rows}, ...)")
         fields: list[Any] = [
-            (name, str(array.dtype), 0, array.shape[1:], array, [])
-            for name, array in columns.items()
+            (name, *self._typed(name, array), []) for name, array in columns.items()
         ]
         self._iterator._feed(_levada.build(self.num_records, fields, []))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from levada._dtypes import bfloat16_dtype, name_of
 from levada._ragged import Bytes, Ragged, part_of
 from levada.errors import InvalidArgumentError
 
@@ -26,12 +27,22 @@ def _tensor(value, device=None, non_blocking=True):
         return value if device is None else value.to(device, non_blocking=non_blocking)
     if value.dtype == object:
         return value
-    bfloat16 = value.dtype.name == "bfloat16"
+    bfloat16 = name_of(value.dtype) == "bfloat16"
     if bfloat16:
         value = value.view("int16")
     tensor = torch.from_numpy(value if value.flags.writeable else value.copy())
     tensor = tensor.view(torch.bfloat16) if bfloat16 else tensor
     return tensor if device is None else tensor.to(device, non_blocking=non_blocking)
+
+
+def to_array(value: Any) -> Any:
+    """The array of a tensor. NumPy has no bfloat16, so such a tensor cannot convert itself."""
+    import torch
+
+    tensor = value.detach().cpu()
+    if tensor.dtype != torch.bfloat16:
+        return tensor.numpy()
+    return tensor.contiguous().view(torch.int16).numpy().view(bfloat16_dtype())
 
 
 def ragged_to(value: Ragged, device: Any, non_blocking: bool = True) -> Ragged:

@@ -9,6 +9,7 @@ from levada import _levada
 from levada._columns import Kind, pack_column
 from levada._dataset import Dataset
 from levada._dtypes import name_of
+from levada._exact import of_tensor
 from levada._parsing import RaggedValue
 from levada._ragged import Bytes, Ragged, check_mask
 from levada.errors import InvalidArgumentError
@@ -44,7 +45,7 @@ def dtype_of_value(value: Any) -> str:
     if is_column(value):
         return name_of(dtype_of_rows(value))
     dtype = getattr(value, "dtype", None)
-    return name_of(dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype)
+    return name_of(dtype if isinstance(dtype, np.dtype) else np.asarray(of_tensor(value)).dtype)
 
 
 def shape_of_rows(value: Any) -> tuple[int | None, ...] | None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from levada import errors
-from levada._dtypes import DType, as_dtype
-from levada._exact import check_mixed, other_value
+from levada._dtypes import DType, as_dtype, bfloat16_dtype
+from levada._exact import check_mixed, of_tensor, other_value
 from levada._ragged import check_mask
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ class Signature:
         made = []
         for dtype, shape in zip(self.dtypes, self.shapes, strict=True):
             dims = None if shape is None else tuple(-1 if dim is None else dim for dim in shape)
-            seen = dtype.dtype
-            memory = np.dtype(np.uint16) if dtype.name == "bfloat16" else seen
-            made.append((dtype.name, dims, memory, memory if memory == seen else seen))
+            raw = dtype.name == "bfloat16"  # NumPy has none
+            memory = np.dtype(np.uint16) if raw else dtype.dtype
+            made.append((dtype.name, dims, memory, bfloat16_dtype() if raw else memory))
         return tuple(made)
 
     def adopt(self, dims: list[tuple[int, ...] | None]) -> None:
@@ -191,7 +191,7 @@ class Signature:
         target = self.dtypes[i].dtype
         check_mask(value)
         try:
-            array = np.asarray(value)
+            array = np.asarray(of_tensor(value))
         except ValueError as error:  # rows of different lengths
             raise ValueError(f"{self._label(i)}: {error}") from None
         if array.size == 0 and not hasattr(value, "dtype"):
