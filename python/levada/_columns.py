@@ -10,7 +10,7 @@ from levada import _levada
 from levada._dtypes import name_of
 from levada._exact import ADVICE, array_type, as_array, cast, check_mixed, common, encode, is_text
 from levada._exact import shown as _shown
-from levada._ragged import Bytes, Padded, Ragged
+from levada._ragged import Bytes, Padded, Ragged, check_offsets
 from levada.errors import InvalidArgumentError, keep
 
 _BATCHED = 2  # flag of blocks that have left a batching stage
@@ -143,6 +143,7 @@ class Columns:
     def __init__(self, spec=None):
         self.kinds = kinds_of(spec)
         self.fixed = bool(self.kinds)
+        self.kept = {}
         self.lock = threading.Lock()
         _all[id(self)] = self
 
@@ -155,11 +156,16 @@ class Columns:
             made.kinds[name] = Kind(dtype, depth, _dims(dims), declared=True)
         return made
 
-    def block(self, rows, rejects=None, flags=0):
+    def block(self, rows, rejects=None, flags=0, given=None):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does
         not matter. Rows that do not fit the columns of a spec are added to it. Without a spec they
-        raise: which row is the odd one would depend on which block came first."""
+        raise: which row is the odd one would depend on which block came first.
+
+        `given`: the block that the rows are made of. Without a spec, fields keep its fixed shapes
+        if all of the first rows have them."""
         with self.lock:
+            if not self.kinds and given is not None:
+                self.kept = _fixed_shapes(given)
             try:
                 return self._block(rows, rejects or (), flags)
             except (TypeError, ValueError):
@@ -202,7 +208,11 @@ class Columns:
                 raise TypeError(f"a record is a dict, not {type(row).__name__}")
         if self.kinds or not rows:
             return {name: kind.copy() for name, kind in self.kinds.items()}
-        return _first_kinds(rows[0], "a record")
+        kinds = _first_kinds(rows[0], "a record")
+        for name, dims in self.kept.items():
+            if name in kinds and all(_shape_of(row.get(name)) == dims for row in rows):
+                kinds[name].depth, kinds[name].dims = 0, dims
+        return kinds
 
     def _fields(self, kinds, good, count, bad):
         """Fields of `count` rows: the good ones, and others in the places that are `bad`."""
@@ -215,11 +225,16 @@ class Columns:
                 fields.append(_field(name, kind, values, count, bad))
         return fields
 
-    def batch(self, columns, flags=0):
-        """Block of whole columns: arrays [n, ...], Padded, Ragged, Bytes, lists of rows."""
+    def batch(self, columns, flags=0, given=None):
+        """Block of whole columns: arrays [n, ...], Padded, Ragged, Bytes, lists of rows. `given` as
+        for `block`."""
         with self.lock:
-            known = {name: kind.copy() for name, kind in self.kinds.items()}
-            kinds = known or _first_kinds(columns, "a batch")
+            kinds = {name: kind.copy() for name, kind in self.kinds.items()}
+            if not kinds:
+                kinds = _first_kinds(columns, "a batch")
+                for name, dims in (_fixed_shapes(given) if given is not None else {}).items():
+                    if name in kinds and _shape_of(columns[name])[1:] == dims:
+                        kinds[name].depth, kinds[name].dims = 0, dims
             _check_names(kinds, columns)
             fields, count = [], None
             for name, kind in kinds.items():
@@ -236,6 +251,19 @@ class Columns:
             made = _levada.build(count or 0, fields, [], flags)
             self.kinds = kinds
             return made
+
+
+def _fixed_shapes(block):
+    """{field: shape} of the fields of a block whose values have one shape in all blocks."""
+    return {
+        name: tuple(dims)
+        for name, _, depth, dims, padded, *_ in block.fields()
+        if dims and not depth and not padded and min(dims) >= 0
+    }
+
+
+def _shape_of(value):
+    return tuple(getattr(value, "shape", ()))
 
 
 def _first_kinds(fields, what):
@@ -304,7 +332,9 @@ def pack_column(kind, column, batched=False):
     """(dtype, depth, dims, values, offsets) of a whole column, and of a padded one its lengths."""
     if isinstance(column, Padded):
         return _pack_padded(kind, column, batched)
-    if isinstance(column, (Ragged, Bytes)) or isinstance(column, (list, tuple)):
+    if isinstance(column, (Ragged, Bytes)) and len(column) and _fits_whole(kind, column):
+        return _pack_whole(kind, column)
+    if isinstance(column, (Ragged, Bytes, list, tuple)):
         return pack(kind, list(column)) if len(column) else _nothing(kind, column)
     array = as_array(column)
     if array.ndim == 0:
@@ -320,6 +350,55 @@ def pack_column(kind, column, batched=False):
     return _pack_stacked(kind, array, batched)
 
 
+def _fits_whole(kind, column):
+    """Whether the values of a Ragged or Bytes are those of the column already, one after the other.
+    What is not is packed row by row, also to find the row for a message."""
+    import numpy as np
+
+    depth = 0 if isinstance(column, Bytes) else len(column.nested)
+    values = column if depth == 0 else column.values
+    if kind.depth not in (None, depth) or len(values) == 0:
+        return False
+    if isinstance(values, Bytes):
+        return kind.dtype in (None, "string") and _alike(kind.dims, ())
+    if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU" or kind.dtype == "string":
+        return False
+    return _alike(kind.dims, values.shape[1:])
+
+
+def _pack_whole(kind, column):
+    """The values of a Ragged or Bytes as they are; offsets from 0 on."""
+    import numpy as np
+
+    nested = () if isinstance(column, Bytes) else column.nested
+    values = column if isinstance(column, Bytes) else column.values
+    first, last, levels = 0, len(column), []
+    for marks in nested:
+        marks = marks[first : last + 1]
+        first, last = int(marks[0]), int(marks[-1])
+        levels.append(_from_zero(marks))
+    if not isinstance(values, Bytes):
+        array = as_array(values[first:last])
+        kind.shape(len(nested), array.shape[1:])
+        return _pack_flat(kind, array.shape[1:], [array], levels, len(nested))
+    marks = values.offsets[first : last + 1]
+    check_offsets((marks,), len(values.data))
+    kind.shape(len(nested), ())
+    kind.dtype, kind.guessed = "string", False
+    data = np.ascontiguousarray(values.data[int(marks[0]) : int(marks[-1])])
+    return "string", len(nested), (), data, [*levels, _from_zero(marks)]
+
+
+def _from_zero(marks):
+    """Offsets as a block has them."""
+    import numpy as np
+
+    marks = marks - marks[0]
+    if marks[-1] > np.iinfo(np.int32).max:
+        raise ValueError(f"{marks[-1]} elements are more than a block may have")
+    return np.ascontiguousarray(marks, np.int32)
+
+
 def _pack_padded(kind, column, batched):
     """A padded batch; without one, rows of their lengths."""
     array, lengths = as_array(column.values), column.lengths
@@ -330,9 +409,11 @@ def _pack_padded(kind, column, batched):
 
 
 def _pack_stacked(kind, array, batched):
-    """Values of one shape as an array [n, ...]; those of other batches may have another shape."""
+    """Values of one shape as an array [n, ...]; those of other batches may have another shape where
+    none is known."""
+    unknown = kind.dims is None
     kind.shape(0, array.shape[1:])
-    if batched and not kind.declared:
+    if batched and unknown:
         kind.dims = (None,) * (array.ndim - 1)
     return _pack_flat(kind, array.shape[1:], [array], [])
 

@@ -184,7 +184,7 @@ class Map(_Target):
 
     def call(self, run, block):
         rows, rejects = self.rows(run, block)
-        return self.columns.block(rows, rejects, block.flags & 2)
+        return self.columns.block(rows, rejects, block.flags & 2, block)
 
     def made(self, row):
         """The result of the function, as a record."""
@@ -280,7 +280,7 @@ class BatchMap(Map):
         columns = self.fn(Batch(block), *generator)
         if not hasattr(columns, "keys"):
             raise TypeError(wrong_result(self.fn, columns, "a dict of columns"))
-        return self.columns.batch(dict(columns), block.flags & 2)
+        return self.columns.batch(dict(columns), block.flags & 2, block)
 
 
 class FlatMap(Map):

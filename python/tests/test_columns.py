@@ -459,3 +459,45 @@ def test_rows_and_slices_have_their_values_alone(depth, text, block_rows):
     assert [row.tolist() for row in rows] == lists
     if depth > 1:
         assert [list(row.values) for row in rows] == [flat(value) for value in lists]
+
+
+WHOLE = {
+    "numbers": Ragged(np.arange(6), [np.array([0, 2, 2, 6], np.int32)]),
+    "rows": Ragged(np.arange(12.0).reshape(6, 2), [np.array([0, 2, 2, 6], np.int64)]),
+    "nested": Ragged(np.arange(5), [np.array([0, 2, 2, 4]), np.array([0, 1, 1, 3, 5])]),
+    "texts": Ragged(
+        Bytes(np.arange(6, dtype=np.uint8), np.array([0, 2, 2, 6], np.int32)), [np.arange(4)]
+    ),
+    "text": Bytes(np.arange(6, dtype=np.uint8), np.array([0, 2, 2, 6], np.int32)),
+    "part": Ragged(np.arange(9), [np.array([2, 4, 4, 7], np.int32)]),
+    "part of text": Bytes(np.arange(9, dtype=np.uint8), np.array([2, 4, 4, 7], np.int32)),
+    "part of texts": Ragged(
+        Bytes(np.arange(9, dtype=np.uint8), np.array([2, 4, 4, 7, 9], np.int32)),
+        [np.array([1, 2, 2, 4])],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("flags", [0, 2])
+def test_whole_columns_are_the_same_as_their_rows(name, flags):
+    """What is passed on whole is a block of the same columns as what is packed row by row."""
+    column = WHOLE[name]
+    whole = Batch(Columns().batch({"x": column}, flags))
+    rows = Batch(Columns().batch({"x": list(column)}, flags))
+    assert [field[:3] for field in whole._block.fields()] == [
+        field[:3] for field in rows._block.fields()
+    ]
+    assert whole["x"].to_list() == rows["x"].to_list() == column.to_list()
+
+
+def test_a_whole_column_of_another_kind_is_refused():
+    columns = Columns()
+    columns.batch({"x": WHOLE["numbers"]})
+    for name in ("rows", "nested", "texts"):
+        with pytest.raises(lv.errors.InvalidArgumentError, match="'x'"):
+            columns.batch({"x": WHOLE[name]})
+    assert len(columns.batch({"x": WHOLE["part"]}).fields()) == 1
+    wrong = Bytes(np.zeros(3, np.uint8), np.array([0, 2, 1, 9]))
+    with pytest.raises(lv.errors.InvalidArgumentError, match="offsets lie outside"):
+        Columns().batch({"x": wrong})
