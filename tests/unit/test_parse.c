@@ -38,7 +38,7 @@ static void reads_pipes(void **state)
     t_ops_prints(env, "t_numbers:3", "t_numbers:3", "[" PARSE_NUMBERS "]");
     t_ops_prints(env, " ( t_numbers : count = 3 )\n|\tt_shuffle:2,seed=null ",
                  "t_numbers:3 | t_shuffle:2", "[" PARSE_NUMBERS "," PARSE_SHUFFLE "]");
-    t_ops_prints(env, "(t_numbers:3|t_shuffle:2.0,depth=2)|t_batch:",
+    t_ops_prints(env, "(t_numbers:3|t_shuffle:2,depth=2)|t_batch:",
                  "t_numbers:3 | t_shuffle:2 | t_batch",
                  "[" PARSE_NUMBERS "," PARSE_SHUFFLE ",{\"op\":\"t_batch\",\"args\":{}}]");
 }
