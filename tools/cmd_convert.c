@@ -321,7 +321,7 @@ static void cmd_convert_summary(const convert_job *job)
     if (job->result.set) {
         levada_cli_puts(&text, " in ");
         levada_cli_counted(&text, job->result.files, "file", "files");
-    } else if (job->size >= 0 && out >= 0 && levada_cli_file_regular(job->out)) {
+    } else if (job->size > 0 && out >= 0 && levada_cli_file_regular(job->out)) {
         levada_cli_puts(&text, " · ");
         levada_cli_bytes(&text, job->size);
         levada_cli_puts(&text, " → ");

@@ -58,6 +58,11 @@ static void cmd_index_file(index_job *job, const char *path)
     levada_status st;
 
     job->files++;
+    if (levada_cli_file_pipe(path)) {
+        levada_cli_say("%s: it is a pipe, and an index belongs to a file; write the pipe to a file "
+                       "first", path);
+        return;
+    }
     if (!job->check) cmd_index_warn(job, path);
     if (job->check) {
         st = levada_inspect_index_check(job->env, path, &records, &err);

@@ -51,6 +51,12 @@ bool levada_cli_file_regular(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool levada_cli_file_pipe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 int64_t levada_cli_file_size(const char *path)
 {
     struct stat st;

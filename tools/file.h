@@ -13,6 +13,7 @@ LEVADA_MUST_USE levada_status levada_cli_file_read(const char *path, levada_cli_
 /* True where both are one file, also by a link. */
 bool levada_cli_file_same(const char *one, const char *other);
 bool levada_cli_file_regular(const char *path);
+bool levada_cli_file_pipe(const char *path);
 /* Bytes of the file, or -1. */
 int64_t levada_cli_file_size(const char *path);
 /* The part of a path after the last slash. */

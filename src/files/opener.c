@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "files/pipes.h"
 #include "registry/registry.h"
 
 #include <errno.h>
@@ -33,15 +34,25 @@ static levada_status opener_system_error(const char *what, int code, levada_erro
                        levada_text_errno(code, text, sizeof text));
 }
 
-static levada_status opener_check_regular(int fd, struct timespec *written, levada_error *err)
+/* Puts the copy in place of a pipe; *fd is -1 where that fails. */
+static levada_status opener_check(int *fd, const levada_cancel *cancel, struct timespec *written,
+                                  levada_error *err)
 {
     struct stat info;
 
-    if (fstat(fd, &info) != 0) return opener_system_error("open", errno, err);
+    if (fstat(*fd, &info) != 0) return opener_system_error("open", errno, err);
+    if (S_ISFIFO(info.st_mode)) {
+        int pipe = *fd;
+
+        *fd = -1;
+        LEVADA_TRY(levada_pipe_copy(pipe, cancel, fd, err));
+        if (fstat(*fd, &info) != 0) return opener_system_error("open", errno, err);
+    }
     *written = info.st_mtim;
     if (S_ISREG(info.st_mode)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
-                       S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
+                       S_ISDIR(info.st_mode) ? "a folder"
+                                             : "a device; only files and pipes can be read");
 }
 
 static levada_status opener_open(void *user, const char *path, const levada_cancel *cancel,
@@ -53,19 +64,18 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
     levada_status   st;
 
     (void)user;
-    (void)cancel;
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && strstr(path, "://")) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,
                            "no opener for such URLs is loaded; only local files are built in");
     }
     if (fd < 0) return opener_system_error("open", errno, err);
-    st = opener_check_regular(fd, &written, err);
+    st = opener_check(&fd, cancel, &written, err);
     file = st == LEVADA_OK ? levada_alloc(sizeof *file) : NULL;
     if (st == LEVADA_OK && !file) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
     }
     if (st != LEVADA_OK) {
-        (void)close(fd);
+        if (fd >= 0) (void)close(fd);
         return st;
     }
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -123,7 +133,7 @@ static int64_t opener_look(void *user, const char *path)
     struct stat info;
 
     (void)user;
-    return stat(path, &info) == 0 ? info.st_size : -1;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? info.st_size : -1;
 }
 
 static const levada_opener_def opener_local = {

@@ -75,8 +75,8 @@ static void says_why_a_file_does_not_open(void **state)
     assert_non_null(strstr(bytes_error.message, "is a folder"));
     assert_int_equal(open_status("f", "snappy"), LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(bytes_error.message, "compression='snappy'"));
-    assert_int_equal(mkfifo(t_path("fifo"), 0600), 0);
-    assert_int_equal(open_status("fifo", NULL), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(symlink("/dev/null", t_path("device")), 0);
+    assert_int_equal(open_status("device", NULL), LEVADA_EINVALID_ARGUMENT);
     if (geteuid() == 0) return; /* root may read everything */
     assert_int_equal(chmod(t_path("f"), 0), 0);
     assert_int_equal(open_status("f", NULL), LEVADA_EPERMISSION_DENIED);
