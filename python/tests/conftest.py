@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where pytest was started in the background (`make test &`) shells have it ignore Ctrl-C, and so
-do its children: tests that press it would wait forever."""
+"""What the tests inherit is made the same everywhere: actions of signals, umask and locale. Shells
+have commands in the background (`make test &`) ignore Ctrl-C, `nohup` has them ignore SIGHUP, and
+so do their children: tests that send these signals would wait forever."""
 
 import os
 import shutil
@@ -14,6 +15,12 @@ from command import LENGTH
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+os.umask(0o022)
+os.environ.update(LC_ALL="C.UTF-8")
 
 
 LATE = ("auto", "never", "random", "always")
