@@ -39,7 +39,7 @@ LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
 /* why NULL or a clean code: a clean stop. The first error is kept, also after a clean stop, later
  * ones are listed. After join it returns the error to the caller and records nothing. It never
  * waits. */
-LEVADA_API LEVADA_MUST_USE levada_status
+LEVADA_API levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);
 LEVADA_API bool levada_coordinator_should_stop(const levada_coordinator *coordinator);

@@ -61,6 +61,10 @@ typedef struct levada_filter_def {
      * must not depend on their number, and the threads must block all signals. In the child of a
      * fork close_encoder is not called then. NULL = encode() does all. */
     levada_status (*encode_threads)(void *state, int32_t threads, levada_error *err);
+    /* A stream for `levada check`, of a filter that cannot compress. NULL = the check reads the
+     * file "example" with the suffix from its folder. */
+    const void *example;
+    size_t      example_size;
 } levada_filter_def;
 
 #ifdef __cplusplus

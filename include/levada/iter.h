@@ -106,6 +106,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save_at(levada_iter        
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, const void *bytes,
                                                              size_t size, levada_error *err);
 
+/* The same with a file: the state is saved in one step, by a rename, so that a crash leaves the old
+ * one. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save_file(levada_iter *it, const char *path,
+                                                               levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *it,
+                                                                  const char  *path,
+                                                                  levada_error *err);
+
 /* One JSON object:
  *     records, batches, padding_fraction: what next() has returned
  *     skipped_records, damaged_bytes, missing_files, empty_files, dropped_records: lost on the way

@@ -242,6 +242,9 @@ typedef struct levada_host {
      * strings are copied. EALREADY_EXISTS: a function of that name is there. */
     levada_status (*add_function)(levada_plugin *plugin, const levada_function_def *def,
         void *user, levada_error *err);
+    /* Bytes of the file from its beginning, for formats with a trailer: bytes_seek to it from
+     * there. -1 where it is compressed. */
+    int64_t (*bytes_size)(const levada_bytes *bytes);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

@@ -119,5 +119,6 @@
 #define levada_block_origin_part (levada_plugin_host->block_origin_part)
 #define levada_input_peek (levada_plugin_host->input_peek)
 #define levada_cancel_requested (levada_plugin_host->cancel_requested)
+#define levada_bytes_size (levada_plugin_host->bytes_size)
 
 #endif

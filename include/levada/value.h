@@ -70,6 +70,17 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_value_push(levada_value *list, l
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_set(levada_value *map, const char *key,
                                                           levada_value **item, levada_error *err);
 
+/* The same with a new item, for options: levada_value_set_int(map, "batch_size", 4, &err). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_bool(levada_value *map, const char *key,
+                                                               bool b, levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_int(levada_value *map, const char *key,
+                                                              int64_t i, levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_float(levada_value *map, const char *key,
+                                                                double f, levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_text(levada_value *map, const char *key,
+                                                               const char *text,
+                                                               levada_error *err);
+
 /* Readers. They return 0, NULL or false for a value of another kind. */
 LEVADA_API levada_value_kind levada_value_kind_of(const levada_value *value);
 LEVADA_API bool              levada_value_as_bool(const levada_value *value);

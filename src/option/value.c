@@ -270,6 +270,41 @@ levada_status levada_value_set(levada_value *map, const char *key, levada_value 
     return LEVADA_OK;
 }
 
+/* Takes the item, NULL where there was no memory for it. */
+static levada_status value_put(levada_value *map, const char *key, levada_value *item,
+                               levada_error *err)
+{
+    levada_status st = item ? levada_value_set(map, key, &item, err)
+                            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+
+    levada_value_destroy(&item);
+    return st;
+}
+
+levada_status levada_value_set_bool(levada_value *map, const char *key, bool b, levada_error *err)
+{
+    return value_put(map, key, levada_value_bool(b), err);
+}
+
+levada_status levada_value_set_int(levada_value *map, const char *key, int64_t i,
+                                   levada_error *err)
+{
+    return value_put(map, key, levada_value_int(i), err);
+}
+
+levada_status levada_value_set_float(levada_value *map, const char *key, double f,
+                                     levada_error *err)
+{
+    return value_put(map, key, levada_value_float(f), err);
+}
+
+levada_status levada_value_set_text(levada_value *map, const char *key, const char *text,
+                                    levada_error *err)
+{
+    LEVADA_TRY(levada_require(text != NULL, "text", err));
+    return value_put(map, key, levada_value_text(text, strlen(text)), err);
+}
+
 levada_value_kind levada_value_kind_of(const levada_value *value)
 {
     return value != NULL ? value->kind : LEVADA_VALUE_NULL;

@@ -59,6 +59,13 @@ static levada_status plugin_table_bytes_open(levada_env *env, const char *path,
     return levada_bytes_open(env, path, &options, out, err);
 }
 
+static int64_t plugin_table_bytes_size(const levada_bytes *bytes)
+{
+    int64_t left = levada_bytes_left(bytes);
+
+    return left < 0 ? -1 : levada_bytes_offset(bytes) + left;
+}
+
 static const levada_host plugin_table = {
     .struct_size = sizeof(levada_host),
     .add_stage = plugin_table_stage,
@@ -181,6 +188,7 @@ static const levada_host plugin_table = {
     .add_opener = plugin_table_opener,
     .cancel_requested = levada_cancel_requested,
     .add_function = plugin_table_function,
+    .bytes_size = plugin_table_bytes_size,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

@@ -8,7 +8,9 @@
 #include "support/iters.h"
 #include "support/register.h"
 
+#define LEVADA_PLUGIN_HOST_SIDE
 #include <dlfcn.h>
+#include <levada/plugin.h>
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -432,6 +434,32 @@ static void entries_of_the_table_do_what_their_names_say(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
+static void the_size_of_a_file_does_not_depend_on_where_it_is_read(void **state)
+{
+    const levada_host *host = levada_plugin_table();
+    levada_bytes      *bytes = NULL;
+    char               at[4];
+    int64_t            made = 0;
+    t_bytes            packed;
+
+    (void)state;
+    t_write_file(t_path("f"), "0123456789", 10);
+    assert_int_equal(host->bytes_open(env, t_path("f"), "none", &bytes, NULL), LEVADA_OK);
+    assert_int_equal(host->bytes_size(bytes), 10);
+    assert_int_equal(host->bytes_seek(bytes, host->bytes_size(bytes) - 4, NULL), LEVADA_OK);
+    assert_int_equal(host->bytes_read(bytes, at, 4, &made, NULL), LEVADA_OK);
+    assert_memory_equal(at, "6789", 4);
+    assert_int_equal(host->bytes_size(bytes), 10);
+    host->bytes_close(&bytes);
+    if (!t_can("zlib")) return;
+    packed = t_encode("zlib", "0123456789", 10, 0);
+    t_write_file(t_path("z"), packed.at, packed.size);
+    t_clear(&packed);
+    assert_int_equal(host->bytes_open(env, t_path("z"), "zlib", &bytes, NULL), LEVADA_OK);
+    assert_int_equal(host->bytes_size(bytes), -1);
+    host->bytes_close(&bytes);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +484,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(one_that_needs_a_longer_table_is_left_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_that_needs_no_more_than_an_older_host_has_is_loaded,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_size_of_a_file_does_not_depend_on_where_it_is_read,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(entries_of_the_table_do_what_their_names_say, set_up,
                                         tear_down),

@@ -220,10 +220,32 @@ static void readers_answer_what_does_not_fit_with_nothing(void **state)
     levada_value_destroy(&number);
 }
 
+static void items_are_set_by_their_type(void **state)
+{
+    levada_value *map = levada_value_map();
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(levada_value_set_int(map, "i", -4, &err), LEVADA_OK);
+    assert_int_equal(levada_value_set_float(map, "f", 0.5, &err), LEVADA_OK);
+    assert_int_equal(levada_value_set_bool(map, "b", true, &err), LEVADA_OK);
+    assert_int_equal(levada_value_set_text(map, "t", "a b", &err), LEVADA_OK);
+    assert_int_equal(levada_value_set_int(map, "i", 5, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_value_set_text(map, "n", NULL, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_value_set_bool(NULL, "b", true, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_value_count(map), 4);
+    assert_int_equal(levada_value_as_int(levada_value_get(map, "i")), -4);
+    assert_true(levada_value_as_float(levada_value_get(map, "f")) == 0.5);
+    assert_true(levada_value_as_bool(levada_value_get(map, "b")));
+    assert_string_equal(levada_value_as_text(levada_value_get(map, "t"), NULL), "a b");
+    levada_value_destroy(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_prints),
+        cmocka_unit_test(items_are_set_by_their_type),
         cmocka_unit_test(marks_that_hold_maps_are_names),
         cmocka_unit_test(refuses),
         cmocka_unit_test(json_is_json_only),
