@@ -261,6 +261,13 @@ static levada_status glob_find(void *user, const char *pattern, levada_error *er
     levada_status st;
 
     if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
+    if (strstr(pattern, "://")) {
+        (void)levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                          "* ? [ find local files only, got '%s'; name each file, or write "
+                          "{0000..0127}", pattern);
+        levada_error_place(err, NULL, pattern, -1, -1);
+        return LEVADA_EUNIMPLEMENTED;
+    }
     st = glob_walk(&g, pattern, err);
     levada_text_clear(&g.path);
     if (st != LEVADA_OK) return st;

@@ -130,6 +130,23 @@ static void braces_expand_before_files_are_searched(void **state)
     assert_string_equal(found("{t,s}01", NULL), "{t,s}01 ");
 }
 
+static void urls_are_named_one_by_one(void **state)
+{
+    const char  *url[] = { "http://host/s*.tar", "http://host/s{1..2}.tar" };
+    levada_texts patterns = { &url[0], 1 };
+    levada_files files = { 0 };
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(levada_files_find(&patterns, &files, &err), LEVADA_EUNIMPLEMENTED);
+    assert_string_equal(err.file, url[0]);
+    patterns.at = &url[1];
+    assert_int_equal(levada_files_find(&patterns, &files, &err), LEVADA_OK);
+    assert_int_equal(files.n, 2);
+    assert_string_equal(files.path[1], "http://host/s2.tar");
+    levada_files_clear(&files);
+}
+
 static void a_folder_that_can_not_be_read_is_an_error(void **state)
 {
     bool root = geteuid() == 0; /* who may read everything */
@@ -195,6 +212,7 @@ int main(void)
         cmocka_unit_test(finds_through_folders),
         cmocka_unit_test(stars_find_through_all_folders),
         cmocka_unit_test(braces_expand_before_files_are_searched),
+        cmocka_unit_test(urls_are_named_one_by_one),
         cmocka_unit_test(a_folder_that_can_not_be_read_is_an_error),
         cmocka_unit_test(shuffles_by_key),
         cmocka_unit_test(shuffles_to_every_order_alike),
