@@ -95,7 +95,8 @@ def csv(
     part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
         n-th file, starting with file i; null = all
 
-    As text: csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true
+    As text: csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],columns=[name,a
+        ge,height],header=true
     """
     return _source(
         "csv",

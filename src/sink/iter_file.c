@@ -4,7 +4,9 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "files/bytes.h"
+#include "run/handle.h"
 #include <levada/iter.h>
 #include <levada/output.h>
 
@@ -14,6 +16,7 @@ levada_status levada_iter_save_file(levada_iter *it, const char *path, levada_er
     size_t        size = 0;
     levada_status st;
 
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_iter_save(it, &state, &size, err));
     st = levada_output_save(path, state, size, err);
@@ -29,6 +32,7 @@ levada_status levada_iter_restore_file(levada_iter *it, const char *path, levada
     int64_t       size, made = 0;
     levada_status st;
 
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_bytes_open(NULL, path, &options, &file, err));
     size = levada_bytes_left(file);

@@ -514,7 +514,8 @@ const levada_format_def levada_format_csv = {
     .name = "csv",
     .doc = "reads rows of CSV files, one column per field",
     .example =
-        "csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true",
+        "csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],"
+        "columns=[name,age,height],header=true",
     .example_files = csv_files,
     .field = "row",
     .args = csv_options,
