@@ -74,9 +74,13 @@ static levada_status hold(levada_error *err)
     return st;
 }
 
-static levada_status sample(levada_error *err)
+static levada_status open_writer(levada_error *err)
 {
-    return levada_sample_write(NULL, t_path(""), err);
+    levada_writer *writer = NULL;
+    levada_status  st = levada_writer_open(NULL, t_path("out"), NULL, -1, &writer, err);
+
+    levada_writer_destroy(&writer);
+    return st;
 }
 
 /* In a process of its own: fails each allocation in turn until the call succeeds. */
@@ -100,7 +104,7 @@ static void run(levada_status (*call)(levada_error *))
 static void a_first_call_without_memory_reports_it(void **state)
 {
     levada_status (*const calls[])(levada_error *) = { build, open_sink, parse,  list,
-                                                       describe, report, hold, sample };
+                                                       describe, report, hold, open_writer };
 
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

@@ -128,7 +128,7 @@ static void a_set_replaces_smaller_and_larger_ones(void **state)
         levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
         levada_write_result  result = LEVADA_WRITE_RESULT_INIT;
         int64_t              files = (10 + sizes[i] - 1) / sizes[i];
-        char                 name[32];
+        char                 name[48];
 
         options.shard_records = sizes[i];
         assert_int_equal(write_as("t_rows:10 | select:[n]", "g.csv", &options, &result, &err),
