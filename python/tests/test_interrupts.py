@@ -97,7 +97,10 @@ def test_values_for_torch_are_given_again(batched, monkeypatch):
         state = one.state_dict()
         rest = [plain(value) for value in it]
         assert [plain(value) for value in got] + rest == expected
-        assert [plain(value) for value in shared(state)] == rest
+        # After the end, the state is the beginning of the next epoch.
+        want = rest if "levada" in state else expected
+        assert [plain(value) for value in shared(state)] == want
+        assert "levada" in state or not rest
 
 
 def test_what_is_given_again_can_be_written():

@@ -268,7 +268,7 @@ static void damage_costs_its_sample(void **state)
 /* An archive of long names: headers that describe other headers. */
 static void add_described(t_bytes *text, int i, bool gnu)
 {
-    char name[160], pax[200], value[8];
+    char name[160], pax[200], value[16];
 
     snprintf(name, sizeof name, "%0120d/%03d.txt", 0, i);
     snprintf(pax, sizeof pax, "%d path=%s\n", 138, name); /* 3 + 6 + 128 + 1 */
