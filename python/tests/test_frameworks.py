@@ -26,17 +26,22 @@ def free_port():
         return one.getsockname()[1]
 
 
+def ranks_of(rank, world):
+    return {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
+
+
 def start(folder, name, run, world, crashes=False, **more):
     """Runs a job; the numbers of the records of each step, by rank."""
     if importlib.util.find_spec(name.partition("_")[0]) is None and not name.startswith("dcp"):
         pytest.skip(f"{name} is not installed")
-    job = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(world)}
-    env = {**os.environ, **job, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **more}
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **more}
+    if world > 1:
+        env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     words = [sys.executable, str(PROGRAM), name, str(folder), run]
     ranks = [
         subprocess.Popen(
             words,
-            env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            env=env if world == 1 else env | ranks_of(rank, world),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
