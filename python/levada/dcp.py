@@ -33,7 +33,8 @@ class DataState:
 
     `data`: of ``lv.torch_dataset(ds, parts=n)``, read with ``num_workers=0``. Each rank saves the
     parts that it reads. Before the first batch it offers all of them, so that a load finds them:
-    load before you iterate. Raises FailedPreconditionError without ``parts=``.
+    load before you iterate. Have at least as many parts as ranks: a rank without parts cannot load.
+    Raises FailedPreconditionError without ``parts=``.
     """
 
     def __init__(self, data: TorchDataset) -> None:
@@ -55,7 +56,7 @@ class DataState:
         equal in value."""
         state = self._data.state_dict(self._batch)
         states, parts = state["states"], state["parts"]
-        if all(value == b"" for value in states.values()):
+        if states and all(value == b"" for value in states.values()):
             states = dict.fromkeys(range(parts), b"")  # nobody has begun
         return {"epoch": state["epoch"], "parts": parts, **part_values(states)}
 
