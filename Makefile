@@ -181,8 +181,10 @@ format: tools ## format C and Python
 exports: build ## update the list of exported symbols
 	@$(BIN)/python ci/lint_exports.py build/release --update
 
-generated: build ## update the generated files
+generated: install ## update the generated files
 	@$(BIN)/python ci/lint_generated.py build/release --update
+	@$(BIN)/python ci/lint_numbers.py --update
+	@$(BIN)/python docs/images/first.py
 
 ci-full: export LEVADA_TEST_LENGTH = 10
 ci-full: lint test sanitize ## run all compilers, sanitizers and options

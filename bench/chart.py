@@ -40,14 +40,16 @@ def median(cell: str) -> float:
 
 def values(page: str) -> dict[str, float]:
     """Name to thousands of examples per second, the fastest first; limits are not peers."""
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
-    start = next(i for i, row in enumerate(cells) if len(row) > 5 and row[1] == ROW)
-    found = {"ours": median(cells[start][3])}
-    for row in cells[start:]:
-        if row is not cells[start] and (len(row) < 6 or row[1]):
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    head = next(row for row in rows if row[:2] == ["#", "workload"])
+    lines = [dict(zip(head, row, strict=True)) for row in rows if len(row) == len(head)]
+    start = next(i for i, line in enumerate(lines) if line["workload"] == ROW)
+    found = {"ours": median(lines[start]["ours"])}
+    for line in lines[start:]:
+        if line is not lines[start] and line["workload"]:
             break
-        if row[4] and not row[4].endswith("(limit)") and row[5] != "-":
-            found[row[4]] = median(row[5])
+        if line["against"] and not line["against"].endswith("(limit)") and line["its value"] != "-":
+            found[line["against"]] = median(line["its value"])
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 

@@ -18,6 +18,7 @@ import lint_deps
 import lint_exports
 import lint_headers
 import lint_names
+import lint_numbers
 import lint_size
 import lint_source
 import lint_words
@@ -302,3 +303,43 @@ def test_circles_of_c_files_are_found_by_their_symbols(tree):
         subprocess.run(command, check=True)
     found = lint_circles.check(tree.root, tree.root / "build")
     assert [finding.key for finding in found] == ["src/base"]
+
+
+RESULTS = """\
+Goals: 3 pass, 1 below.
+
+| # | workload | against | ours | its value |
+|---|---|---|---|---|
+| 1 | lines | zlib | 1,400 (1..2) | 700 (1..2) |
+| | | tf | | - |
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ("<!--fast-->1,400<!--/-->", []),
+        ("<!--fast-->1,300<!--/-->", ["1,300 is 1,400"]),
+        ("<!--ratio-->2.0<!--/--> and <!--missed-->1<!--/-->", []),
+        ("<!--slow-->1<!--/-->", ["no row for slow"]),
+        ("<!--none-->1<!--/-->", ["no row for none"]),
+    ],
+)
+def test_numbers_of_pages_are_those_of_the_results(tree, shown, found):
+    tree("bench/RESULTS.md", RESULTS)
+    names = {"fast": "1; lines; ours; ,.0f", "ratio": "1; lines; ours/zlib; .1f",
+             "missed": "goals; below", "none": "1; lines; tf; .0f"}  # fmt: skip
+    used = [(name, meaning) for name, meaning in names.items() if f"<!--{name}-->" in shown]
+    tree("bench/numbers.txt", "".join(f"{name} = {meaning}\n" for name, meaning in used))
+    root = tree("page.md", f"{shown}\n")
+    texts = [finding.text for finding in lint_numbers.check(root)]
+    assert len(texts) == len(found)
+    assert all(part in text for part, text in zip(found, texts, strict=True))
+    lint_numbers.update(root)
+    assert ("is" in "".join(texts)) == ((root / "page.md").read_text() != f"{shown}\n")
+
+
+def test_a_number_that_no_page_shows_is_found(tree):
+    tree("bench/RESULTS.md", RESULTS)
+    root = tree("bench/numbers.txt", "fast = 1; lines; ours; ,.0f\n")
+    assert [finding.text for finding in lint_numbers.check(root)] == ["no page shows fast"]

@@ -107,27 +107,3 @@ def test_make_help_lists_the_targets_of_the_documentation():
     named = set(re.findall(r"`?\bmake ([a-z][a-z-]+)\b", pages)) - {"all"}
     assert {"build", "test", "lint"} <= named
     assert named <= listed
-
-
-def measured(workload, library):
-    """The middle value of a library in a row of bench/RESULTS.md."""
-    rows = (ROOT / "bench/RESULTS.md").read_text().split(f"| {workload} |")[1]
-    rows = re.split(r"\n\| [^|\s]", rows)[0]
-    found = re.search(rf" {re.escape(library)} \| ([\d.,]+) \(", rows)
-    return float(found.group(1).replace(",", ""))
-
-
-@pytest.mark.parametrize(
-    "line, workload, libraries",
-    [
-        ("size of that saved state", "checkpoint: shuffle(10,000) + buckets, size",
-         ("KiB", "tf.data")),
-        ("installed size, without NumPy", "installed, with dependencies, without NumPy",
-         ("MB", "tensorflow-cpu", "torch", "grain")),
-    ],
-)  # fmt: skip
-def test_the_readme_shows_what_was_measured(line, workload, libraries):
-    readme = (ROOT / "README.md").read_text()
-    shown = re.findall(r"[\d,]+", readme.split(f"| {line} |")[1].split("\n")[0])
-    values = [float(value.replace(",", "")) for value in shown]
-    assert values == [round(measured(workload, library)) for library in libraries]
