@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barrier: components of keys arrive in any order. Complete keys are taken in the order of their
- * first insertion. The contract is TensorFlow's (core/kernels/barrier_ops.cc) without its defects:
- * a call is validated before anything changes, and a take that cannot succeed any more fails at
- * once. Reference-counted; any thread.
+ * Barriers collect the components of keyed elements, which may arrive in any order. Complete
+ * elements are taken in the order in which their keys were first inserted. The contract is
+ * TensorFlow's (core/kernels/barrier_ops.cc) without its defects: a call is validated before
+ * anything changes, and a take that cannot succeed any more fails immediately. A barrier is
+ * reference-counted, and any thread may call every function.
  */
 #ifndef LEVADA_BARRIER_H
 #define LEVADA_BARRIER_H
@@ -22,14 +23,15 @@ typedef struct levada_barrier_options {
     const levada_dtype *dtypes; /* ncomponents                                                   */
     const levada_shape *shapes; /* ncomponents, of one value; NULL: any shape for each value     */
     const char         *name;
-    const char         *shared_name; /* NULL = private. Callers with the same name share it      */
+    const char         *shared_name; /* NULL = private. Callers with the same name share it */
 } levada_barrier_options;
 
 #define LEVADA_BARRIER_OPTIONS_INIT                                    \
     {                                                                  \
         sizeof(levada_barrier_options), 0, NULL, NULL, NULL, NULL      \
     }
-/* The same for languages without macros; size is sizeof(levada_barrier_options). */
+/* Sets *all to its defaults, for languages without macros; size is
+ * sizeof(levada_barrier_options). */
 LEVADA_API void levada_barrier_options_init(levada_barrier_options *all, size_t size);
 
 LEVADA_API
@@ -39,9 +41,10 @@ LEVADA_MUST_USE levada_status levada_barrier_create(levada_env *env,
 LEVADA_API levada_barrier *levada_barrier_ref(levada_barrier *barrier);
 LEVADA_API void            levada_barrier_unref(levada_barrier **barrier);
 
-/* keys: byte strings [n]; values: [n, ...]. EINVALID_ARGUMENT (nothing changed): component out of
- * range, a key that already has a value for it or appears twice, unequal rows. ECANCELLED: closed.
- */
+/* Inserts one component of n elements: keys are byte strings [n], values [n, ...]. Returns
+ * EINVALID_ARGUMENT and changes nothing if `component` is out of range, a key already has this
+ * component or appears twice, or the numbers of rows differ; ECANCELLED if the barrier is
+ * closed. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_insert_many(levada_barrier      *barrier,
                                                                     int32_t              component,
                                                                     const levada_tensor *keys,
@@ -58,10 +61,11 @@ typedef struct levada_barrier_take {
     {                                                                         \
         sizeof(levada_barrier_take), 0, false, false, LEVADA_FOREVER          \
     }
-/* The same for languages without macros; size is sizeof(levada_barrier_take). */
+/* Sets *all to its defaults, for languages without macros; size is sizeof(levada_barrier_take). */
 LEVADA_API void levada_barrier_take_init(levada_barrier_take *all, size_t size);
 
-/* indices int64 [n], keys byte strings [n], values[ncomponents]; all the caller's. */
+/* Takes n complete elements: indices is int64 [n], keys are byte strings [n], and values has
+ * ncomponents tensors. The caller owns all of them. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_barrier_take_many(levada_barrier *barrier, const levada_barrier_take *how,
                          levada_tensor **indices, levada_tensor **keys, levada_tensor **values,
@@ -69,7 +73,8 @@ levada_barrier_take_many(levada_barrier *barrier, const levada_barrier_take *how
 LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_close(levada_barrier *barrier,
                                                               bool            cancel_pending,
                                                               levada_error   *err);
-/* Ends waiting takes with ECANCELLED. Not from a signal handler (interrupt.h does that). */
+/* Ends waiting takes with ECANCELLED. Do not call it from a signal handler; interrupt.h does
+ * that. */
 LEVADA_API void    levada_barrier_cancel(levada_barrier *barrier);
 LEVADA_API int64_t levada_barrier_ready_size(const levada_barrier *barrier);
 LEVADA_API int64_t levada_barrier_incomplete_size(const levada_barrier *barrier);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks for bindings to languages with an interpreter. With them, the Python package interrupts a
- * waiting call and loses nothing. Programs in C do not need them (interrupt.h cancels from a signal
- * handler). They may change in any version: docs/versions.md does not cover them.
+ * Hooks for bindings to languages with an interpreter. The Python package uses them to interrupt a
+ * waiting call without losing data. Programs in C do not need them, because interrupt.h cancels
+ * from a signal handler. They may change in any version; docs/versions.md does not cover them.
  */
 #ifndef LEVADA_BINDING_H
 #define LEVADA_BINDING_H
@@ -18,41 +18,44 @@
 extern "C" {
 #endif
 
-/* A thread that waits calls poll(user) every `every` nanoseconds with nothing held; false ends its
- * call with ECANCELLED, nothing lost. It keeps its place in the line meanwhile, which a caller who
- * waits in short slices would not. Set it before anybody waits (setting the same again does
- * nothing); NULL = none. */
+/* Sets the function that waiting threads call every `every` nanoseconds, without holding a lock. If
+ * poll(user) returns false, the call ends with ECANCELLED and nothing is lost. A waiting thread
+ * keeps its turn, unlike a caller that waits in short slices. Set it before any call waits; setting
+ * the same function again does nothing. NULL removes it. */
 LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                                       int64_t every);
-/* A thread that waited in a dequeue calls accept(user), with nothing held, when its elements have
- * arrived; false returns them to the front and ends the call with ECANCELLED. As set_poll. */
+/* Sets the function that a thread calls, without holding a lock, when the elements of its dequeue
+ * have arrived. If accept(user) returns false, the elements return to the front of the queue and
+ * the call ends with ECANCELLED. Set it as levada_queue_set_poll. */
 LEVADA_API void levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user),
                                         void *user);
-/* The same for the calls of a barrier. */
+/* Set the functions of a barrier, as for a queue. */
 LEVADA_API void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user),
                                         void *user, int64_t every);
 LEVADA_API void levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user),
                                           void *user);
-/* The same for the calls of a state saver. */
+/* Set the functions of a state saver, as for a queue. */
 LEVADA_API void levada_state_saver_set_poll(levada_state_saver *saver, bool (*poll)(void *user),
                                             void *user, int64_t every);
 LEVADA_API void levada_state_saver_set_accept(levada_state_saver *saver,
                                               bool (*accept)(void *user), void *user);
-/* The same for threads that wait for their turn at a reader. */
+/* Sets the function that threads call while they wait for their turn at a reader, as for a
+ * queue. */
 LEVADA_API void levada_reader_set_poll(levada_reader *reader, bool (*poll)(void *user), void *user,
                                        int64_t every);
 
-/* What a decoder noted about good records of a block of levada_decoding_run: message i, borrowed,
- * NULL after the last. Such a block has notes only. */
+/* Returns message i that a decoder wrote about good records of a block of levada_decoding_run:
+ * borrowed; NULL after the last message. Such a block has messages only. */
 LEVADA_API const char *levada_block_note(const levada_block *block, int32_t i);
 
-/* What a reader found; borrowed, and valid while the call that found it has its turn. */
+/* A record, or several, that a reader found; borrowed, and valid while the call that found it has
+ * its turn. */
 typedef struct levada_reader_found {
-    levada_block  *block;  /* several records, with "key" and "value"; the callee may take it, and
-                            * sets it to NULL then. NULL: one record, that of the other members  */
-    const char    *name;   /* of the file: the key, or its beginning; not terminated             */
+    levada_block  *block;  /* several records, with "key" and "value"; the callee may take it,
+                            * and then sets it to NULL. NULL: the other members hold one record */
+    const char    *name;   /* name of the file: the key or its beginning; not terminated */
     size_t         name_size;
-    int64_t        number; /* in the key, after the name and ":"; -1 = the key is the name       */
+    int64_t        number; /* in the key, after the name and ":"; -1 = the key is the name */
     const uint8_t *value;
     int64_t        size;
 } levada_reader_found;
@@ -60,48 +63,51 @@ typedef struct levada_reader_found {
 /* Writes the key of one record, unless `to` is NULL; returns its size. */
 LEVADA_API int64_t levada_reader_key_bytes(const levada_reader_found *found, uint8_t *to);
 
-/* Reads without a copy into tensors: use() receives what was found, and any status but OK leaves it
- * with the reader for the next call. n = 0: one record, else up to n. */
+/* Reads up to n records (0 = one record) without copying them into tensors. use() receives them; if
+ * it returns another status than OK, the reader keeps them for the next call. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_reader_find(levada_reader *reader, levada_reader_names names, void *names_user, int64_t n,
                    int64_t timeout,
                    levada_status (*use)(void *user, levada_reader_found *found, levada_error *err),
                    void *user, levada_error *err);
 
-/* A bucket over queues that the caller made (n bucket queues and a top queue, with the components
- * that levada_bucket_queue describes), and without threads: put, run and close are the caller's. It
- * reads the options of levada_bucket_check, key_component and keep_component. */
+/* Creates a bucket over queues that the caller made: n bucket queues and a top queue, with the
+ * components that levada_bucket_queue describes. It has no threads, so the caller calls put, run
+ * and close. It reads the options of levada_bucket_check, key_component and keep_component. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_over(const levada_bucket_options *options,
                                                             levada_queue *const *queues,
                                                             levada_queue        *top,
                                                             levada_bucket      **out,
                                                             levada_error        *err);
-/* Takes back the block that next() returned last, whole; the next call returns it again. For
- * callers interrupted before they used it. Until then it is part of what save() keeps. */
+/* Returns the block that next() returned last, whole, to the iterator; the next call of next()
+ * returns it again, and until then checkpoints contain it. For callers interrupted before they used
+ * the block. */
 LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
 
-/* Calls that wait outside of the library (openers, which poll levada_cancel_requested) call
- * interrupted() on their own thread. Where it returns true, an opener gives up: a levada_iter_next
- * of that thread returns AGAIN with nothing lost, and other calls ECANCELLED. NULL = none. For all
- * files that are opened from then on; an environment of NULL is the default one. */
+/* Sets the function that openers call on their own thread, through levada_cancel_requested, while
+ * they wait outside of the library. If it returns true, the opener stops waiting: levada_iter_next
+ * returns AGAIN on that thread without losing data, and other calls return ECANCELLED. NULL removes
+ * it. It applies to all files opened from then on; an environment of NULL is the default
+ * environment. */
 LEVADA_API void levada_env_set_interrupted(levada_env *env, bool (*interrupted)(void));
 
-/* Sets `resolve` of levada_env_options for the default environment (env = NULL), which nobody
- * creates with options; `user` is NULL. Call it before other threads read descriptions. */
+/* Sets `resolve` of levada_env_options for the default environment (env = NULL), which is not
+ * created with options; `user` is NULL. Call it before other threads parse pipelines. */
 LEVADA_API void levada_env_set_resolve(
     levada_env *env, levada_status (*resolve)(void *user, const char *kind, const char *name,
                                               levada_function **out, levada_error *err));
 
-/* Which columns decoders leave encoded until a batch is made. Results never depend on it: this is
- * for tests and for measurements. */
+/* Selects the columns that stay encoded until a batch is made (late decoding). Results never depend
+ * on it; use it for tests and for measurements. */
 typedef enum levada_late_decode {
-    LEVADA_LATE_DECODE_AUTO,   /* where it saves work                           */
+    LEVADA_LATE_DECODE_AUTO,   /* if it saves work */
     LEVADA_LATE_DECODE_NEVER,
-    LEVADA_LATE_DECODE_RANDOM, /* of each block other ones, where it is possible */
-    LEVADA_LATE_DECODE_ALWAYS  /* where it is possible                          */
+    LEVADA_LATE_DECODE_RANDOM, /* columns drawn for each block, if possible */
+    LEVADA_LATE_DECODE_ALWAYS  /* if it is possible                         */
 } levada_late_decode;
 
-/* For all iterators of the environment, from their next block on. NULL = the default one. */
+/* Sets late decoding for all iterators of the environment (NULL = the default environment), from
+ * their next block on. */
 LEVADA_API void levada_env_set_late_decode(levada_env *env, levada_late_decode how);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buckets: elements of similar length, or of one class, batched together by queues and threads.
+ * Buckets batch elements of similar length, or of one class, by means of queues and threads.
  *
  *     source ─► input threads ─┬─► bucket queue 0 ─► batches of bucket 0 ─┬─► top queue ─► next()
  *                              └─► bucket queue 1 ─► batches of bucket 1 ─┘
@@ -35,7 +35,7 @@ extern "C" {
 
 typedef struct levada_bucket levada_bucket;
 
-/* Functions and `user` are the caller's, and must stay valid until the bucket is destroyed. Arrays
+/* Options of a bucket. Functions and `user` must stay valid until the bucket is destroyed. Arrays
  * and strings are copied. */
 typedef struct levada_bucket_options {
     size_t struct_size;
@@ -45,47 +45,48 @@ typedef struct levada_bucket_options {
     /* Returns one element in components[0 .. ncomponents), which the bucket then owns. LEVADA_END
      * or EOUT_OF_RANGE at the end. num_threads threads call it at the same time. */
     levada_status (*next)(void *user, levada_tensor **components, levada_error *err);
-    void   *user;        /* of next, key and keep                                     */
-    int32_t num_threads; /* that call `next`; 0 = 1. A dataset is moved by one        */
-    /* Records before any batching stage. One thread moves whole blocks. */
+    void   *user;        /* passed to next, key and keep    */
+    int32_t num_threads; /* threads that call `next`; 0 = 1 */
+    /* A dataset of records, not of batches. One thread moves whole blocks. */
     const levada_dataset      *dataset;
-    const levada_iter_options *iter;   /* NULL = the defaults                                  */
-    const char *const         *fields; /* of the dataset, a component each; NULL = all of them */
+    const levada_iter_options *iter;   /* NULL = the defaults                                   */
+    const char *const         *fields; /* fields of the dataset, one component each; NULL = all */
 
     /* -- elements */
 
-    int32_t             ncomponents; /* 0 with a dataset and without fields: all of its fields */
-    const levada_dtype *dtypes;      /* NULL with a dataset: those of its fields               */
-    const levada_shape *shapes;      /* the same. Without dynamic_pad fully known              */
-    bool                dynamic_pad; /* batches are padded on the right with 0, false or ""    */
+    int32_t             ncomponents; /* 0 with a dataset and without `fields`: all of its fields */
+    const levada_dtype *dtypes;      /* NULL with a dataset: the dtypes of its fields            */
+    const levada_shape *shapes;      /* NULL with a dataset. Without dynamic_pad fully known     */
+    bool                dynamic_pad; /* batches are padded on the right with 0, false or ""      */
 
     /* -- which bucket */
 
-    /* The key of an element; NULL = component number key_component, an integer scalar. With
-     * boundaries that component may also be of rank 1 or more: its first dimension is the length.
-     * A dataset has no function; map() adds a field. */
+    /* Sets *key to the key of an element; NULL = component number key_component is the key, an
+     * integer scalar. With boundaries that component may also be of rank 1 or more, because its
+     * first dimension is the length. Not used with a dataset, where `map` can add a field for the
+     * key. */
     levada_status (*key)(void *user, levada_tensor *const *components, int64_t *key,
                          levada_error *err);
     int32_t key_component;
-    /* Whether to keep an element; NULL = component number keep_component, a bool or integer
-     * scalar; -1 = all elements are kept. */
+    /* Sets *keep to false to drop an element; NULL = component number keep_component, a bool or
+     * integer scalar; -1 = all elements are kept. */
     levada_status (*keep)(void *user, levada_tensor *const *components, bool *keep,
                           levada_error *err);
     int32_t        keep_component;
-    int32_t        num_buckets; /* 0 with boundaries: one more than there are boundaries */
-    const int64_t *boundaries;  /* NULL, or nboundaries strictly increasing lengths      */
+    int32_t        num_buckets; /* 0 with boundaries: nboundaries + 1               */
+    const int64_t *boundaries;  /* NULL, or nboundaries strictly increasing lengths */
     int32_t        nboundaries;
 
     /* -- sizes */
 
-    const int64_t *batch_sizes; /* 1 for all buckets, or num_buckets                       */
+    const int64_t *batch_sizes; /* 1 for all buckets, or num_buckets */
     int32_t        nbatch_sizes;
-    int64_t        capacity;   /* of the top queue in batches, and of each bucket queue in
-                                * elements; -1 = unbounded                                 */
-    const int64_t *capacities; /* of the bucket queues instead; NULL, or num_buckets       */
+    int64_t        capacity;   /* capacity of the top queue in batches, and of each bucket queue
+                                * in elements; -1 = unbounded */
+    const int64_t *capacities; /* one for each bucket queue; NULL = `capacity` */
     int32_t        ncapacities;
     bool           allow_smaller_final_batch;
-    const char    *name;        /* NULL = "bucket"                                        */
+    const char    *name;        /* NULL = "bucket" */
     const char    *shared_name; /* NULL, or s: the bucket queues are shared as s_0, s_1, ...
                                  * and the top queue as s                                 */
 } levada_bucket_options;
@@ -95,11 +96,12 @@ typedef struct levada_bucket_options {
         sizeof(levada_bucket_options), NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, false,  \
             NULL, 0, NULL, -1, 0, NULL, 0, NULL, 0, 32, NULL, 0, false, NULL, NULL             \
     }
-/* The same for languages without macros; size is sizeof(levada_bucket_options). */
+/* Sets *all to its defaults, for languages without macros; size is
+ * sizeof(levada_bucket_options). */
 LEVADA_API void levada_bucket_options_init(levada_bucket_options *all, size_t size);
 
-/* EINVALID_ARGUMENT unless numbers, sizes, capacities and boundaries fit together. For callers that
- * do not know the types of the elements yet. */
+/* Returns EINVALID_ARGUMENT unless numbers, sizes, capacities and boundaries fit together. For
+ * callers that do not know the types of the elements yet. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_bucket_check(const levada_bucket_options *options, levada_error *err);
 /* Creates the queues; no thread runs and no source is read before levada_bucket_start. */
@@ -107,19 +109,21 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_create(levada_env        
                                                               const levada_bucket_options *options,
                                                               levada_bucket              **out,
                                                               levada_error                *err);
-/* Cancels the queues and waits until its threads call no function of the options any more: not from
- * one of these functions. Nobody else may be in a call. Accepts NULL. */
+/* Cancels the queues and waits until its threads no longer call functions of the options, so do not
+ * call it from such a function. No other call may be running. Accepts NULL. */
 LEVADA_API void levada_bucket_destroy(levada_bucket **bucket);
 
-/* Starts the threads, on a coordinator or (NULL) of its own: one for each bucket, and those of the
- * source. AGAIN, and nothing happens, while they run. After an error the call may be repeated. */
+/* Starts one thread for each bucket and the threads of the source. They belong to the coordinator,
+ * or to the bucket if it is NULL. Returns AGAIN and does nothing while they run. After an error the
+ * call may be repeated. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_start(levada_bucket      *bucket,
                                                              levada_coordinator *coordinator,
                                                              levada_error       *err);
 
-/* The next batch: the number of its bucket, and ncomponents tensors with one more dimension, the
- * caller's. `lengths` (may be NULL) receives an int32 tensor [n] if there are boundaries, otherwise
- * NULL. EOUT_OF_RANGE at the end, or the error that ended the input. */
+/* Returns the next batch: the number of its bucket, and ncomponents tensors with one more
+ * dimension, which the caller owns. `lengths` (may be NULL) receives an int32 tensor [n] if there
+ * are boundaries, otherwise NULL. Returns EOUT_OF_RANGE at the end, or the error that ended the
+ * input. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_next(levada_bucket *bucket, int32_t *index,
                                                             levada_tensor **lengths,
                                                             levada_tensor **components,
@@ -127,36 +131,37 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_next(levada_bucket *bucke
 
 /* -- for threads of the caller */
 
-/* Puts an element (borrowed) into its bucket, as the input threads do. ECANCELLED: closed. */
+/* Puts an element (borrowed) into its bucket, as the input threads do. Returns ECANCELLED if the
+ * bucket is closed. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_put(levada_bucket        *bucket,
                                                            levada_tensor *const *components,
                                                            int64_t timeout, levada_error *err);
-/* The records of a block. columns[i] is the column of component i (NULL: the first ones, in order);
- * records of a bucket stay in order. On failure the records that did not go in are counted as
- * dropped. */
+/* Puts the records of a block into their buckets. columns[i] is the column of component i (NULL:
+ * the first columns, in order); the records of each bucket stay in order. If the call fails, the
+ * records that were not added count as dropped. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_put_block(levada_bucket      *bucket,
                                                                  const levada_block *block,
                                                                  const int32_t      *columns,
                                                                  int64_t             timeout,
                                                                  levada_error       *err);
-/* The end of the input: closes the bucket queues. With cancel_pending, calls that wait to enqueue
- * end with ECANCELLED. */
+/* Ends the input: closes the bucket queues. With cancel_pending, calls that wait to enqueue end
+ * with ECANCELLED. */
 LEVADA_API void levada_bucket_close(levada_bucket *bucket, bool cancel_pending);
-/* Moves full batches of bucket i to the top queue until its queue is closed and drained, as a
- * thread of levada_bucket_start does: then EOUT_OF_RANGE. Call it once for each bucket. EABORTED:
- * somebody cancelled its call while the queues were open. */
+/* Moves full batches of bucket i to the top queue, as a thread of levada_bucket_start does, until
+ * the queue of the bucket is closed and drained; then returns EOUT_OF_RANGE. Call it once for each
+ * bucket. Returns EABORTED if its call was cancelled while the queues were open. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_run(levada_bucket *bucket, int32_t i,
                                                            levada_error *err);
 
 /* -- looking */
 
-/* The bucket that a key belongs to. */
+/* Sets *index to the bucket that a key belongs to. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_index(const levada_bucket *bucket,
                                                              int64_t key, int32_t *index,
                                                              levada_error *err);
-/* The queue of bucket i, or with i = -1 the top queue. Borrowed; NULL if there is none. With
- * boundaries, elements of a bucket queue begin with the length, an int32 scalar; those of the top
- * queue begin with the number of the bucket. */
+/* Returns the queue of bucket i, or the top queue if i is -1: borrowed; NULL if i is out of range.
+ * With boundaries, elements of a bucket queue begin with the length, an int32 scalar; elements of
+ * the top queue begin with the number of the bucket. */
 LEVADA_API levada_queue *levada_bucket_queue(const levada_bucket *bucket, int32_t i);
 
 typedef struct levada_bucket_counts {
@@ -165,14 +170,14 @@ typedef struct levada_bucket_counts {
     int64_t records;  /* in these batches           */
     int64_t dropped;  /* lost for good: remainders at the end, and records in flight at a stop or
                        * an error                                                                */
-    int64_t filtered; /* not kept                   */
+    int64_t filtered; /* not kept */
 } levada_bucket_counts;
 
 #define LEVADA_BUCKET_COUNTS_INIT                    \
     {                                                \
         sizeof(levada_bucket_counts), 0, 0, 0, 0     \
     }
-/* The same for languages without macros; size is sizeof(levada_bucket_counts). */
+/* Sets *all to its defaults, for languages without macros; size is sizeof(levada_bucket_counts). */
 LEVADA_API void levada_bucket_counts_init(levada_bucket_counts *all, size_t size);
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_get_counts(const levada_bucket  *bucket,
                                                                   levada_bucket_counts *out,

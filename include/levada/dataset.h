@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Datasets: immutable descriptions of pipelines.
+ * Datasets: immutable pipelines, which iterators run.
  *
- * A dataset is a tree of stages, each a name plus options. It can be printed as text or JSON, which
- * C, Python and the command read in the same way, and it can be compared and hashed. Datasets are
- * reference-counted and may be shared between threads.
+ * A dataset is a tree of stages, each with a name and options. It prints as text or JSON, which C,
+ * Python and the command parse in the same way, and it has a fingerprint for comparisons. Datasets
+ * are reference-counted and may be shared between threads.
  *
  *     tfrecord:train-*.tfrecord | shuffle:10000 | parse_example:{x:{kind:VarLen,dtype:int64}}
  *
@@ -25,20 +25,20 @@
 extern "C" {
 #endif
 
-/* Reads text or JSON (which begins with "{"); "@path" is read at once and becomes its content.
- * At most 1000 stages above each other, nested at most 64 deep. Errors are EINVALID_ARGUMENT with
- * the column, the names allowed and the nearest one. Every stage's options are checked against the
- * columns. */
+/* Parses a pipeline from text, or from JSON, which begins with "{". "@path" is replaced by the
+ * content of that file. A pipeline may have up to 1,000 stages, nested up to 64 levels deep. The
+ * options of every stage are checked against its columns. Errors are EINVALID_ARGUMENT with the
+ * column of the text, the available names and the most similar one. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_parse(levada_env *env, const char *text,
                                                               levada_dataset **out,
                                                               levada_error *err);
-/* One stage on top of the inputs (none for sources). `options` is a map or NULL; borrowed. */
+/* Appends a stage to the inputs (none for sources). `options` is a map or NULL; borrowed. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_dataset_append(levada_env *env, const char *name, const levada_value *options,
                       const levada_dataset *const *inputs, int32_t ninputs, levada_dataset **out,
                       levada_error *err);
-/* A copy of the last stage of a dataset, on other inputs; `changes` (a map or NULL; borrowed) takes
- * the place of options of the same names. */
+/* Copies the last stage of `dataset` and attaches it to `inputs`. Options in `changes` (a map or
+ * NULL; borrowed) override the copied options. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_dataset_remake(const levada_dataset *dataset, const levada_value *changes,
                       const levada_dataset *const *inputs, int32_t ninputs, levada_dataset **out,
@@ -47,32 +47,33 @@ levada_dataset_remake(const levada_dataset *dataset, const levada_value *changes
 LEVADA_API levada_dataset *levada_dataset_ref(const levada_dataset *dataset);
 LEVADA_API void levada_dataset_unref(levada_dataset **dataset);
 
-/* Short text form, without options at their defaults; and the canonical JSON, with all of them.
- * Terminated strings; free them with levada_string_free. */
+/* Return the pipeline as short text, without options that have their defaults, or as canonical JSON
+ * with all options. Free the strings with levada_string_free. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_text(const levada_dataset *dataset,
                                                              char **out, levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_json(const levada_dataset *dataset,
                                                              char **out, levada_error *err);
 LEVADA_API void levada_string_free(char **text);
 
-/* Describes how the dataset runs, as text: for each stage whether it runs in order or in parallel,
- * its random parts, and the content of its state. Free it with levada_string_free. */
+/* Describes how the dataset runs, as text: whether each stage runs in order or in parallel, what it
+ * draws at random, and what it stores in checkpoints. Free it with levada_string_free. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_explain(const levada_dataset *dataset,
                                                                 char **out, levada_error *err);
 
-/* 128 bits over the canonical JSON, without options that only tune and without directories. */
+/* Computes a 128-bit hash of the canonical JSON, without tuning options and without directories. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_fingerprint(const levada_dataset *dataset,
                                                                     uint8_t out[16],
                                                                     levada_error *err);
-/* Columns of the blocks that it returns. Borrowed. */
+/* Returns the columns of the blocks that the dataset emits. Borrowed. */
 LEVADA_API const levada_spec *levada_dataset_spec(const levada_dataset *dataset);
-/* Name of its last stage ("shuffle"), its options as a map with every default filled in, inputs. */
+/* Return the name of the last stage ("shuffle"), its options as a map that includes every default,
+ * and its inputs. Borrowed. */
 LEVADA_API const char           *levada_dataset_name(const levada_dataset *dataset);
 LEVADA_API const levada_value   *levada_dataset_options(const levada_dataset *dataset);
 LEVADA_API int32_t               levada_dataset_inputs(const levada_dataset *dataset);
 LEVADA_API const levada_dataset *levada_dataset_input(const levada_dataset *dataset, int32_t i);
 
-/* Every name that a description may contain, in order, as JSON:
+/* Returns every name that a pipeline may contain, in order, as JSON:
  * [{"name","family","doc","example","plugin","inputs":[least, most or -1],"args":[{"name","type",
  *   "default","required","positional","tuning","min","max","choices","doc"}]}]. Help, Python
  * methods and docs are generated from it. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoders: byte strings in, typed columns out. For authors.
+ * How to write a decoder: it receives byte strings and returns typed columns.
  *
- * A decoder is PURE: decode() runs on any thread, its state is scratch. It sees one BYTES column of
- * a block as n spans and fills the columns that check() named. The core adds them to the other
- * columns of the block, removes the decoded column unless check() named one like it, moves origins
- * and applies the policy for bad records.
+ * A decoder is PURE: decode() runs on any thread, and its state is scratch memory. It receives one
+ * BYTES column of a block as n strings and fills the columns that check() declared. The core adds
+ * them to the other columns of the block, removes the decoded column unless check() declared a
+ * column of the same name, copies origins and applies the error policy.
  */
 #ifndef LEVADA_DECODER_H
 #define LEVADA_DECODER_H
@@ -16,24 +16,24 @@
 extern "C" {
 #endif
 
-/* n byte strings, with 64 readable bytes on both sides of each. */
+/* n byte strings, with 64 readable bytes before and after each. */
 typedef struct levada_strings {
     const uint8_t *const *data;
     const int32_t        *size;
     int64_t               n;
-    levada_buffer        *owner; /* keeps all of them alive where one buffer does, else NULL */
-    const levada_block   *block; /* whose records they are of, with their origins; or NULL */
+    levada_buffer        *owner; /* the buffer that keeps all of them alive, or NULL     */
+    const levada_block   *block; /* the block that they come from, with origins; or NULL */
 } levada_strings;
 
 typedef struct levada_decoder_def {
     size_t            struct_size;
     const char       *name, *doc, *example;
-    const char       *field; /* column decoded without the option `field`: "record"             */
-    const levada_arg *args;  /* options of its own; the core adds `field`                       */
+    const char       *field; /* default of the option `field`: "record"      */
+    const levada_arg *args;  /* the decoder's options; the core adds `field` */
     size_t            args_size;
     size_t            state_size; /* one per worker */
 
-    /* The columns of the result of decode(). */
+    /* Returns the columns that decode() fills. */
     levada_status (*check)(const void *args, levada_spec **out, levada_error *err);
     levada_status (*open)(void *state, const void *args, const levada_context *context,
                           levada_error *err);
@@ -43,23 +43,23 @@ typedef struct levada_decoder_def {
     levada_status (*decode)(void *state, const void *args, const levada_strings *in,
                             levada_builder *out, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
-    /* check() names one column, which gets the name of the decoded column; users choose another
-     * with the option `out`, which the core adds. */
+    /* If true, check() declares one column, which replaces the decoded column under its name. The
+     * core adds the option `out`, with which users choose another name. */
     bool              replaces;
-    /* Bytes that a string takes decoded, from its first bytes and without trust in them; 0 = it is
-     * not known. NULL = about as many as encoded. With it the core hands over blocks of few
-     * records, so that images do not fill the memory. */
+    /* Estimates the decoded size of a string in bytes from its first bytes, which may be invalid; 0
+     * = not known. With it the core passes small blocks, so that images do not exhaust memory. NULL
+     * = about the encoded size. */
     int64_t (*measure)(const void *args, const uint8_t *data, int32_t size);
-    /* Options that the records determine. Called when a dataset is made; `field` is the column of
-     * `input` that will be decoded. It may run `input`. Sets *out to a map of options that take the
-     * place of the given ones, or leaves it NULL: nothing is to be found. With what it found, the
-     * next call leaves it NULL. NULL = the decoder has no such options. */
+    /* Infers options from the records when a dataset is created; `field` is the column of `input`
+     * that will be decoded. The hook may run `input`. It sets *out to a map of options that
+     * override the user's options, or leaves it NULL if there is nothing to infer, as in a call
+     * with the inferred options. NULL = the decoder infers nothing. */
     levada_status (*infer)(const void *args, const levada_dataset *input, const char *field,
                            levada_value **out, levada_error *err);
-    /* What this state has decoded since open(): returns the number of records, and sets there[i]
-     * where column i of check()'s spec was in one of them, or may be missing because the user has
-     * said so. Writes names that the first record has, at most `size` bytes with the terminator.
-     * With it the core reports columns that no record had. NULL = it cannot tell. */
+    /* Returns the number of records that this state has decoded since open(). Sets there[i] if
+     * column i of check()'s spec occurred in a record, or is allowed to be missing. Writes the
+     * names that the first record has, at most `size` bytes with the terminator. The core uses it
+     * to report columns that no record had. NULL = not supported. */
     int64_t (*found)(const void *state, bool *there, char *names, size_t size);
 } levada_decoder_def;
 

@@ -2,15 +2,14 @@
 /*
  * Status codes and errors.
  *
- * Every call that can go wrong returns a levada_status and takes a levada_error as its last
- * parameter. The code says how the caller can react; the text says what happened and where.
- * A levada_error belongs to the caller, may be NULL, never allocates and may be copied freely, so
- * that an error can travel through queues together with the data that it belongs to. There is no
- * global and no thread-local error.
+ * Every call that can fail returns a levada_status and accepts a levada_error as its last
+ * parameter. The code tells the caller how to react; the text explains what happened and where. A
+ * levada_error belongs to the caller, may be NULL, never allocates and may be copied, so that an
+ * error can pass through queues together with its data. Errors are never global or thread-local.
  *
- * Its size never changes: members that are added take from `reserved`, which is zero until then.
- * Languages that cannot read this header call levada_error_create and the functions that return
- * the members, and do not depend on the layout.
+ * The size of levada_error never changes, because new members use space of `reserved`, which is
+ * zero until then. Languages that cannot read this header call levada_error_create and the
+ * functions that return the members, so they do not depend on the layout.
  */
 #ifndef LEVADA_ERROR_H
 #define LEVADA_ERROR_H
@@ -33,11 +32,11 @@ extern "C" {
 #define LEVADA_PRINTF(fmt, first)
 #endif
 
-/* X(name, value, text): the one list of codes. Names, texts and Python classes derive from it. */
+/* X(name, value, text): the list of codes, from which names, texts and Python classes are made. */
 #define LEVADA_STATUS_MAP(X)                                                       \
     X(OK, 0, "ok")                                                                 \
     X(END, 1, "end of data")                                                       \
-    X(AGAIN, 2, "not now, ask again")                                              \
+    X(AGAIN, 2, "not ready; call again")                                              \
     X(ECANCELLED, -1, "cancelled")                                                 \
     X(EUNKNOWN, -2, "unknown error")                                               \
     X(EINVALID_ARGUMENT, -3, "invalid argument")                                   \
@@ -61,13 +60,13 @@ typedef enum levada_status {
 } levada_status;
 
 typedef struct levada_error {
-    levada_status code;         /* LEVADA_OK when clear                                   */
-    char          stage[60];    /* path such as "2.shuffle", "" where not known; so below */
-    char          file[512];    /* of a longer path the end, after an ellipsis            */
+    levada_status code;         /* LEVADA_OK when clear                                */
+    char          stage[60];    /* path such as "2.shuffle", "" if not known; so below */
+    char          file[512];    /* path; if it is longer, "..." and its end            */
     char          key[64];
-    int64_t       record;       /* number in the file, -1 where not known                 */
-    int64_t       offset;       /* byte position in the file, -1 where not known          */
-    char          message[512]; /* always terminated                                      */
+    int64_t       record;       /* number in the file, -1 if not known        */
+    int64_t       offset;       /* byte position in the file, -1 if not known */
+    char          message[512]; /* always terminated                          */
     uint8_t       reserved[112];
 } levada_error;
 
@@ -76,33 +75,34 @@ typedef struct levada_error {
         LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 }, { 0 } \
     }
 
-/* Bytes that hold the text of any error: char text[LEVADA_ERROR_TEXT]; */
+/* Size of a buffer that holds the text of any error: char text[LEVADA_ERROR_TEXT]; */
 #define LEVADA_ERROR_TEXT 1280
 
-/* Fills *err (clearing its place) and returns code. The only maker of errors: one breakpoint. */
+/* Fills *err, clears its location and returns `code`. All errors are made here, so one breakpoint
+ * finds every error. */
 LEVADA_API LEVADA_PRINTF(3, 4) levada_status
     levada_fail(levada_error *err, levada_status code, const char *fmt, ...);
 
-/* Prepends "prefix: " to the message; code and place stay. Does nothing on a clear error. */
+/* Prepends "prefix: " to the message and keeps code and location. Does nothing to a clear error. */
 LEVADA_API LEVADA_PRINTF(2, 3) void levada_error_wrap(levada_error *err, const char *fmt, ...);
 
-/* Sets the unknown parts of the place. NULL and -1 do not change a part. */
+/* Sets the parts of the location that are not known yet. NULL and -1 do not change a part. */
 LEVADA_API void levada_error_place(levada_error *err, const char *stage, const char *file,
                                    int64_t record, int64_t offset);
 
-/* "stage · file record 3 at byte 96: message", written into text (always terminated); returns text.
- */
+/* Writes "stage · file record 3 at byte 96: message" to `text` (always terminated); returns
+ * `text`. */
 LEVADA_API const char *levada_error_text(const levada_error *err, char *text, size_t size);
 
 LEVADA_API void levada_error_clear(levada_error *err);
 
-/* A clear error on the heap, for languages that cannot declare one; NULL without memory. */
+/* Allocates a clear error, for languages that cannot declare one; NULL if out of memory. */
 LEVADA_API levada_error *levada_error_create(void);
-/* Frees it and sets *err to NULL; accepts NULL. */
+/* Frees the error and sets *err to NULL; accepts NULL. */
 LEVADA_API void levada_error_destroy(levada_error **err);
 
-/* The members of an error. Texts are borrowed, and valid until the error changes. For NULL: OK,
- * NULL and -1. */
+/* Return the members of an error. Strings are borrowed and valid until the error changes. For a
+ * NULL error they return OK, NULL and -1. */
 LEVADA_API levada_status levada_error_code(const levada_error *err);
 LEVADA_API const char   *levada_error_message(const levada_error *err);
 LEVADA_API const char   *levada_error_stage(const levada_error *err);
@@ -111,11 +111,12 @@ LEVADA_API const char   *levada_error_key(const levada_error *err);
 LEVADA_API int64_t       levada_error_record(const levada_error *err);
 LEVADA_API int64_t       levada_error_offset(const levada_error *err);
 
-/* "EDATA_LOSS" and "data loss"; "?" for a number that is not a code. */
+/* Return the name ("EDATA_LOSS") or the text ("data loss") of a code; "?" for a number that is not
+ * a code. */
 LEVADA_API const char *levada_status_name(levada_status status);
 LEVADA_API const char *levada_status_text(levada_status status);
 
-/* Leaves the function with any status but LEVADA_OK, so END and AGAIN travel the same way. */
+/* Returns from the function with any status except LEVADA_OK, including END and AGAIN. */
 #define LEVADA_TRY(expr)                                  \
     do {                                                  \
         levada_status levada_try_ = (expr);               \

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A view of one serialized tf.train.Example or SequenceExample, parsed without a spec.
+ * Reads one serialized tf.train.Example or SequenceExample without a spec.
  *
  * The view uses the parser of the decoders, so it shows the values that parse_example and
- * parse_sequence_example return: parts of one message are merged, the last entry of a key replaces
- * the earlier ones, packed and unpacked numbers of one list are all there. A record with a field
- * that neither message has is LEVADA_EXAMPLE_OTHER: showing it as a message would drop that field.
- * So is a record whose entries are keys without values: an ExampleListWithContext looks like that.
+ * parse_sequence_example return: it merges the parts of one message, replaces earlier entries of a
+ * key by the last entry, and combines packed and unpacked numbers of one list. A record with a
+ * field that is not part of either message is LEVADA_EXAMPLE_OTHER, because showing it as a message
+ * would hide that field. A record whose entries are keys without values is also
+ * LEVADA_EXAMPLE_OTHER, because an ExampleListWithContext looks like it.
  *
- * One thread at a time uses a view. The view copies the record and keeps its memory for the next
- * one. Results are borrowed until the next parse. Failures: ERESOURCE_EXHAUSTED, and
- * EINVALID_ARGUMENT for a NULL argument or an item that does not exist. A record that is not a
- * message is not an error.
+ * One thread at a time uses a view. The view copies the record and reuses its memory for the next
+ * record. Results are borrowed until the next parse. Calls return ERESOURCE_EXHAUSTED if out of
+ * memory, and EINVALID_ARGUMENT for a NULL argument or an item that does not exist. A record that
+ * is not a message is not an error.
  */
 #ifndef LEVADA_EXAMPLE_VIEW_H
 #define LEVADA_EXAMPLE_VIEW_H
@@ -33,12 +34,12 @@ typedef enum levada_example_kind {
 /* One Feature message. */
 typedef struct levada_example_item {
     levada_dtype dtype; /* LEVADA_INT64, LEVADA_FLOAT32 or LEVADA_BYTES; LEVADA_NONE = no kind */
-    int64_t      count; /* values */
+    int64_t      count; /* values                                                              */
 } levada_example_item;
 
 /* One key, with its Feature or the steps of its FeatureList. */
 typedef struct levada_example_feature {
-    const char                *name; /* any bytes, not terminated                     */
+    const char                *name; /* any bytes, not terminated */
     size_t                     name_size;
     bool                       sequence; /* in the feature lists of a SequenceExample */
     int64_t                    nitems;   /* 1, or the number of steps                 */
@@ -59,19 +60,19 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_example_view_create(levada_examp
                                                                     levada_error *err);
 LEVADA_API void levada_example_view_destroy(levada_example_view **view);
 
-/* Parses `size` bytes in any memory. *kind is OTHER for a record that is not a message. */
+/* Parses a record of `size` bytes in any memory. *kind is OTHER if the record is not a message. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_view_parse(levada_example_view *view,
                                                                    const void *record, size_t size,
                                                                    levada_example_kind *kind,
                                                                    levada_error *err);
-/* Features of the last record: the context (or the Example) first, then the feature lists, each in
- * the order in which its keys first occur. 0 after a record that is not a message; NULL where i is
- * out of range. */
+/* Return the number of features of the last record, and feature i: first the context (or the
+ * Example), then the feature lists, each in the order in which its keys first occur. They return 0
+ * after a record that is not a message, and NULL if i is out of range. */
 LEVADA_API int64_t levada_example_view_count(const levada_example_view *view);
 LEVADA_API const levada_example_feature *levada_example_view_at(const levada_example_view *view,
                                                                 int64_t                    i);
-/* The values of item `item` of a feature of this view, until the next call of any function on the
- * view. EINVALID_ARGUMENT where the feature has no such item. */
+/* Returns the values of an item of a feature, borrowed until the next call of any function on the
+ * view. Returns EINVALID_ARGUMENT if the feature does not have this item. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_example_view_values(levada_example_view *view, const levada_example_feature *feature,
                            int64_t item, levada_example_values *out, levada_error *err);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte filters: bytes in, bytes out. For authors of compression formats.
+ * How to write a byte filter, which decodes (and encodes) a compression format.
  *
- * A filter decodes the bytes of a file before a format frames records in them, and may encode what
- * a writer writes. Users name it with compression=; without a name, the filter whose probe()
- * verifies the most bits of the first bytes is used.
+ * A filter decodes the bytes of a file before a format finds records in them, and may encode the
+ * bytes of a writer. Users select it with compression=; by default, levada selects the filter whose
+ * probe() verifies the most bits of the first bytes.
  *
- * Each stream has a state of its own, which one thread uses at a time; the hooks of several streams
- * run at once. A filter never allocates a size that the data declares before it has checked it.
- * Damage is EDATA_LOSS, after all bytes before the damage were written.
+ * Each stream has its own state, which one thread uses at a time; the hooks of several streams run
+ * at the same time. A filter must not allocate a size that the data declares before it has checked
+ * that size. For damaged data it returns EDATA_LOSS after it has written all bytes before the
+ * damage.
  */
 #ifndef LEVADA_FILTER_H
 #define LEVADA_FILTER_H
@@ -25,11 +26,11 @@ typedef struct levada_filter_step {
     size_t         in_size;
     uint8_t       *out;
     size_t         out_size;
-    size_t         used;     /* bytes of `in` taken, set by the filter                     */
+    size_t         used;     /* bytes of `in` read, set by the filter                      */
     size_t         made;     /* bytes of `out` written, set by the filter                  */
     bool           in_ended; /* nothing follows after `in`                                 */
     bool           finished; /* set by the filter: the stream is complete, nothing pending */
-    bool           flush;    /* encode: make all that was put in so far readable           */
+    bool           flush;    /* encode: make all input so far readable                     */
 } levada_filter_step;
 
 typedef struct levada_filter_def {
@@ -38,31 +39,32 @@ typedef struct levada_filter_def {
     const char *doc;
     const char *suffix; /* ".gz" */
     size_t      state_size;
-    /* Bits of the first bytes that were verified; 0 = it is not this. */
+    /* Returns the number of bits of `data` that match the format; 0 = another format. */
     int32_t (*probe)(const uint8_t *data, size_t size);
     levada_status (*open)(void *state, levada_error *err);
     void (*close)(void *state);
-    /* Back to the beginning of a stream. */
+    /* Restarts at the beginning of a stream. */
     levada_status (*reset)(void *state, levada_error *err);
-    /* Makes progress, or sets finished: then the rest of the file is ignored. Streams that follow
-     * each other are the filter's business. A stream that ends early is OK with the last bytes,
-     * then EDATA_LOSS without any, once in_ended. Return every byte before damage first: bytes of a
-     * call that fails count for nothing. EDATA_LOSS with `finished` set says that the stream was
-     * complete and only its own checksum is wrong: `used` counts then, and a caller that accepts
-     * the damage calls again for what follows. */
+    /* Decodes some bytes, or sets `finished`, after which the rest of the file is ignored. The
+     * filter itself handles concatenated streams. If a stream ends early, return OK with the last
+     * bytes, then EDATA_LOSS without bytes once in_ended is set. Return every byte before damage
+     * first, because the bytes of a failed call are ignored. EDATA_LOSS with `finished` set means
+     * that the stream was complete and only its checksum is wrong; `used` then counts, and a caller
+     * that accepts the damage calls again for the next bytes. */
     levada_status (*decode)(void *state, levada_filter_step *step, levada_error *err);
-    /* The way back, with a state of its own. NULL = it cannot compress. level -1 = the default.
-     * encode with in_ended finishes the stream and sets finished; a flush is done once a call
-     * consumes nothing and does not fill `out`. */
+    /* Encode, with a separate state; NULL = the filter cannot compress. level -1 = the default.
+     * With in_ended, encode finishes the stream and sets `finished`. A flush is complete after a
+     * call that reads nothing and does not fill `out`. */
     levada_status (*open_encoder)(void *state, int32_t level, levada_error *err);
     levada_status (*encode)(void *state, levada_filter_step *step, levada_error *err);
     void (*close_encoder)(void *state);
-    /* Threads of its own that the encoder may use, at least 1; before the first encode(). The bytes
-     * must not depend on their number, and the threads must block all signals. In the child of a
-     * fork close_encoder is not called then. NULL = encode() does all. */
+    /* Sets the number of threads that the encoder may create, at least 1; called before the first
+     * encode(). The output must not depend on it, and the threads must block all signals. If it was
+     * called, close_encoder is not called in the child of a fork. NULL = the encoder creates no
+     * threads. */
     levada_status (*encode_threads)(void *state, int32_t threads, levada_error *err);
-    /* A stream for `levada check`, of a filter that cannot compress. NULL = the check reads the
-     * file "example" with the suffix from its folder. */
+    /* A compressed stream, with which `levada check` tests a filter that cannot compress. NULL =
+     * the check reads the file "example" with the suffix from its directory. */
     const void *example;
     size_t      example_size;
 } levada_filter_def;

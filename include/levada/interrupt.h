@@ -32,11 +32,13 @@ extern "C" {
 
 typedef struct levada_interrupt levada_interrupt;
 
-/* ERESOURCE_EXHAUSTED: no thread or no memory. */
+/* Creates an interrupt and its thread. Returns ERESOURCE_EXHAUSTED if a thread or memory cannot be
+ * allocated. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_create(levada_interrupt **out,
                                                                  levada_error      *err);
-/* Adds what levada_interrupt_raise cancels. The interrupt keeps a reference to a queue or barrier.
- * It borrows an iterator or coordinator, which must be closed after the interrupt is destroyed. */
+/* Add an object that levada_interrupt_raise cancels. The interrupt keeps a reference to a queue or
+ * barrier. It borrows an iterator or coordinator, which must be closed after the interrupt is
+ * destroyed. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_add_iter(levada_interrupt *interrupt,
                                                                    levada_iter      *it,
                                                                    levada_error     *err);
@@ -49,14 +51,15 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_add_barrier(levada_int
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_interrupt_add_coordinator(levada_interrupt *interrupt, levada_coordinator *coordinator,
                                  levada_error *err);
-/* Async-signal-safe: never waits, takes no lock, allocates nothing and keeps errno. Soon afterwards
- * the thread of the interrupt calls, in the order in which they were added, levada_iter_cancel (the
- * iterator stays cancelled), levada_queue_cancel and levada_barrier_cancel (calls that wait by then
- * end with ECANCELLED; the object stays usable) and levada_coordinator_request_stop (a clean
- * stop). It may be called again; several calls before the thread has run count as one. In the
- * child of a fork, and with NULL, it does nothing. */
+/* Cancels all added objects. Async-signal-safe: it never waits, locks or allocates, and keeps
+ * errno. Soon afterwards, the thread of the interrupt calls, in the order in which the objects were
+ * added, levada_iter_cancel (the iterator stays cancelled), levada_queue_cancel and
+ * levada_barrier_cancel (waiting calls end with ECANCELLED; the object stays usable) and
+ * levada_coordinator_request_stop (a clean stop). You may call it again; several calls before the
+ * thread has run count as one. In the child of a fork, and with NULL, it does nothing. */
 LEVADA_API void levada_interrupt_raise(levada_interrupt *interrupt);
-/* Handles earlier raises, then joins the thread. No handler may raise it any more. */
+/* Completes earlier raises, then joins the thread. Handlers must not raise the interrupt any
+ * more. */
 LEVADA_API void levada_interrupt_destroy(levada_interrupt **interrupt);
 
 #ifdef __cplusplus

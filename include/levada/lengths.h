@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of sequences: histograms, the bucket boundaries that pad least, and the padding of
- * several batching strategies.
+ * Length histograms, the bucket boundaries that pad least, and the padding of several batching
+ * strategies.
  *
  * bucket_by_sequence_length pads each batch to its longest record. The best boundaries depend on
- * how often each length occurs. Any thread may call each function; one at a time uses a histogram.
+ * how often each length occurs. Any thread may call each function, but only one thread at a time
+ * may use a histogram.
  */
 #ifndef LEVADA_LENGTHS_H
 #define LEVADA_LENGTHS_H
@@ -33,7 +34,7 @@ levada_optimal_boundaries(const int64_t *lengths, const int64_t *counts, int64_t
 
 /* -- lengths of a dataset */
 
-/* How often each length occurs. One thread at a time. */
+/* A histogram of lengths. One thread at a time uses it. */
 typedef struct levada_length_histogram levada_length_histogram;
 
 LEVADA_API LEVADA_MUST_USE levada_status
@@ -44,16 +45,16 @@ LEVADA_API void levada_length_histogram_destroy(levada_length_histogram **histog
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_length_histogram_add(levada_length_histogram *histogram, const int64_t *lengths, int64_t n,
                             levada_error *err);
-/* Adds the length of `field` of each record of a dataset, as bucket_by_sequence_length counts it:
+/* Adds the length of `field` of each record of a dataset, as bucket_by_sequence_length measures it:
  * the first dimension, the bytes of a byte string, or the value of an integer field. Reads the
- * dataset once, with these options (NULL: one pass with the defaults); nothing but the index where
- * levada_inspect_lengths finds them there. */
+ * dataset once with these options (NULL: the defaults). If the index contains the lengths
+ * (levada_inspect_lengths), only the index is read. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_length_histogram_read(levada_length_histogram *histogram, const levada_dataset *dataset,
                              const levada_iter_options *options, const char *field,
                              levada_error *err);
-/* The distinct lengths in ascending order, how often each occurs, and their number: the arguments
- * of levada_optimal_boundaries. Borrowed until the histogram changes. */
+/* Returns the distinct lengths in ascending order, their counts, and their number, as arguments of
+ * levada_optimal_boundaries. Borrowed until the histogram changes. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_length_histogram_get(levada_length_histogram *histogram, const int64_t **lengths,
                             const int64_t **counts, int64_t *n, levada_error *err);
@@ -62,26 +63,27 @@ levada_length_histogram_get(levada_length_histogram *histogram, const int64_t **
 
 typedef struct levada_padding_report_options {
     size_t         struct_size;
-    int64_t        max_tokens;  /* budget of a batch, in elements                           */
-    int64_t        batch_size;  /* records of a batch without a budget                      */
-    int64_t        multiple_of; /* padded lengths are rounded up to this                    */
-    const int64_t *boundaries;  /* one more strategy; NULL = none                           */
+    int64_t        max_tokens;  /* budget per batch, in elements                     */
+    int64_t        batch_size;  /* records per batch without a budget                */
+    int64_t        multiple_of; /* padded lengths are rounded up to this             */
+    const int64_t *boundaries;  /* boundaries of an additional strategy; NULL = none */
     int64_t        nboundaries;
-    const char    *field;       /* name of the lengths in stages and calls; NULL = "length" */
-    int64_t        num_buckets; /* one more number of best buckets; 0 = none                */
-    int64_t        pack_length; /* of a packed record; 0 = a power of two from the lengths  */
+    const char    *field;       /* field name in `stage` and `call`; NULL = "length"              */
+    int64_t        num_buckets; /* an additional number of buckets; 0 = none                      */
+    int64_t        pack_length; /* length of a packed record; 0 = a power of two from the lengths */
 } levada_padding_report_options;
 
 #define LEVADA_PADDING_REPORT_OPTIONS_INIT                                            \
     {                                                                          \
         sizeof(levada_padding_report_options), 16384, 64, 1, NULL, 0, NULL, 0, 0      \
     }
-/* The same for languages without macros; size is sizeof(levada_padding_report_options). */
+/* Sets *all to its defaults, for languages without macros; size is
+ * sizeof(levada_padding_report_options). */
 LEVADA_API void levada_padding_report_options_init(levada_padding_report_options *all, size_t size);
 
-/* Makes batches of records with these lengths, in this order, in several ways, and reports what
- * padding costs in each. Every strategy runs as the stage that it names, on the lengths alone. A
- * negative length counts as 0. One JSON object, to be freed with levada_string_free:
+/* Simulates several batching strategies on records with these lengths, in this order, and reports
+ * the padding of each. Every strategy runs the stage in its report, on the lengths alone. A
+ * negative length counts as 0. Returns one JSON object; free it with levada_string_free:
  *
  *     {"records", "tokens", "field",
  *      "quantiles": {"min", "p10", "median", "p90", "p99", "max"},
@@ -91,14 +93,14 @@ LEVADA_API void levada_padding_report_options_init(levada_padding_report_options
  *      "recommended": {"strategy", "stage", "call"}}
  *
  * padding is the share of all elements of the batches; shapes is the number of distinct padded
- * lengths. stage is the description to use, call the same as a method of a dataset in Python.
- * Records of from <= length < to are in a bin of the histogram; the bins are equally wide, except
- * that the last one has all longer records. The strategy "packing" pads every packed record to its
- * full length.
+ * lengths. stage is the text of the stage, and call the corresponding method of a dataset in
+ * Python. A bin of the histogram has the records with from <= length < to; the bins are equally
+ * wide, except that the last bin has all longer records. The strategy "packing" pads every packed
+ * record to its full length.
  *
- * Recommended is the first of the look-aheads and best buckets (most first) that pads at most one
- * percent of the elements more than the best of them. Packing is not among them: a model must mask
- * the segments of packed records. */
+ * The recommended strategy is the first of the look-aheads and optimal buckets (most buckets first)
+ * that pads at most one percent of the elements more than the best of them. Packing is never
+ * recommended, because a model must mask the segments of packed records. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_padding_report(const int64_t *lengths, int64_t n,
                       const levada_padding_report_options *options, char **out, levada_error *err);

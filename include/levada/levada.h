@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that users of levada need. Authors of stages, sources, decoders and plug-ins include
- * the header of their kind (stage.h, source.h, decoder.h, filter.h, opener.h).
+ * Includes every header for programs that use levada. Authors of stages, sources, decoders and
+ * plug-ins include the corresponding header (stage.h, source.h, decoder.h, filter.h, opener.h).
  *
  * NULL. The same rule holds for every function:
  *   - a function that destroys, closes, frees or drops a reference accepts NULL and a pointer to
  *     NULL, and does nothing;
- *   - a function that returns a status returns EINVALID_ARGUMENT and names the argument (a debug
- *     build of the library aborts there), where the argument is not optional;
- *   - any other function returns NULL, 0 or false (-1 where it has -1 for "not found"), or does
+ *   - a function that returns a status returns EINVALID_ARGUMENT with the name of the argument (a
+ *     debug build of the library aborts) if the argument is not optional;
+ *   - any other function returns NULL, 0 or false (-1 if it uses -1 for "not found"), or does
  *     nothing. An environment of NULL is the default environment; `err` may always be NULL.
  *
  * fork(). These handles belong to the process that created them: iterators, queues, barriers,
  * coordinators and their members, queue runners, buckets, watchdogs, readers, writers and
  * interrupts. In the child of a fork their calls return EFAILED_PRECONDITION, and calls without a
- * status do what they do for NULL. (The names and options of a handle stay readable. A coordinator
- * says that it should stop, so that loops end.) Destroying such a handle neither waits nor joins,
- * and frees its memory; memory that a thread of the parent was changing during the fork stays
- * until the child ends. Everything else may be used in the child: environments, datasets,
- * functions, blocks, tensors, specs, values. Processes made by vfork(), _Fork() or clone() must
- * not call the library.
+ * status behave as for NULL. (The names and options of a handle stay readable.
+ * levada_coordinator_should_stop returns true, so that loops end.) Destroying such a handle neither
+ * waits nor joins, and frees its memory; memory that a thread of the parent was changing during the
+ * fork stays until the child ends. Everything else may be used in the child: environments,
+ * datasets, functions, blocks, tensors, specs, values. Processes created by vfork(), _Fork() or
+ * clone() must not call the library.
  *
- * Signals. levada_interrupt_raise is async-signal-safe, and the only function that is. It cancels
- * iterators, queues, barriers and coordinators from a signal handler (interrupt.h).
+ * Signals. Only levada_interrupt_raise and levada_output_drop_all are async-signal-safe.
+ * levada_interrupt_raise cancels iterators, queues, barriers and coordinators from a signal handler
+ * (interrupt.h).
  */
 #ifndef LEVADA_LEVADA_H
 #define LEVADA_LEVADA_H

@@ -2,10 +2,10 @@
 /*
  * Option tables: the options of a stage, declared once.
  *
- * The table determines the parser, the help of the command, the Python signature and stub, the page
- * of the reference, the text and JSON of datasets and the fuzz dictionary. The parser stores
- * the values in a struct of the stage ("args"). The struct is valid and constant as long as the
- * dataset exists; its pointers are borrowed from the dataset. Null means that the default applies.
+ * The table defines the parser, the `--help` text, the Python signature and type stub, the
+ * reference page, the text and JSON of datasets and the fuzz dictionary. The parser stores the
+ * values in a struct of the stage ("args"), which is valid and constant as long as the dataset
+ * exists; its pointers are borrowed from the dataset. Null selects the default.
  *
  *     typedef struct take_args { int64_t count; } take_args;
  *     static const levada_arg take_options[] = {
@@ -26,19 +26,19 @@ extern "C" {
 /* Type of the option and of the member that it fills. */
 typedef enum levada_arg_type {
     LEVADA_ARG_NONE,
-    LEVADA_ARG_INT,      /* int64_t; null = LEVADA_NULL_INT where optional                      */
-    LEVADA_ARG_SIZE,     /* int64_t; bytes, written 4K, 4M, 4G too                              */
-    LEVADA_ARG_FLOAT,    /* double; null = NaN                                                  */
-    LEVADA_ARG_BOOL,     /* bool                                                                */
-    LEVADA_ARG_TEXT,     /* const char *; null = NULL                                           */
-    LEVADA_ARG_CHOICE,   /* int64_t; index in `choices` ("fail|skip")                           */
-    LEVADA_ARG_DTYPE,    /* levada_dtype; null = LEVADA_NONE                                    */
-    LEVADA_ARG_INTS,     /* levada_ints; a single value is a list of one; null = {NULL, 0}      */
-    LEVADA_ARG_TEXTS,    /* levada_texts; the same                                              */
-    LEVADA_ARG_VALUE,    /* const levada_value *: any shape, checked by the stage; null = NULL  */
-    LEVADA_ARG_FUNCTION, /* const levada_function *                                             */
-    LEVADA_ARG_BLOCK,    /* const levada_block *: data of this process                          */
-    LEVADA_ARG_PIPE      /* const levada_dataset *: a pipe in parentheses                       */
+    LEVADA_ARG_INT,      /* int64_t; null = LEVADA_NULL_INT if optional                        */
+    LEVADA_ARG_SIZE,     /* int64_t; bytes, also written as 4K, 4M, 4G                         */
+    LEVADA_ARG_FLOAT,    /* double; null = NaN                                                 */
+    LEVADA_ARG_BOOL,     /* bool                                                               */
+    LEVADA_ARG_TEXT,     /* const char *; null = NULL                                          */
+    LEVADA_ARG_CHOICE,   /* int64_t; index in `choices` ("fail|skip")                          */
+    LEVADA_ARG_DTYPE,    /* levada_dtype; null = LEVADA_NONE                                   */
+    LEVADA_ARG_INTS,     /* levada_ints; a single value is a list of one; null = {NULL, 0}     */
+    LEVADA_ARG_TEXTS,    /* levada_texts; a single value is a list of one                      */
+    LEVADA_ARG_VALUE,    /* const levada_value *: any shape, checked by the stage; null = NULL */
+    LEVADA_ARG_FUNCTION, /* const levada_function *                                            */
+    LEVADA_ARG_BLOCK,    /* const levada_block *: data in memory                               */
+    LEVADA_ARG_PIPE      /* const levada_dataset *: a sub-pipeline in parentheses              */
 } levada_arg_type;
 
 #define LEVADA_NULL_INT (-9223372036854775807LL - 1)
@@ -59,14 +59,14 @@ typedef struct levada_arg {
     levada_arg_type type;
     size_t          offset;
     bool            required;
-    bool            positional; /* at most one in a table: the bare value of a description      */
-    bool            tuning;     /* does not change the records: not in the fingerprint           */
-    bool            paths;      /* names files: only the last part goes into the fingerprint    */
-    int64_t         min, max;   /* of INT, SIZE, of each of INTS and (as numbers) of FLOAT; both
-                                 * 0 = any; max 0 under a min above 0 = no largest              */
-    const char *otherwise;      /* the default, written as in a description; NULL = null        */
-    const char *choices;        /* of CHOICE: "a|b|c"; the first one is the default             */
-    const char *doc;            /* one line, with unit and meaning of null                      */
+    bool            positional; /* may be given without its name; at most one per table     */
+    bool            tuning;     /* does not change the records; not part of the fingerprint */
+    bool            paths;      /* paths: the fingerprint uses only their last part         */
+    int64_t         min, max;   /* limits of INT, SIZE, FLOAT and each item of INTS; both 0 = no
+                                 * limits; max = 0 with min > 0 = no maximum */
+    const char *otherwise;      /* the default, as in the text of a pipeline; NULL = null */
+    const char *choices;        /* values of CHOICE: "a|b|c"; the first is the default    */
+    const char *doc;            /* one line, with unit and meaning of null                */
 } levada_arg;
 
 #define LEVADA_ARG(kind, args_type, member, ...)                                              \
@@ -79,13 +79,13 @@ typedef struct levada_arg {
         0, NULL, LEVADA_ARG_NONE, 0, false, false, false, false, 0, 0, NULL, NULL, NULL       \
     }
 
-/* The same without designated initializers, which C++17 does not have:
+/* Declares an option without designated initializers, which C++17 does not have:
  *
  *     LEVADA_OPTION(INT, take_args, count, LEVADA_OPTION_REQUIRED | LEVADA_OPTION_POSITIONAL, 0, 0,
  *                   NULL, "records to pass on"),
  *     LEVADA_OPTION_CHOICE(take_args, where, LEVADA_OPTION_PLAIN, "first|last", "which of them"),
  *
- * `flags` is a sum of these. */
+ * `flags` is a sum of these values. */
 enum {
     LEVADA_OPTION_PLAIN      = 0,
     LEVADA_OPTION_REQUIRED   = 1,

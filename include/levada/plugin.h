@@ -3,27 +3,27 @@
  * Plug-ins add your own formats, sources, decoders, stages, byte filters, openers and functions
  * (such as costs), without rebuilding levada.
  *
- * A plug-in is a shared object that exports levada_plugin_main and links nothing of levada. It
- * receives a table of functions. This header maps the usual names to that table, so its code reads
- * like built-in code. A plug-in has one C file that includes this header with
+ * A plug-in is a shared object that exports levada_plugin_main and does not link against levada. It
+ * receives a table of functions. This header maps the usual names to that table, so the code of a
+ * plug-in reads like built-in code. One C file of a plug-in includes this header with
  *
  *     #define LEVADA_PLUGIN_MAIN
  *     #include <levada/plugin.h>
  *
- * (other files of it include the header without the macro).
+ * and its other files include the header without the macro.
  *
  * A program that links levada can register its own descriptors without a shared object: it passes a
- * function like levada_plugin_main, of any name, to levada_plugin_register (env.h). Such a file
- * defines LEVADA_PLUGIN_HOST_SIDE in place of LEVADA_PLUGIN_MAIN: the usual names are then those of
- * the library, and levada_plugin_table() has the entries that the library does not export.
+ * function like levada_plugin_main, of any name, to levada_plugin_register (env.h). Its file
+ * defines LEVADA_PLUGIN_HOST_SIDE in place of LEVADA_PLUGIN_MAIN, so that the usual names are the
+ * functions of the library; levada_plugin_table() has the entries that the library does not export.
  *
- * The table only grows at its end.
- * A plug-in runs with every host whose table is at least as long as the one it was compiled with.
- * In an older host LEVADA_PLUGIN_BEGIN returns an error, which names the reason. Descriptors must
- * be constant for the life of the process. Loading is all or nothing: if one descriptor is refused,
- * or levada_plugin_main fails, nothing is registered and the library is unloaded. A library that
- * was loaded is never unloaded. If the default of an option is a pipe, it may contain stages of
- * this plug-in in any order, except for stages whose own defaults contain this stage.
+ * New entries are only added at the end of the table. A plug-in runs with every host whose table is
+ * at least as long as the table that it was compiled with; in an older host LEVADA_PLUGIN_BEGIN
+ * returns an error with the reason. Descriptors must be constant for the life of the process. If a
+ * descriptor is rejected, or levada_plugin_main fails, nothing is registered and the library is
+ * unloaded. A library that was loaded is never unloaded. If the default of an option is a
+ * sub-pipeline, it may contain stages of this plug-in in any order, except for stages whose own
+ * defaults contain this stage.
  */
 #ifndef LEVADA_PLUGIN_H
 #define LEVADA_PLUGIN_H
@@ -42,22 +42,22 @@ extern "C" {
 
 typedef struct levada_bytes levada_bytes;
 
-/* What levada_plugin_main fills in. */
+/* The properties of a plug-in, which levada_plugin_main fills in. */
 typedef struct levada_plugin {
     size_t      struct_size;
-    int64_t     abi;     /* the host's; then LEVADA_PLUGIN_ABI as compiled       */
-    size_t      needs;   /* bytes of the table that it uses                      */
-    const char *name;    /* of the library: a dataset that needs it names it     */
-    int64_t     version; /* of its descriptors, from 1                           */
-    void       *host;    /* the host's; passed back to add_*                     */
+    int64_t     abi;     /* set by the host, then LEVADA_PLUGIN_ABI as compiled    */
+    size_t      needs;   /* bytes of the table that the plug-in uses               */
+    const char *name;    /* name of the library, which datasets that need it store */
+    int64_t     version; /* version of the descriptors, from 1                     */
+    void       *host;    /* set by the host; used by add_*                         */
 } levada_plugin;
 
-/* What the host offers. An entry exists if it is within the first struct_size bytes. */
+/* The functions of the host. An entry exists if it is within the first struct_size bytes. */
 typedef struct levada_host {
     size_t struct_size;
-    /* Register a descriptor; only while levada_plugin_main runs. EINVALID_ARGUMENT: it breaks the
-     * contract, the message says how; EALREADY_EXISTS: the name is taken. Loading fails with the
-     * first refusal, even where levada_plugin_main returns OK. */
+    /* Register a descriptor; only while levada_plugin_main runs. They return EINVALID_ARGUMENT if
+     * the descriptor is invalid, and EALREADY_EXISTS if the name is registered. Loading fails with
+     * the first rejected descriptor, even if levada_plugin_main returns OK. */
     levada_status (*add_stage)(levada_plugin *plugin, const levada_stage_def *def,
         levada_error *err);
     levada_status (*add_format)(levada_plugin *plugin, const levada_format_def *def,
@@ -174,19 +174,18 @@ typedef struct levada_host {
 
     /* -- from here on: added after the first version */
 
-    /* Memory of small things, as base/alloc.h has it: not cleared, cleared, another size (the old
-     * memory stays on failure). NULL = memory is short: answer ERESOURCE_EXHAUSTED. Free exactly
-     * this memory through free. Data of records lives in builders. */
+    /* Allocate small objects: not cleared, cleared, or resized (the old memory stays valid on
+     * failure). They return NULL if out of memory; then return ERESOURCE_EXHAUSTED. Free this
+     * memory, and no other, with `free`. Use builders for the data of records. */
     void *(*alloc)(size_t size);
     void *(*alloc_zero)(size_t size);
     void *(*realloc)(void *memory, size_t size);
     void (*free)(void *memory);
     char *(*strdup)(const char *text);
-    /* count * size + extra; false (and *out untouched) where that does not fit. */
+    /* Computes count * size + extra; returns false and leaves *out unchanged on overflow. */
     bool (*size_of)(size_t count, size_t size, size_t extra, size_t *out);
-    /* Random numbers without a generator: draw number `counter` is a function of a key, so they
-     * need no state and begin again anywhere. The key of a stage is made of context->seed and
-     * context->epoch. */
+    /* Random numbers without a generator: number `counter` is a function of a key, so there is no
+     * state to save. The key of a stage is random_key(context->seed, context->epoch). */
     uint64_t (*random_key)(uint64_t seed, uint64_t epoch);
     uint64_t (*random_at)(uint64_t key, uint64_t counter);
     uint64_t (*random_draw)(uint64_t seed, uint64_t epoch, uint64_t counter); /* at(key(..), n) */
@@ -212,17 +211,17 @@ typedef struct levada_host {
     levada_status (*value_parse_json)(const char *text, size_t size, levada_value **out,
         levada_error *err);
     void (*value_destroy)(levada_value **value);
-    /* Bytes of a file, decompressed, for sources that read files themselves (a format is shown
-     * windows of them). compression: NULL = by content, "none", or the name of a filter. One owner,
-     * one thread. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT; errors name the file. */
+    /* Opens a file and decompresses it, for sources that read files themselves (a format receives
+     * windows of bytes). compression is NULL (by content), "none", or the name of a filter. One
+     * owner, one thread. Errors contain the name of the file. */
     levada_status (*bytes_open)(levada_env *env, const char *path, const char *compression,
         levada_bytes **out, levada_error *err);
     void (*bytes_close)(levada_bytes **bytes);
-    /* Fills data as far as the file goes: *made < size only at the end or before damage (which the
-     * next call reports), *made = 0 only at the end. */
+    /* Reads up to `size` bytes: *made < size only at the end of the file or before damage, which
+     * the next call reports; *made = 0 only at the end. */
     levada_status (*bytes_read)(levada_bytes *bytes, void *data, int64_t size, int64_t *made,
         levada_error *err);
-    /* Reading continues at this offset of the decompressed bytes. Beyond the end: EOUT_OF_RANGE. */
+    /* Continues at this offset of the decompressed bytes. Returns EOUT_OF_RANGE after the end. */
     levada_status (*bytes_seek)(levada_bytes *bytes, int64_t offset, levada_error *err);
     int64_t (*bytes_offset)(const levada_bytes *bytes);
     levada_status (*state_get_count)(levada_state_reader *from, const char *key, int64_t most,
@@ -233,28 +232,28 @@ typedef struct levada_host {
     int32_t (*block_origin_parts)(const levada_block *block);
     levada_origin (*block_origin_part)(const levada_block *block, int64_t row, int32_t part);
     levada_status (*input_peek)(levada_input *in, const levada_block **out, levada_error *err);
-    /* As the other add_*; the scheme of an opener may be the name of anything else. */
+    /* Registers an opener. Its scheme may be the name of another kind of descriptor. */
     levada_status (*add_opener)(levada_plugin *plugin, const levada_opener_def *def,
         levada_error *err);
     bool (*cancel_requested)(const levada_cancel *cancel);
-    /* A function of blocks (function.h), for options that take one: a description names it
-     * {c: NAME}, such as cost={c: NAME} of bucket_by_sequence_length. def->kind is "c"; def and its
-     * strings are copied. EALREADY_EXISTS: a function of that name is there. */
+    /* Registers a function of blocks (function.h) for options that accept functions, written as {c:
+     * NAME} in a pipeline, such as cost={c: NAME} of bucket_by_sequence_length. def->kind is "c";
+     * def and its strings are copied. Returns EALREADY_EXISTS if the name is registered. */
     levada_status (*add_function)(levada_plugin *plugin, const levada_function_def *def,
         void *user, levada_error *err);
-    /* Bytes of the file from its beginning, for formats with a trailer: bytes_seek to it from
-     * there. -1 where it is compressed. */
+    /* Returns the size of the file, for formats with a trailer; -1 if it is compressed. */
     int64_t (*bytes_size)(const levada_bytes *bytes);
 } levada_host;
 
-/* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */
+/* The function that a plug-in exports. It fills in *plugin (with LEVADA_PLUGIN_BEGIN), registers
+ * descriptors and returns OK. */
 LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin,
                                             levada_error *err);
 
 #ifdef LEVADA_PLUGIN_HOST_SIDE
 
-/* The table that levada_plugin_load and levada_plugin_register pass. `levada check` runs a plug-in
- * with a copy of it in which allocations fail. Lives forever. */
+/* Returns the table that levada_plugin_load and levada_plugin_register pass, which is never freed.
+ * `levada check` runs a plug-in with a copy in which allocations fail. */
 LEVADA_API const levada_host *levada_plugin_table(void);
 
 #define LEVADA_PLUGIN_HOST_(host_table) ((void)(host_table))
@@ -271,15 +270,14 @@ extern const levada_host *levada_plugin_host;
 
 #endif /* LEVADA_PLUGIN_HOST_SIDE */
 
-/* Bytes of the table that the plug-in uses. A plug-in that supports older hosts defines it before
- * it includes this header, as offsetof(levada_host, E), and uses neither E nor any later entry. */
+/* The bytes of the table that the plug-in uses. To support older hosts, define it before you
+ * include this header, as offsetof(levada_host, E), and use neither E nor any later entry. */
 #ifndef LEVADA_PLUGIN_NEEDS
 #define LEVADA_PLUGIN_NEEDS sizeof(levada_host)
 #endif
 
-/* The first statement of levada_plugin_main, which it leaves (by LEVADA_TRY) where the host's table
- * is another one or too short: none of its entries was called then, and the host says what is
- * wrong. */
+/* The first statement of levada_plugin_main. If the host's table is incompatible or too short, it
+ * returns from levada_plugin_main before any entry is called, and the host reports the reason. */
 #define LEVADA_PLUGIN_BEGIN(host_table, plugin_out, plugin_name, plugin_version)          \
     do {                                                                                  \
         bool levada_fits_ = (plugin_out)->abi == LEVADA_PLUGIN_ABI                        \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The usual names, in plug-ins: each is a macro for its entry in the table of the host. Only
- * plugin.h includes this header.
+ * Maps the usual names to the table of the host in plug-ins: each name is a macro for its entry.
+ * Only plugin.h includes this header.
  */
 #ifndef LEVADA_PLUGIN_NAMES_H
 #define LEVADA_PLUGIN_NAMES_H

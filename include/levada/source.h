@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sources and file formats. For authors.
+ * How to write a file format or a source.
  *
- * A *format* frames records in bytes: it receives windows of a file and returns where records are.
- * The one file reader in core does everything else: globs, order of files, compression, chunks,
- * damage policy, position and resume. A *source* creates blocks.
+ * A *format* frames records in bytes: it receives windows of a file and returns the positions of
+ * the records. The file reader of the core does everything else: globs, order of files,
+ * compression, chunks, error policy, checkpoints. A *source* creates blocks.
  */
 #ifndef LEVADA_SOURCE_H
 #define LEVADA_SOURCE_H
@@ -15,88 +15,93 @@
 extern "C" {
 #endif
 
-/* Records in a window of bytes. The format fills it. A format with several columns writes
+/* The records in a window of bytes, which the format fills in. A format with several columns writes
  * column c of record i as the bytes [begin[c * stride + i], end[c * stride + i]). */
 typedef struct levada_spans {
-    int32_t *begin, *end; /* the payload of record i is [begin[i], end[i])                        */
-    int32_t  capacity;    /* most records wanted; the arrays hold 64 entries more                 */
-    int32_t  n;           /* records found                                                        */
-    int64_t  used;        /* bytes of the window that these records take, frames included         */
-    int64_t  need;        /* where the window ends inside a record: bytes of the window needed to
-                           * hold it, or 0 when that is not known                                 */
-    int32_t *frame;       /* where the frame of record i begins; NULL without `frames`            */
-    int32_t  stride;      /* entries between two columns, at least capacity + 64                  */
-    bool     later;       /* payloads may be left unchecked: verify() follows                     */
-    const char *note;     /* constant text: what is odd about the bytes before `used`, but no
-                           * damage. The reader reports the first of a file. NULL = nothing       */
+    int32_t *begin, *end; /* the payload of record i is [begin[i], end[i])                */
+    int32_t  capacity;    /* maximum of n; the arrays hold 64 more entries                */
+    int32_t  n;           /* records found                                                */
+    int64_t  used;        /* bytes of the window that these records take, frames included */
+    int64_t  need;        /* if the window ends inside a record: size of a window that holds it,
+                           * 0 = not known */
+    int32_t *frame;       /* start of the frame of record i; NULL without `frames`           */
+    int32_t  stride;      /* entries between two columns, at least capacity + 64             */
+    bool     later;       /* the format may skip checking payloads, because verify() follows */
+    const char *note;     /* constant string: a warning about the bytes before `used` that is not
+                           * damage; the reader reports the first of each file. NULL = none */
 } levada_spans;
 
 typedef struct levada_format_def {
     size_t            struct_size;
     const char       *name, *doc, *example;
-    const char       *field; /* name of the BYTES column: "record", "line"                       */
-    const levada_arg *args;  /* options of its own; the reader adds files, compression, ...      */
+    const char       *field; /* the BYTES column: "record", "line"                            */
+    const levada_arg *args;  /* the format's options; the reader adds files, compression, ... */
     size_t            args_size;
-    size_t            state_size; /* scratch; everything that a position needs is the offset      */
+    size_t            state_size; /* scratch memory; a checkpoint stores the offset only */
 
     levada_status (*open)(void *state, const void *args, const levada_context *context,
                           levada_error *err);
     void (*close)(void *state);
-    /* Bits of `data` that were verified to be this format; 0 = it is not. */
+    /* Returns the number of bits of `data` that match this format; 0 = another format. */
     int32_t (*probe)(const uint8_t *data, int64_t size);
-    /* A file begins (offset 0), or reading resumes at a record that begins at offset. */
+    /* Prepares for the start of a file (offset 0), or for the record that begins at `offset`. */
     levada_status (*seek)(void *state, const void *args, int64_t offset, levada_error *err);
-    /* Frames whole records of [data, data + size), which has 64 readable bytes on both sides.
-     * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or
-     * `used` bytes hold no record (a heading). The frame of the first record begins at data[0].
-     * Without `frames`, all headers returned by one call must have the same length.
-     * EDATA_LOSS: records before the damage are in spans, used is the position of the damage. Where
-     * that is data[0] and the length of the bad record is certain, need is that length. */
+    /* Frames whole records of [data, data + size), which has 64 readable bytes before and after it.
+     * `at_end`: the file ends after the window. Returns OK with spans filled in; n may be 0 if more
+     * bytes are needed, or if `used` bytes contain no record (a heading). The frame of the first
+     * record begins at data[0]. Without `frames`, all headers returned by one call must have the
+     * same length. On damage, returns EDATA_LOSS with the records before the damage in spans, and
+     * the position of the damage in `used`. If that is data[0] and the length of the bad record is
+     * certain, sets `need` to that length. */
     levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end, levada_spans *out, levada_error *err);
-    /* After damage at data[0]: the position (> 0) where a valid record seems to begin, or `size`
-     * less what could be the beginning of one. NULL = the format cannot tell: next file. */
+    /* Returns the position (> 0) of the next record that looks valid after damage at data[0], or,
+     * if there is none, `size` minus the bytes that could begin a record. NULL = the rest of a
+     * damaged file is skipped. */
     int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
                       bool at_end);
-    /* The record at data[0] of the next next() exceeds max_record_bytes, and its length is not
-     * known: next() skips it and uses up the window. NULL = not possible: next file. */
+    /* Announces that the record at data[0] of the following next() exceeds max_record_bytes and its
+     * length is unknown, so that next() skips it and uses up the window. NULL = the rest of the
+     * file is skipped. */
     void (*leave_out)(void *state, const void *args);
-    /* Is this a valid size for an intact file? Otherwise an error that says why, and where (with
-     * levada_error_place). Asked as a file is opened whose size is known and whose damage is not
-     * to be skipped, and after the last byte of any: there it is EDATA_LOSS. NULL = any size. */
+    /* Returns an error with the reason and the position (levada_error_place) if `size` is not valid
+     * for an intact file. Called when a file of known size is opened, unless its damage is skipped,
+     * and after the last byte of every file, where it must return EDATA_LOSS. NULL = any size is
+     * valid. */
     levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     bool frames; /* next() fills spans->frame: headers may differ in length */
-    /* Names of several BYTES columns, up to a NULL; then `field` is NULL. NULL = one column. */
+    /* Names of several BYTES columns, ended by NULL; `field` is NULL then. NULL = one column. */
     const char *const *fields;
-    /* Typed columns: next() frames rows, and the hooks of this descriptor turn blocks of framed
-     * rows into columns, on any thread. They receive the options of the format; name, doc, example,
-     * field and args are not used. Such a format has `field`, which names the bytes of a row in
-     * `info` and `verify` only. decode() rejects a bad row, and its error names file, record and
-     * offset. NULL = columns of bytes. */
+    /* Decoder of a format with typed columns: next() frames rows, and its hooks decode blocks of
+     * rows to columns, on any thread. They receive the options of the format; name, doc, example,
+     * field and args of the decoder are ignored. `field` of the format is then the name of the
+     * row's bytes in `info` and `verify`. decode() rejects a bad row, and the error contains file,
+     * record and offset. NULL = columns of bytes. */
     const levada_decoder_def *decoder;
-    /* Checks the payloads that a next() with `later` has left unchecked; spans as it returned them.
-     * False where one is damaged: then the place is read again without `later`. Several threads may
-     * be in it, and in next(), with one state, which it must not change. NULL = next() checks all.
-     */
+    /* Checks the payloads that a next() with `later` did not check; `spans` are those that it
+     * returned. Returns false if a payload is damaged; the window is then read again without
+     * `later`. Several threads may run it, and next(), with the same state, which it must not
+     * change. NULL = next() checks all payloads. */
     bool (*verify)(const void *state, const void *args, const uint8_t *data,
                    const levada_spans *spans);
-    /* A record ends where a valid next one begins (members of a tar that share a name): damage at
-     * that place is damage of the record before it, too. */
+    /* true if a record ends only where the next valid record begins (as do tar members that share a
+     * name), so that damage there also damages the record before it. */
     bool open_ended;
-    /* The file is text: an error of a record that ends the reading names the line, too. */
+    /* true for text, so that errors of records also contain the line. */
     bool lines;
-    /* Options that the files determine. Called when a dataset is made; `options` is a map of all.
-     * Sets *out to a map that takes their place, or leaves it NULL: nothing is to
-     * be found. NULL = the format has no such options. */
+    /* Infers options from the files when a dataset is created; `options` is a map of all options.
+     * Sets *out to a map that replaces it, or leaves it NULL if there is nothing to infer. NULL =
+     * the format infers nothing. */
     levada_status (*infer)(levada_env *env, const void *args, const levada_texts *files,
                            const char *compression, const levada_value *options,
                            levada_value **out, levada_error *err);
-    int32_t resync_bits; /* that probe() must verify where resync() believes a record; 0 = any    */
-    /* Watches framed records of a file in their order, from number `record` on (damaged ones
-     * count), for what only their sequence shows. With spans->n == 0 the file has ended: returns
-     * what is odd about it, as `note`; valid until the next call. Not called for records that are
-     * fetched by their numbers. May be NULL. */
+    int32_t resync_bits; /* bits that probe() must verify at a position that resync() returned; 0
+                          * = any */
+    /* Inspects framed records of a file in order, from number `record` on (counting damaged
+     * records), for problems that only their sequence shows. With spans->n == 0 the file has ended:
+     * returns a warning like `note`, valid until the next call. Not called for records that are
+     * fetched by number. May be NULL. */
     const char *(*watch)(void *state, const uint8_t *data, const levada_spans *spans,
                          int64_t record);
 } levada_format_def;
@@ -111,26 +116,28 @@ typedef struct levada_source_def {
     size_t            state_size;
     int32_t           state_version;
 
-    /* Derives the columns. */
+    /* Returns the columns. */
     levada_status (*check)(const void *args, levada_spec **out, levada_error *err);
     levada_status (*open)(void *state, const void *args, const levada_context *context,
                           levada_error *err);
     void (*close)(void *state);
-    /* The next block (at most context->block_rows records), or END. The core numbers records. */
+    /* Returns the next block (at most context->block_rows records), or END. The core numbers the
+     * records. */
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
-    /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. As after any error of
-     * next(), records that it had taken count as lost, and are not saved. */
+    /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. As after every error
+     * of next(), records that it has read are lost, and no checkpoint can be saved. */
     void (*cancel)(void *state);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
-    /* Random access: the records with these numbers (ascending) as one block. A number stands for
-     * the same record in each pass. NULL = it cannot: rows that wait are saved by value. */
+    /* Returns the records with these numbers (ascending) as one block. A number must denote the
+     * same record in each pass. NULL = no random access, so checkpoints store buffered records by
+     * value. */
     levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
                         levada_block **out, levada_error *err);
-    /* Records in total, -1 where not known. May be NULL. */
+    /* Returns the total number of records, -1 = not known. May be NULL. */
     int64_t (*count)(const void *args);
-    /* Back to the beginning: context->pass is the next one. For sources that look something up
-     * once for an iterator. NULL = close() and open(). */
+    /* Restarts at the beginning, with context->pass already raised. For sources that prepare
+     * something once per iterator. NULL = close() and open() are called. */
     levada_status (*rewind)(void *state, const void *args, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
 } levada_source_def;

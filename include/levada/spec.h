@@ -2,10 +2,10 @@
 /*
  * Dtypes, fields and specs: the types of the columns of a block.
  *
- * A spec is an immutable, reference-counted list of fields. It is created once while a dataset is
- * described (or while a block is built) and shared by every block that has its shape. A field at
- * depth 0 is FIXED ([n, dims...]), at depth 1 to 4 RAGGED, and of dtype LEVADA_BYTES one byte
- * string an element. All functions may be called from any thread.
+ * A spec is an immutable, reference-counted list of fields. It is created once, with a dataset or a
+ * block, and shared by every block that has these columns. A field at depth 0 is FIXED ([n,
+ * dims...]), at depth 1 to 4 RAGGED; an element of dtype LEVADA_BYTES is a byte string. Any thread
+ * may call all functions.
  */
 #ifndef LEVADA_SPEC_H
 #define LEVADA_SPEC_H
@@ -39,41 +39,42 @@ typedef enum levada_dtype {
 #define LEVADA_DTYPE_ENUM(name, NAME, bytes, code, numpy) LEVADA_##NAME,
     LEVADA_DTYPE_MAP(LEVADA_DTYPE_ENUM)
 #undef LEVADA_DTYPE_ENUM
-    LEVADA_BYTES /* byte strings; called "string" in descriptions */
+    LEVADA_BYTES /* byte strings; "string" in the text of pipelines */
 } levada_dtype;
 
-/* Bytes of one element; 0 for LEVADA_BYTES and LEVADA_NONE. */
+/* Returns the bytes of one element; 0 for LEVADA_BYTES and LEVADA_NONE. */
 LEVADA_API int64_t levada_dtype_size(levada_dtype dtype);
-/* "int64", "string", "?" for LEVADA_NONE. */
+/* Returns the name ("int64", "string"); "?" for LEVADA_NONE. */
 LEVADA_API const char *levada_dtype_name(levada_dtype dtype);
-/* By name ("string" and "bytes" are LEVADA_BYTES); LEVADA_NONE if there is none. */
+/* Returns the dtype of this name ("string" and "bytes" are LEVADA_BYTES); LEVADA_NONE if the name
+ * is unknown. */
 LEVADA_API levada_dtype levada_dtype_find(const char *name);
 
 #define LEVADA_MAX_DIMS 8
 #define LEVADA_MAX_DEPTH 4
 
-/* One column's type. dims[0..ndim) are the dimensions of one record's innermost value. */
+/* The type of a column. dims[0..ndim) are the dimensions of one record's innermost value. */
 typedef struct levada_field {
     const char  *name;
     levada_dtype dtype;
-    uint8_t      depth;                 /* ragged levels, 0..LEVADA_MAX_DEPTH              */
-    uint8_t      ndim;                  /* dimensions after the ragged levels              */
-    bool         padded;                /* made by padding: the column carries lengths     */
-    bool         left;                  /* padded: the padding precedes the values         */
-    int64_t      dims[LEVADA_MAX_DIMS]; /* -1 = the block decides                          */
-    uint8_t      pad[16];               /* padding value as one element; zero for bytes    */
+    uint8_t      depth;                 /* ragged levels, 0..LEVADA_MAX_DEPTH           */
+    uint8_t      ndim;                  /* dimensions after the ragged levels           */
+    bool         padded;                /* made by padding: the column has lengths      */
+    bool         left;                  /* padded: the padding precedes the values      */
+    int64_t      dims[LEVADA_MAX_DIMS]; /* -1 = set by each block                       */
+    uint8_t      pad[16];               /* padding value as one element; zero for bytes */
 } levada_field;
 
 typedef struct levada_spec levada_spec;
 
 typedef enum levada_spec_flags {
     LEVADA_SPEC_PLAIN   = 0,
-    LEVADA_SPEC_OPEN    = 1, /* more fields may appear: not known before the first record */
-    LEVADA_SPEC_BATCHED = 2  /* rows have left a batching stage                           */
+    LEVADA_SPEC_OPEN    = 1, /* more fields may appear; not known before the first record */
+    LEVADA_SPEC_BATCHED = 2  /* blocks are batches, made by a batching stage              */
 } levada_spec_flags;
 
-/* A spec of copies of n fields (names are copied too); n may be 0. Names must differ; `flags` is a
- * sum of levada_spec_flags. */
+/* Creates a spec of n fields (n may be 0); copies fields and names. Names must be unique; `flags`
+ * is a sum of levada_spec_flags. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_spec_create(const levada_field *fields, int32_t n,
                                                             int32_t flags, levada_spec **out,
                                                             levada_error *err);
@@ -81,12 +82,12 @@ LEVADA_API levada_spec *levada_spec_ref(const levada_spec *spec);
 LEVADA_API void levada_spec_unref(levada_spec **spec);
 
 LEVADA_API int32_t levada_spec_count(const levada_spec *spec);
-/* Borrowed for the life of the spec. */
+/* Returns field i, borrowed for the life of the spec. */
 LEVADA_API const levada_field *levada_spec_field(const levada_spec *spec, int32_t i);
-/* Index of the field of that name, or -1. */
+/* Returns the index of the field of that name, or -1. */
 LEVADA_API int32_t levada_spec_find(const levada_spec *spec, const char *name);
 LEVADA_API int32_t levada_spec_flags_of(const levada_spec *spec);
-/* True when fields, order, dtypes, depths and dims are equal. */
+/* Returns true if fields, order, dtypes, depths and dims are equal. */
 LEVADA_API bool levada_spec_equal(const levada_spec *a, const levada_spec *b);
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values: the arguments of stages as data.
+ * Values are the arguments of stages as data, and the JSON that levada reads and prints.
  *
- * A value is null, a bool, an integer, a float, a text, bytes, a list, a map, a pipe (a dataset as
- * an argument) or a handle (something that lives in this process only: a function, a block). They
- * print as JSON and are read from JSON or from the words of descriptions. A value has one owner and
- * is immutable once it is part of a dataset.
+ * A value is null, a bool, an integer, a float, a string, bytes, a list, a map, a sub-pipeline (a
+ * dataset as an argument) or a handle of this process (a function, a block). Values print as JSON
+ * and are parsed from JSON or from the text of pipelines. A value has one owner and is immutable
+ * once it is part of a dataset.
  */
 #ifndef LEVADA_VALUE_H
 #define LEVADA_VALUE_H
@@ -34,7 +34,7 @@ typedef enum levada_value_kind {
 typedef struct levada_value   levada_value;
 typedef struct levada_dataset levada_dataset;
 
-/* Makers; NULL when memory is short. Text and bytes are copied. */
+/* Create a value, with a copy of strings and bytes; they return NULL if out of memory. */
 LEVADA_API levada_value *levada_value_null(void);
 LEVADA_API levada_value *levada_value_bool(bool b);
 LEVADA_API levada_value *levada_value_int(int64_t i);
@@ -48,29 +48,32 @@ LEVADA_API levada_value *levada_value_function(const levada_function *function);
 LEVADA_API levada_value *levada_value_block(const levada_block *block);
 LEVADA_API void          levada_value_destroy(levada_value **value);
 
-/* Reads one value: JSON, or as in descriptions (see dataset.h). Errors are EINVALID_ARGUMENT with
- * the column. It is how the JSON of this library (statistics, reports, infos) is read. */
+/* Parses one value from JSON, or from the text of a pipeline (see dataset.h). Use it to read the
+ * JSON of this library (statistics, reports, infos). Errors are EINVALID_ARGUMENT with the
+ * column. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse(const char *text, levada_value **out,
                                                             levada_error *err);
 
-/* Reads one JSON value and nothing else, for data from other programs: no words, no files, no
- * pipes, and a map stays a map whatever its keys are. Repeated names are refused. `text`
- * need not be terminated and may be NULL when size is 0. */
+/* Parses one JSON value from other programs, without extensions: no words, files or sub-pipelines,
+ * and a map stays a map whatever its keys are. Repeated names are an error. `text` need not be
+ * terminated and may be NULL if size is 0. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse_json(const char *text, size_t size,
                                                                  levada_value **out,
                                                                  levada_error *err);
 
-/* Prints it as JSON on one line; free it with levada_string_free (dataset.h). */
+/* Prints the value as JSON on one line; free it with levada_string_free (dataset.h). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_json(const levada_value *value, char **out,
                                                            levada_error *err);
 
-/* Append to a list, or set a key of a map (refused when it is there). They take *item. */
+/* Append an item to a list, or set a key of a map, which must not exist yet. They take ownership of
+ * *item. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_push(levada_value *list, levada_value **item,
                                                            levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_set(levada_value *map, const char *key,
                                                           levada_value **item, levada_error *err);
 
-/* The same with a new item, for options: levada_value_set_int(map, "batch_size", 4, &err). */
+/* Set a key of a map to a new value, for options: levada_value_set_int(map, "batch_size", 4,
+ * &err). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_bool(levada_value *map, const char *key,
                                                                bool b, levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_int(levada_value *map, const char *key,
@@ -81,17 +84,18 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_value_set_text(levada_value *map
                                                                const char *text,
                                                                levada_error *err);
 
-/* Readers. They return 0, NULL or false for a value of another kind. */
+/* Read a value; they return 0, NULL or false for a value of another kind. */
 LEVADA_API levada_value_kind levada_value_kind_of(const levada_value *value);
 LEVADA_API bool              levada_value_as_bool(const levada_value *value);
 LEVADA_API int64_t           levada_value_as_int(const levada_value *value);
-LEVADA_API double            levada_value_as_float(const levada_value *value); /* ints too */
-/* Text (always terminated) or bytes; *size may be NULL. Borrowed. */
+LEVADA_API double            levada_value_as_float(const levada_value *value); /* also int */
+/* Returns a string (always terminated) or bytes; `size` may be NULL. Borrowed. */
 LEVADA_API const char *levada_value_as_text(const levada_value *value, size_t *size);
 LEVADA_API const levada_dataset  *levada_value_as_pipe(const levada_value *value);
 LEVADA_API const levada_function *levada_value_as_function(const levada_value *value);
 LEVADA_API const levada_block    *levada_value_as_block(const levada_value *value);
-/* Items of a list, entries of a map (in the order in which they were set). */
+/* Read the items of a list, or the entries of a map in the order in which they were set.
+ * Borrowed. */
 LEVADA_API int64_t             levada_value_count(const levada_value *value);
 LEVADA_API const levada_value *levada_value_item(const levada_value *value, int64_t i);
 LEVADA_API const char         *levada_value_key(const levada_value *map, int64_t i);

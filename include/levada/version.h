@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The version of the headers. levada_version() is that of the library which runs: it may be newer.
- * docs/versions.md lists what stays compatible between versions.
+ * The version of the headers. levada_version() returns the version of the loaded library, which may
+ * be newer. docs/versions.md lists what stays compatible between versions.
  */
 #ifndef LEVADA_VERSION_H
 #define LEVADA_VERSION_H
@@ -22,7 +22,7 @@ extern "C" {
     (LEVADA_VERSION_MAJOR * 1000000 + LEVADA_VERSION_MINOR * 1000 + LEVADA_VERSION_PATCH >= \
      (major) * 1000000 + (minor) * 1000 + (patch))
 
-/* "0.1.0" */
+/* Returns the version of the library: "0.1.0". */
 LEVADA_API const char *levada_version(void);
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views of a batch: masks, positions, offsets and other inputs of attention kernels and models.
+ * Computes masks, positions, offsets and other inputs of attention kernels and models from a batch.
  *
- * A column of a batch consists of *sequences*. Usually each row is one. If the column was packed
- * (`pack`), the column NAME_segment_lengths lists the sequences of each row. A row has as many
- * steps as its length: padding does not count, nor do rows that `shard:equal=pad` added.
+ * A column of a batch consists of *sequences*. Usually each row is a sequence. If the column was
+ * packed (`pack`), the column NAME_segment_lengths lists the sequences of each row. The steps of a
+ * row are its length before padding; rows that `shard:equal=pad` added have no steps.
  *
  * levada_batch_measure() returns the sizes; the other functions fill arrays of the caller. Arrays
- * with one element per value are laid out as the values of the column: [rows, width] if it is
- * padded, else [steps]. Calls only read the batch: any thread, several at once.
+ * with one element per value have the layout of the column: [rows, width] if it is padded, else
+ * [steps]. The functions only read the batch, so several threads may call them at the same time.
  */
 #ifndef LEVADA_VIEWS_H
 #define LEVADA_VIEWS_H
@@ -22,42 +22,43 @@ extern "C" {
 typedef struct levada_batch_sizes {
     size_t  struct_size;
     int64_t rows;
-    int64_t sequences; /* segments of all rows; rows if the column is not packed    */
-    int64_t steps;     /* of all rows                                               */
-    int64_t width;     /* of a padded column: steps of a row with padding; else the
-                        * steps of the longest row                                  */
-    int64_t elements;  /* of positions and segment ids: rows * width, or steps      */
-    int64_t longest;   /* steps of the longest sequence: max_seqlen                 */
+    int64_t sequences; /* segments of all rows; rows if the column is not packed             */
+    int64_t steps;     /* steps of all rows                                                  */
+    int64_t width;     /* row length including padding; not padded: steps of the longest row */
+    int64_t elements;  /* size of positions and segment ids: rows * width, or steps          */
+    int64_t longest;   /* steps of the longest sequence: max_seqlen                          */
     bool    padded, packed;
-    bool    left; /* of a padded column: the padding precedes the values            */
+    bool    left; /* the padding precedes the values */
 } levada_batch_sizes;
 
 #define LEVADA_BATCH_SIZES_INIT                                           \
     { sizeof(levada_batch_sizes), 0, 0, 0, 0, 0, 0, false, false, false }
 
-/* ENOT_FOUND: the batch has no such field. EINVALID_ARGUMENT: the segment lengths do not add up to
- * the length of their row. The other functions fail as this one does. */
+/* Returns the sizes of a field. All functions of this header return ENOT_FOUND if the batch does
+ * not have the field, and EINVALID_ARGUMENT if the segment lengths do not add up to the length of
+ * their row. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_measure(const levada_block *batch,
                                                               const char         *field,
                                                               levada_batch_sizes *out,
                                                               levada_error       *err);
-/* Where each sequence begins among the steps, and their end: `sequences` + 1 numbers. This and the
- * next two: EINVALID_ARGUMENT for a field of one value per record. */
+/* Writes the start of each sequence among the steps, and the end of the last: `sequences` + 1
+ * numbers. This function and the next two return EINVALID_ARGUMENT for a field with one value per
+ * record. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_cu_seqlens(const levada_block *batch,
                                                                  const char *field, int32_t *to,
                                                                  levada_error *err);
-/* The position of each value in its sequence, from 0; 0 in padding: `elements` numbers. */
+/* Writes the position of each value in its sequence, from 0; 0 in padding: `elements` numbers. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_positions(const levada_block *batch,
                                                                 const char *field, int32_t *to,
                                                                 levada_error *err);
-/* The number of the sequence that each value belongs to, from 1; 0 in padding: `elements` numbers.
- * Numbers restart in each row of a padded column, and count on through a ragged one. */
+/* Writes the number of each value's sequence, from 1; 0 in padding: `elements` numbers. Numbers
+ * restart in each row of a padded column, and continue across the rows of a ragged column. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_segment_ids(const levada_block *batch,
                                                                   const char *field, int32_t *to,
                                                                   levada_error *err);
-/* 1 for a step, 0 for padding: rows * width bytes. `left`: the padding precedes the values, as
- * levada_batch_pad() pads a ragged column with `left`. A padded column knows its side, and refuses
- * `left` if its padding follows the values. */
+/* Writes 1 for a step and 0 for padding: rows * width bytes. With `left`, the padding of a ragged
+ * column precedes the values, as in levada_batch_pad(). `left` is an error if the column was padded
+ * on the right. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_mask(const levada_block *batch,
                                                            const char *field, bool left,
                                                            uint8_t *to, levada_error *err);
@@ -66,7 +67,7 @@ LEVADA_API void levada_batch_sizes_init(levada_batch_sizes *sizes, size_t size);
 typedef struct levada_batch_padding {
     size_t      struct_size;
     const void *value;    /* one element of the column's dtype; NULL = zeros               */
-    int64_t     multiple; /* the longest row is rounded up to this; 0 or 1 = it is not      */
+    int64_t     multiple; /* rounds the longest row up to this; 0 or 1 = does not round    */
     int64_t     width;    /* padded length of the first ragged level; -1 = the longest row */
     bool        left;     /* padding before the values                                     */
 } levada_batch_padding;
@@ -74,7 +75,8 @@ typedef struct levada_batch_padding {
 #define LEVADA_BATCH_PADDING_INIT { sizeof(levada_batch_padding), NULL, 0, -1, false }
 
 LEVADA_API void levada_batch_padding_init(levada_batch_padding *padding, size_t size);
-/* The column, padded, as a block of one column. EDATA_LOSS: a row is longer than `width`. */
+/* Returns the padded column as a block of one column. Returns EDATA_LOSS if a row is longer than
+ * `width`. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_pad(levada_env *env,
                                                           const levada_block         *batch,
                                                           const char                 *field,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watchdog: reports calls that wait in a queue or barrier for longer than a limit, and cancels
- * them if requested. A cancelled call ends with ECANCELLED as after levada_queue_cancel: nothing is
- * lost, and others keep waiting.
+ * A watchdog reports calls that wait in a queue or barrier for longer than a limit, and cancels
+ * them if requested. A cancelled call ends with ECANCELLED as after levada_queue_cancel; nothing is
+ * lost, and other calls continue to wait.
  *
- * Calls that wait pay nothing for it: they are in a list, in the order in which they began to wait
- * (levada_waiters_json shows it), and the watchdog looks at the oldest when its time is up. Each
- * wait is reported once by each watchdog. Waits for a coordinator's stop, for the next turn of a
- * looper and in join are long by nature and are left alone.
+ * A watchdog does not slow down waiting calls: it checks the oldest call of the list that
+ * levada_waiters_json shows, when its time is up. Each watchdog reports a wait once. It ignores
+ * waits for a coordinator's stop, for the next tick of a looper and in join, because these are
+ * often long.
  */
 #ifndef LEVADA_WATCHDOG_H
 #define LEVADA_WATCHDOG_H
@@ -22,28 +22,27 @@ typedef struct levada_watchdog levada_watchdog;
 
 typedef struct levada_wait {
     size_t  struct_size;
-    char    thread[64]; /* as given with levada_waiter_name, else "thread 1234" */
+    char    thread[64]; /* name of levada_waiter_name, else "thread 1234" */
     char    object[64];
-    char    waits_for[64]; /* "dequeue_many(64)" */
-    int64_t nanoseconds;   /* so far                                   */
-    bool    cancelled;     /* by the watchdog: the call is on its way out */
-    char    detail[80];    /* of a state saver: "ready 3, incomplete 40"; else "" */
+    char    waits_for[64]; /* "dequeue_many(64)"                              */
+    int64_t nanoseconds;   /* duration so far                                 */
+    bool    cancelled;     /* the watchdog has cancelled the call             */
+    char    detail[80];    /* state savers: "ready 3, incomplete 40"; else "" */
 } levada_wait;
 
 #define LEVADA_WAIT_INIT                              \
     {                                                 \
         sizeof(levada_wait), "", "", "", 0, false, "" \
     }
-/* The same for languages without macros; size is sizeof(levada_wait). */
+/* Sets *all to its defaults, for languages without macros; size is sizeof(levada_wait). */
 LEVADA_API void levada_wait_init(levada_wait *all, size_t size);
 
 typedef struct levada_watchdog_options {
     size_t  struct_size;
     int64_t limit;  /* nanoseconds, at least 1 */
-    bool    cancel; /* and not only report     */
-    /* Called for each wait that is too long, with nothing held, by a thread of the watchdog's. It
-     * may stop the watchdog, not destroy it. NULL: there is no thread, levada_watchdog_next is
-     * called by one of the caller's. */
+    bool    cancel; /* also cancel calls       */
+    /* Called on the watchdog's thread, without locks, for each wait that is too long. It may stop
+     * the watchdog, but not destroy it. NULL = no thread; the caller calls levada_watchdog_next. */
     void (*report)(void *user, const levada_wait *wait);
     void *user;
 } levada_watchdog_options;
@@ -52,22 +51,23 @@ typedef struct levada_watchdog_options {
     {                                                                          \
         sizeof(levada_watchdog_options), INT64_C(30000000000), false, NULL, NULL \
     }
-/* The same for languages without macros; size is sizeof(levada_watchdog_options). */
+/* Sets *all to its defaults, for languages without macros; size is
+ * sizeof(levada_watchdog_options). */
 LEVADA_API void levada_watchdog_options_init(levada_watchdog_options *all, size_t size);
 
-/* Watches the queues and barriers of the environment. */
+/* Creates a watchdog for the queues and barriers of the environment. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_watchdog_create(levada_env *env, const levada_watchdog_options *options,
                        levada_watchdog **out, levada_error *err);
-/* The next wait that is too long; it is cancelled by then if that was requested. AGAIN after
- * `timeout` nanoseconds without one (LEVADA_FOREVER), END once the watchdog is stopped. One thread
- * at a time, none where there is `report`. */
+/* Returns the next wait that is too long, after cancelling it if requested. Returns AGAIN after
+ * `timeout` nanoseconds (LEVADA_FOREVER = without limit), and END once the watchdog is stopped. One
+ * thread at a time may call it, and only without `report`. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_watchdog_next(levada_watchdog *watchdog,
                                                               int64_t timeout, levada_wait *out,
                                                               levada_error *err);
-/* Any thread, at any time, more than once. Does not wait. */
+/* Stops the watchdog without waiting. Any thread, at any time, more than once. */
 LEVADA_API void levada_watchdog_stop(levada_watchdog *watchdog);
-/* Stops it and joins its thread; none may be in levada_watchdog_next. */
+/* Stops the watchdog and joins its thread. No call of levada_watchdog_next may be running. */
 LEVADA_API void levada_watchdog_destroy(levada_watchdog **watchdog);
 
 #ifdef __cplusplus
