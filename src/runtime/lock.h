@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutex, thread and clock: the few things that the engine asks of the system.
+ * Mutexes, threads and the clock of the system.
  *
  * Mutexes are not recursive. Waits are on the monotonic clock and may wake early: callers loop.
  *
- * Each lock has its place in the one order of docs/threads.md: a thread that holds one takes only
- * such with a later place. Debug builds check that.
+ * Each lock has a place in the order of docs/design/locks.md: a thread that holds a lock acquires
+ * only locks with a later place. Debug builds check it.
  */
 #ifndef LEVADA_RUNTIME_LOCK_H
 #define LEVADA_RUNTIME_LOCK_H
@@ -15,16 +15,16 @@
 #include <pthread.h>
 
 typedef enum levada_lock_place {
-    LEVADA_LOCK_INTERRUPT, /* of an interrupt, which cancels with it held */
-    LEVADA_LOCK_LOADING,   /* of an environment */
+    LEVADA_LOCK_INTERRUPT, /* an interrupt, which holds it while it cancels */
+    LEVADA_LOCK_LOADING,   /* an environment, while a plug-in is loaded */
     LEVADA_LOCK_HANDLE,
     LEVADA_LOCK_PIPES,
-    LEVADA_LOCK_NODE, /* one may be taken with others held, from a combiner to what is in it */
+    LEVADA_LOCK_NODE, /* acquired from a combiner to its inputs */
     LEVADA_LOCK_NOTING,
     LEVADA_LOCK_WORKERS,
     LEVADA_LOCK_READ_AHEAD,
     LEVADA_LOCK_STARTING,
-    LEVADA_LOCK_LIST, /* of a coordinator, a queue runner, a reader */
+    LEVADA_LOCK_LIST, /* a coordinator, a queue runner, a reader */
     LEVADA_LOCK_QUEUE, /* or a barrier */
     LEVADA_LOCK_QUEUE_OUT, /* the far end of the same queue */
     LEVADA_LOCK_WAIT_LIST
