@@ -5,8 +5,9 @@
     torchrun --nproc-per-node 2 examples/pytorch_ddp.py FOLDER [STEPS]
 
 Each rank reads its own half of the records. ``equal="drop"`` means the same number of batches,
-so that neither waits for the other at the end. Each rank saves its own position; started again,
-both resume at the same step.
+so that neither waits for the other at the end. Each rank saves its own position in a file of the
+step, and ``last`` names the last step that both have saved: a crash while they save leaves the
+checkpoint before it, and both resume at the same step.
 """
 
 from __future__ import annotations
@@ -55,18 +56,37 @@ class Model(nn.Module):
         return value[:, 0]
 
 
+def checkpoint(folder: str, step: int, rank: int) -> str:
+    return os.path.join(folder, f"step-{step}-rank-{rank}.pt")
+
+
+def last_step(folder: str) -> int | None:
+    """The step of the last checkpoint that every rank has written."""
+    path = os.path.join(folder, "last")
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return int(file.read())
+
+
+def set_last_step(folder: str, step: int) -> None:
+    path = os.path.join(folder, "last")
+    with open(path + ".new", "w") as file:
+        file.write(str(step))
+    os.replace(path + ".new", path)
+
+
 def train(folder: str, steps: int) -> None:
     torch.manual_seed(0)
     rank = dist.get_rank()
     data = lv.torch_dataset(dataset(folder), equal="drop", transform=tensors)
     model, step = DistributedDataParallel(Model()), 0
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    path = os.path.join(folder, f"rank-{rank}.pt")
-    if os.path.exists(path):
-        saved = torch.load(path, weights_only=True)
+    if (last := last_step(folder)) is not None:
+        saved = torch.load(checkpoint(folder, last, rank), weights_only=True)
         model.load_state_dict(saved["model"])
         data.load_state_dict(saved["data"])
-        step = saved["step"]
+        step = last
     for batch in DataLoader(data, batch_size=None):
         target = batch["tokens"][:, 0].float() / 256
         loss = (model(batch["tokens"], batch["tokens_mask"]) - target).square().mean()
@@ -76,11 +96,11 @@ def train(folder: str, steps: int) -> None:
         step += 1
         print(f"rank {rank} step {step} loss {loss.item():.6f}\n", end="", flush=True)
         if step % EVERY == 0:
-            dist.barrier()  # all ranks have made this step, or none of them saves it
-            state = {"model": model.state_dict(), "data": data.state_dict(), "step": step}
-            torch.save(state, path + ".new")
-            os.replace(path + ".new", path)
-            dist.barrier()
+            state = {"model": model.state_dict(), "data": data.state_dict()}
+            torch.save(state, checkpoint(folder, step, rank))
+            dist.barrier()  # every rank has written its file before any run resumes from them
+            if rank == 0:
+                set_last_step(folder, step)
         if step >= steps:
             break
 

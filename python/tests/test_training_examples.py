@@ -53,6 +53,7 @@ def killed(name, folder, step):
         if f"step {step} " in line:
             break
     os.killpg(process.pid, signal.SIGKILL)
+    lines += process.stdout  # it may have run on before the signal came
     process.communicate()
     return losses("".join(lines))
 
