@@ -103,14 +103,17 @@ test-tsan-short: tools
 LATE_TESTS = $(patsubst %,python/tests/test_%.py,golden_parse golden_bucket hostile_messages decoding \
 	padding_model)
 
+# A process for each core: one that has no test left takes some of another.
+SPREAD = -n $(JOBS) --dist worksteal
+
 # With torch where pip can install it; the tests that need it skip elsewhere.
 test-python: install
 	@ci/setup.sh torch
 	$(call heading,Python tests)
-	@$(PYTEST) -rs $(wildcard python/tests tests/cli) ci
+	@$(PYTEST) $(SPREAD) -rs $(wildcard python/tests tests/cli) ci
 	$(call heading,Python tests: numbers of any column stay encoded until a batch is made)
-	@LEVADA_TEST_LATE=random $(PYTEST) $(LATE_TESTS)
-	@LEVADA_TEST_LATE=always $(PYTEST) $(LATE_TESTS)
+	@LEVADA_TEST_LATE=random $(PYTEST) $(SPREAD) $(LATE_TESTS)
+	@LEVADA_TEST_LATE=always $(PYTEST) $(SPREAD) $(LATE_TESTS)
 
 # Protocols over all their states, where spin is installed.
 test-model: tools
