@@ -7,7 +7,7 @@ name means, one a line:
 
     start tf = P12; process start to first batch of P1; tf; .1f
 
-These are the row, the workload, the library (or a ratio such as `ours/tf`) and a format of Python;
+These are the row, the workload, the library (or `ours/tf`, the ratio) and a format of Python;
 `1000*,.0f` multiplies before it formats. `goals; below` counts goals.
 
 lint_numbers.py            compare
@@ -47,6 +47,8 @@ def table(page: str) -> Table:
         for library, column in (("ours", "ours"), (cells["against"], "its value")):
             if library and cells[column] not in ("", "-"):
                 values[library] = median(cells[column])
+        if cells["ours/it"]:
+            values[f"ours/{cells['against']}"] = median(cells["ours/it"])
     return found
 
 
@@ -57,9 +59,7 @@ def number(page: str, meaning: str) -> str:
         [(passed, below)] = re.findall(r"^Goals: (\d+) pass, (\d+) below", page, re.MULTILINE)
         return {"below": below, "measured": str(int(passed) + int(below))}[words[1]]
     row, workload, library, form = words
-    values = table(page)[row, workload]
-    one, _, other = library.partition("/")
-    value = values[library] if library in values else values[one] / values[other]
+    value = table(page)[row, workload][library]
     shown = FORMAT.fullmatch(form)
     if not shown:
         raise ValueError(f"{form} is not a format")

@@ -308,10 +308,10 @@ def test_circles_of_c_files_are_found_by_their_symbols(tree):
 RESULTS = """\
 Goals: 3 pass, 1 below.
 
-| # | workload | against | ours | its value |
-|---|---|---|---|---|
-| 1 | lines | zlib | 1,400 (1..2) | 700 (1..2) |
-| | | tf | | - |
+| # | workload | ours/it | against | ours | its value |
+|---|---|---|---|---|---|
+| 1 | lines | 2 | zlib | 1,400 (1..2) | 700 (1..2) |
+| | | | tf | | - |
 """
 
 

@@ -23,13 +23,13 @@ import levada  # noqa: E402  the installed package, whose docstrings are read
 project = "levada"
 copyright = "the levada authors"
 version = release = levada.__version__
-root_doc = "docs/site/index"
+root_doc = "README"
 source_suffix = {".md": "markdown"}
 include_patterns = [
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGES.md", "SECURITY.md",
-    "bench/RESULTS.md", "packaging/README.md", "docs/**",
+    "CODE_OF_CONDUCT.md", "bench/RESULTS.md", "packaging/README.md", "docs/**",
 ]  # fmt: skip
-exclude_patterns = ["build*", "dist", ".*"]
+exclude_patterns = ["build*", "dist", ".*", "docs/site/navigation.md"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "hawkmoth"]
 myst_heading_anchors = 3
@@ -64,6 +64,12 @@ class CommandHelp(Directive):
         return [nodes.literal_block(done.stdout, done.stdout, language="text")]
 
 
+def add_navigation(app, docname: str, source: list[str]) -> None:
+    """The README is the first page, and has no navigation of its own where it is browsed."""
+    if docname == root_doc:
+        source[0] += "\n" + (HERE / "navigation.md").read_text()
+
+
 def write_start(app, exception) -> None:
     """The folder opens at the first page."""
     if not exception and app.builder.format == "html":
@@ -74,6 +80,7 @@ def write_start(app, exception) -> None:
 def setup(app) -> None:
     app.add_lexer("output", TextLexer)
     app.add_directive("command-help", CommandHelp)
+    app.connect("source-read", add_navigation)
     app.connect("builder-inited", lambda _: comments.stage_headers(ROOT, Path(hawkmoth_root)))
     app.connect("hawkmoth-process-docstring", comments.as_restructured_text)
     app.connect("autodoc-process-docstring", comments.docstring)

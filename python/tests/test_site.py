@@ -15,16 +15,17 @@ SITE = ROOT / "docs" / "site"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^][]*\]\(<?([^)\s>]+)>?\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGES.md", "SECURITY.md",
-       "packaging/README.md", "bench/RESULTS.md")  # fmt: skip
+TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGES.md",
+       "SECURITY.md", "packaging/README.md", "bench/RESULTS.md")  # fmt: skip
 # For the Python package; and the names of plug-ins, which are those of the other headers.
 NOT_SHOWN = {"binding.h", "levada.h", "plugin_names.h"}
 PAGES = [*(ROOT / name for name in TOP), *(ROOT / "docs").rglob("*.md")]
 
 
 def entries(page):
-    """The pages that the toctrees of a page name."""
-    for body in TOCTREE.findall(page.read_text()):
+    """The pages that the toctrees of a page name; those of the README are in navigation.md."""
+    source = SITE / "navigation.md" if page == ROOT / "README.md" else page
+    for body in TOCTREE.findall(source.read_text()):
         for line in body.splitlines():
             if not line or line.startswith(":"):
                 continue
@@ -53,15 +54,35 @@ def imported(path):
 
 
 def test_every_page_is_in_the_navigation():
-    found, todo = set(), [SITE / "index.md"]
+    found, todo = set(), [ROOT / "README.md"]
     while todo:
         page = todo.pop().resolve()
         assert page.exists(), page
         if page not in found:
             found.add(page)
             todo += entries(page)
-    missing = [str(page.relative_to(ROOT)) for page in PAGES if page not in found]
-    assert missing == [], "add them to a toctree of docs/site/index.md"
+    pages = set(PAGES) - {SITE / "navigation.md"}
+    missing = sorted(str(page.relative_to(ROOT)) for page in pages - found)
+    assert missing == [], "add them to a toctree of docs/site"
+
+
+# What people type into the search, and a page that must have an answer.
+SEARCHED = {
+    "S3": "limits", "GCS": "limits", "Parquet": "limits", "FSDP": "distributed",
+    "DDP": "distributed", "Slurm": "distributed", "Ray": "distributed", "macOS": "install",
+    "Windows": "install", "aarch64": "install", "FAQ": "troubleshooting",
+    "Hugging Face": "coming-from", "corrupt": "troubleshooting",
+    "out of memory": "troubleshooting", "hang": "troubleshooting", "glossary": "glossary",
+    "license": "install", "cite": "citing", "mixture weights": "cookbook",
+    "padding": "choose-buckets", "packing": "packing", "resume": "save-and-restore",
+    "shuffle": "concepts", "multi GPU": "distributed",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "name"), SEARCHED.items())
+def test_a_search_finds_a_page(words, name):
+    text = (ROOT / f"docs/{name}.md").read_text().lower()
+    assert all(re.search(rf"\b{word}", text) for word in words.lower().split())
 
 
 def test_every_public_header_is_in_the_reference():
@@ -88,6 +109,19 @@ def test_links_lead_somewhere(page):
         assert target.exists(), f"{page.name} links to {link}"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{page.name} links to {link}"
+
+
+def test_the_errors_of_the_page_on_troubleshooting_are_those_of_the_code():
+    page = (ROOT / "docs/troubleshooting.md").read_text().partition("## Errors")[2]
+    rows = re.findall(r"^\| `([^`]+)`", page.partition("\n## ")[0], re.MULTILINE)
+    sources = [*(ROOT / "src").rglob("*.c"), *(ROOT / "python/levada").rglob("*.py")]
+    texts = "".join(re.sub(r'"\s*f?"', "", path.read_text()) for path in sources)
+    elsewhere = {
+        "UnimplementedError",
+        "externally-managed-environment",
+    }  # a class; a message of pip
+    assert [row for row in rows if row not in texts and row not in elsewhere] == []
+    assert len(rows) > 10
 
 
 def test_plain_comments_become_documentation():
@@ -132,6 +166,9 @@ def test_the_chart_has_peers_that_were_measured_and_no_limits():
 def test_the_picture_of_the_readme_is_that_of_a_run():
     done = subprocess.run([sys.executable, ROOT / "docs/images/first.py", "--check"], check=False)
     assert done.returncode == 0, "python docs/images/first.py"
+    drawn = re.search('aria-label="(.*?)"', (ROOT / "docs/images/first.svg").read_text())[1]
+    described = re.search(r"^!\[(.*)\]", (ROOT / "README.md").read_text(), re.MULTILINE)[1]
+    assert re.findall(r"\d+%", described) == re.findall(r"\d+%", drawn)
 
 
 def test_the_readme_begins_with_a_short_program():
