@@ -306,6 +306,7 @@ def jsonl(
     files: Paths,
     *,
     fields: Any = None,
+    invalid: str = "error",
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
@@ -321,6 +322,8 @@ def jsonl(
         [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in
         nested objects; auto = found in the first 1000 records when the dataset is made; the
         description has them from then on; null = one column 'line'
+    invalid: lone surrogates in escapes, and bytes that are not UTF-8: error rejects the record,
+        replace reads each of them as U+FFFD (error, replace)
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: read the files in a different order in each epoch
     errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
@@ -339,6 +342,7 @@ def jsonl(
         "jsonl",
         files=files,
         fields=fields,
+        invalid=invalid,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,

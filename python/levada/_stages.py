@@ -299,7 +299,7 @@ class Stages(Typed[T]):
             max_pixels=max_pixels,
         )
 
-    def decode_json(self, field: str, fields: Any) -> Dataset[T]:
+    def decode_json(self, field: str, fields: Any, *, invalid: str = "error") -> Dataset[T]:
         """Decodes JSON objects to one column per field.
 
         field: column to decode; null = the default of the decoder, or the only column of bytes
@@ -307,10 +307,12 @@ class Stages(Typed[T]):
             [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
             place in nested objects; auto = found in the first 1000 records when the dataset is
             made; the description has them from then on
+        invalid: lone surrogates in escapes, and bytes that are not UTF-8: error rejects the
+            record, replace reads each of them as U+FFFD (error, replace)
 
-        As text: text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]}
+        As text: text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]},invalid=replace
         """
-        return self._stage("decode_json", field=field, fields=fields)
+        return self._stage("decode_json", field=field, fields=fields, invalid=invalid)
 
     def decode_npy(
         self,

@@ -104,6 +104,10 @@ def test_fields_are_checked_where_they_are_named(tmp_path):
     assert [(d["record"], d["next"]) for d in check["damage"]] == [(1000, -1)]
 
 
+# What Python's json writes, too.
+READ = {f"n_number_{name}.json" for name in ("NaN", "infinity", "minus_infinity")}
+
+
 # Files of JSONTestSuite that simdjson may refuse or accept: what the RFC leaves open.
 @needs_data
 @needs_json
@@ -123,6 +127,6 @@ def test_the_suite_of_json_is_refused_or_read(tmp_path, kind):
         file.write_bytes(data)
         _, whole = counted(lv.jsonl(str(file)))
         seen += 1
-        assert kind == "i" or whole == (kind == "y"), path.name
+        assert kind == "i" or whole == (kind == "y" or path.name in READ), path.name
         assert not whole or valid or kind == "i", path.name
     assert seen > 20

@@ -10,7 +10,7 @@
 static const levada_arg decode_json_options[] = {
     LEVADA_ARG(VALUE, levada_json_args, fields, .required = true, .positional = true,
                .doc = LEVADA_JSON_FIELDS),
-    LEVADA_ARG_END
+    LEVADA_JSON_INVALID, LEVADA_ARG_END
 };
 
 static levada_status decode_json_infer(const void *args, const levada_dataset *input,
@@ -18,7 +18,8 @@ static levada_status decode_json_infer(const void *args, const levada_dataset *i
 {
     const levada_json_args *a = args;
 
-    return levada_infer_is_auto(a->fields) ? levada_json_infer(input, field, out, err) : LEVADA_OK;
+    if (!levada_infer_is_auto(a->fields)) return LEVADA_OK;
+    return levada_json_infer(input, field, a->invalid != 0, out, err);
 }
 
 static levada_status decode_json_check(const void *args, levada_spec **out, levada_error *err)
@@ -55,7 +56,8 @@ static int64_t decode_json_found(const void *state, bool *there, char *names, si
 }
 
 static const levada_example_file decode_json_files[] = {
-    { "notes.txt", "{\"id\":1,\"tokens\":[5,6]}\n{\"tokens\":[],\"id\":2}\n", 45 },
+    { "notes.txt", "{\"id\":1,\"tokens\":[5,6]}\n{\"tokens\":[],\"id\":2,\"score\":NaN}\n",
+      57 },
     { NULL, NULL, 0 }
 };
 
@@ -63,7 +65,7 @@ const levada_decoder_def levada_decoder_decode_json = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_json",
     .doc = "decodes JSON objects to one column per field",
-    .example = "text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]}",
+    .example = "text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]},invalid=replace",
     .example_files = decode_json_files,
     .field = "line",
     .args = decode_json_options,

@@ -163,6 +163,11 @@ int64_t levada_json_as_int(levada_json_value value)
     return forward_table->json_as_int(value);
 }
 
+uint64_t levada_json_as_big(levada_json_value value)
+{
+    return forward_table->json_as_big(value);
+}
+
 double levada_json_as_float(levada_json_value value)
 {
     return forward_table->json_as_float(value);

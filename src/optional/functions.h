@@ -39,6 +39,7 @@
     DO(json_kind_of)                                                                             \
     DO(json_as_bool)                                                                             \
     DO(json_as_int)                                                                              \
+    DO(json_as_big)                                                                              \
     DO(json_as_float)                                                                            \
     DO(json_as_text)                                                                             \
     DO(json_find)                                                                                \

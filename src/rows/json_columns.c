@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "rows/strings_put.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ levada_status levada_json_columns_open(levada_json_columns *c, const levada_json
     c->n = levada_value_count(args->fields);
     c->columns = levada_alloc_zero((size_t)(c->n + 1) * sizeof *c->columns);
     if (!c->columns) return columns_short(err);
-    LEVADA_TRY(levada_json_reader_create(&c->reader, err));
+    LEVADA_TRY(levada_json_parser_open(&c->parser, args->invalid != 0, err));
+    c->parser.lines = c->n == 0;
     return args->fields ? levada_json_fields_read(args->fields, c->columns, err) : LEVADA_OK;
 }
 
@@ -31,7 +33,8 @@ void levada_json_columns_close(levada_json_columns *c)
         levada_free(c->columns[i].values.at);
     }
     levada_free(c->columns);
-    levada_json_reader_destroy(&c->reader);
+    levada_free(c->lines.at);
+    levada_json_parser_close(&c->parser);
     *c = (levada_json_columns){ 0 };
 }
 
@@ -40,9 +43,11 @@ void levada_json_columns_close(levada_json_columns *c)
 /* A column while a row is added to it. */
 typedef struct columns_adder {
     levada_json_column *c;
+    levada_json_parser *parser;
     int32_t             level; /* lists that are open */
     bool                out_of_memory;
     levada_json_kind    wrong; /* of the value that does not fit */
+    levada_json_odd     odd;   /* its text, where it is LEVADA_JSON_BIG */
 } columns_adder;
 
 static bool columns_push(columns_adder *a, levada_json_array *to, const void *item, size_t size,
@@ -84,20 +89,50 @@ static bool columns_number(columns_adder *a, int64_t i, double f)
     }
 }
 
+static bool columns_is_float(const levada_json_column *c)
+{
+    return c->dtype == LEVADA_FLOAT32 || c->dtype == LEVADA_FLOAT64;
+}
+
+/* NaN, Infinity, and numbers beyond int64 and double. */
+static bool columns_odd(columns_adder *a, levada_json_value value)
+{
+    double f = 0;
+
+    a->odd = levada_json_parser_odd(a->parser, value);
+    if (a->c->dtype == LEVADA_BYTES)
+        return a->odd.integer && columns_text(a, a->odd.text, (size_t)a->odd.size);
+    if (!columns_is_float(a->c) || !levada_json_odd_float(&a->odd, &f)) return false;
+    if (a->c->dtype == LEVADA_FLOAT32 && isfinite(f) && !isfinite((float)f)) return false;
+    return columns_number(a, 0, f);
+}
+
+/* A string. Integers are identifiers there: their digits. */
+static bool columns_string(columns_adder *a, levada_json_kind kind, levada_json_value value)
+{
+    char           digits[LEVADA_JSON_DIGITS];
+    size_t         size;
+    const uint8_t *text;
+    int            n;
+
+    if (kind == LEVADA_JSON_TEXT) {
+        text = levada_json_as_text(value, &size);
+        return columns_text(a, text, size);
+    }
+    if (kind != LEVADA_JSON_INT) return false;
+    n = snprintf(digits, sizeof digits, "%" PRId64, levada_json_as_int(value));
+    return columns_text(a, digits, (size_t)n);
+}
+
 /* One value, not a list. False where it is not of the dtype, or memory has run out. */
 static bool columns_scalar(columns_adder *a, levada_json_value value)
 {
     levada_json_kind kind = a->wrong = levada_json_kind_of(value);
-    bool             is_float = a->c->dtype == LEVADA_FLOAT32 || a->c->dtype == LEVADA_FLOAT64;
-    const uint8_t   *text;
-    size_t           size;
+    bool             is_float = columns_is_float(a->c);
     uint8_t          truth;
 
-    if (a->c->dtype == LEVADA_BYTES) {
-        if (kind != LEVADA_JSON_TEXT) return false;
-        text = levada_json_as_text(value, &size);
-        return columns_text(a, text, size);
-    }
+    if (kind == LEVADA_JSON_BIG) return columns_odd(a, value);
+    if (a->c->dtype == LEVADA_BYTES) return columns_string(a, kind, value);
     if (a->c->dtype == LEVADA_BOOL) {
         if (kind != LEVADA_JSON_BOOL) return false;
         truth = levada_json_as_bool(value);
@@ -214,15 +249,36 @@ static const char *columns_wrong(const columns_adder *a)
 {
     static const char *const kinds[] = {
         [LEVADA_JSON_NULL] = "null",      [LEVADA_JSON_BOOL] = "a bool",
-        [LEVADA_JSON_INT] = "an integer", [LEVADA_JSON_BIG] = "an integer beyond int64",
-        [LEVADA_JSON_FLOAT] = "a float",  [LEVADA_JSON_TEXT] = "a string",
-        [LEVADA_JSON_LIST] = "a list",    [LEVADA_JSON_MAP] = "an object",
+        [LEVADA_JSON_INT] = "an integer", [LEVADA_JSON_FLOAT] = "a float",
+        [LEVADA_JSON_TEXT] = "a string",  [LEVADA_JSON_LIST] = "a list",
+        [LEVADA_JSON_MAP] = "an object",
     };
     bool is_int = a->c->dtype == LEVADA_INT32 && a->wrong == LEVADA_JSON_INT;
 
     if (is_int || (a->c->dtype == LEVADA_FLOAT32 && a->wrong == LEVADA_JSON_FLOAT))
         return "a number beyond its range";
     return kinds[a->wrong];
+}
+
+/* "field 'id' must be int64, at most 2**63-1, got 9223372036854775808: ..." */
+static levada_status columns_misfit_odd(const columns_adder *a, int64_t row, levada_builder *out,
+                                        levada_error *err)
+{
+    levada_dtype dtype = a->c->dtype;
+    const char  *range = "", *fix = a->odd.integer ? "change its type in 'fields' to string"
+                                                   : "change its type in 'fields' to float64";
+
+    if (a->odd.integer && dtype == LEVADA_INT64)
+        range = *a->odd.text == '-' ? ", at least -2**63" : ", at most 2**63-1";
+    else if (a->odd.integer && dtype == LEVADA_INT32)
+        range = *a->odd.text == '-' ? ", at least -2**31" : ", at most 2**31-1";
+    else if (columns_is_float(a->c)) range = ", within its range";
+    if (columns_is_float(a->c) || dtype == LEVADA_BYTES || dtype == LEVADA_BOOL)
+        fix = "change its type in 'fields'";
+    return columns_reject(out, row, err, "field '%.60s' must be %s%s%s, got %.*s%s: %s", a->c->path,
+                          a->c->depth ? "a list of " : "", levada_dtype_name(dtype), range,
+                          a->odd.size < 48 ? a->odd.size : 40, a->odd.text,
+                          a->odd.size < 48 ? "" : "...", fix);
 }
 
 /* "field 'score' is not int64 but a float: ..." */
@@ -240,6 +296,7 @@ static levada_status columns_misfit(const columns_adder *a, bool found, bool lis
         return columns_reject(out, row, err,
                               "field '%.80s' is missing; it must be %s: add a default to 'fields'",
                               path, type);
+    if (a->wrong == LEVADA_JSON_BIG) return columns_misfit_odd(a, row, out, err);
     return columns_reject(out, row, err,
                           "field '%.80s' is not %s%s but %s%s: change its type in 'fields'", path,
                           a->c->depth ? "a list of " : "", type, a->level > 0 ? "has " : "",
@@ -247,10 +304,11 @@ static levada_status columns_misfit(const columns_adder *a, bool found, bool lis
 }
 
 /* Adds one row to a column. *bad: the row is rejected already. */
-static levada_status columns_field(levada_json_column *c, const levada_json_value *root,
-                                   int64_t row, bool *bad, levada_builder *out, levada_error *err)
+static levada_status columns_field(levada_json_column *c, levada_json_parser *parser,
+                                   const levada_json_value *root, int64_t row, bool *bad,
+                                   levada_builder *out, levada_error *err)
 {
-    columns_adder     a = { .c = c };
+    columns_adder     a = { .c = c, .parser = parser };
     columns_mark      mark = columns_here(c);
     levada_json_value value;
     bool              list = false, found = root && columns_look(c, *root, &value, &list);
@@ -298,15 +356,16 @@ static levada_status columns_row(levada_json_columns *c, const levada_strings *i
     const char       *wrong;
     bool              bad;
 
-    LEVADA_TRY(levada_json_reader_reserve(c->reader, (size_t)in->size[row], err));
-    wrong = levada_json_reader_parse(c->reader, in->data[row], (size_t)in->size[row], &root);
+    LEVADA_TRY(levada_json_parser_read(&c->parser, in->data[row], (size_t)in->size[row], &wrong,
+                                       &root, err));
     if (!wrong && c->n > 0 && levada_json_kind_of(root) != LEVADA_JSON_MAP)
         wrong = "it is not an object";
     bad = wrong != NULL;
     if (wrong) LEVADA_TRY(columns_reject(out, row, err, "invalid JSON: %s", wrong));
     else if (c->n > 0 && c->rows++ == 0) (void)levada_json_each_member(root, columns_name, c);
     for (int64_t i = 0; i < c->n; i++)
-        LEVADA_TRY(columns_field(&c->columns[i], wrong ? NULL : &root, row, &bad, out, err));
+        LEVADA_TRY(columns_field(&c->columns[i], &c->parser, wrong ? NULL : &root, row, &bad, out,
+                                 err));
     return LEVADA_OK;
 }
 
@@ -332,17 +391,41 @@ static levada_status columns_put(const levada_json_column *c, int32_t index, int
     return LEVADA_OK;
 }
 
-/* Without fields: the rows as they are. */
-static levada_status columns_lines(const levada_strings *in, levada_builder *out,
-                                   levada_error *err)
+/* Keeps the copy of a line in which text was replaced. */
+static levada_status columns_keep(levada_json_columns *c, levada_text_span *span, levada_error *err)
+{
+    levada_json_array *to = &c->lines, *text = &c->parser.text;
+
+    if (text->n > INT32_MAX || !levada_reserve(&to->at, &to->capacity, to->n + text->n, 1))
+        return columns_short(err);
+    memcpy((uint8_t *)to->at + to->n, text->at, (size_t)text->n);
+    to->n += text->n;
+    *span = (levada_text_span){ NULL, (int32_t)text->n, true };
+    return LEVADA_OK;
+}
+
+/* Without fields: the rows as they are, except for text that is replaced. */
+static levada_status columns_lines(levada_json_columns *c, const levada_strings *in,
+                                   levada_builder *out, levada_error *err)
 {
     levada_text_span *spans = levada_alloc((size_t)(in->n + 1) * sizeof *spans);
-    levada_status     st;
+    const uint8_t    *kept;
+    levada_status     st = spans ? LEVADA_OK : columns_short(err);
 
-    if (!spans) return columns_short(err);
-    for (int64_t i = 0; i < in->n; i++)
+    c->lines.n = 0;
+    for (int64_t i = 0; st == LEVADA_OK && i < in->n; i++) {
         spans[i] = (levada_text_span){ in->data[i], in->size[i], false };
-    st = levada_strings_put(out, 0, 0, spans, in->n, in->owner, err);
+        st = columns_row(c, in, i, out, err);
+        if (st == LEVADA_OK && c->parser.mended && c->parser.replaced)
+            st = columns_keep(c, &spans[i], err);
+    }
+    kept = c->lines.at;
+    for (int64_t i = 0; st == LEVADA_OK && i < in->n; i++) {
+        if (!spans[i].escaped) continue;
+        spans[i].at = kept;
+        kept += spans[i].size;
+    }
+    if (st == LEVADA_OK) st = levada_strings_put(out, 0, 0, spans, in->n, in->owner, err);
     levada_free(spans);
     return st;
 }
@@ -353,8 +436,8 @@ levada_status levada_json_columns_decode(levada_json_columns *c, const levada_st
     const columns_mark none = { { 0 }, 0 };
 
     for (int64_t i = 0; i < c->n; i++) columns_return(&c->columns[i], &none);
+    if (c->n == 0) return columns_lines(c, in, out, err);
     for (int64_t row = 0; row < in->n; row++) LEVADA_TRY(columns_row(c, in, row, out, err));
-    if (c->n == 0) return columns_lines(in, out, err);
     for (int64_t i = 0; i < c->n; i++)
         LEVADA_TRY(columns_put(&c->columns[i], (int32_t)i, in->n, out, err));
     return LEVADA_OK;

@@ -9,14 +9,21 @@
 #ifndef LEVADA_ROWS_JSON_COLUMNS_H
 #define LEVADA_ROWS_JSON_COLUMNS_H
 
-#include "rows/json_reader.h"
+#include "rows/json_parser.h"
 
 #include <levada/builder.h>
 #include <levada/decoder.h>
 
 typedef struct levada_json_args {
     const levada_value *fields; /* NULL = the rows as they are */
+    int64_t             invalid;
 } levada_json_args;
+
+/* The option `invalid`: what becomes of lone surrogates and of bytes that are not UTF-8. */
+#define LEVADA_JSON_INVALID                                                                       \
+    LEVADA_ARG(CHOICE, levada_json_args, invalid, .choices = "error|replace",                     \
+               .doc = "lone surrogates in escapes, and bytes that are not UTF-8: error rejects "  \
+                      "the record, replace reads each of them as U+FFFD")
 
 /* What the option `fields` is. */
 #define LEVADA_JSON_FIELDS                                                                        \
@@ -26,12 +33,6 @@ typedef struct levada_json_args {
     "has them from then on"
 
 enum { LEVADA_JSON_DEPTH = 2 };
-
-/* An array that grows. */
-typedef struct levada_json_array {
-    void   *at;
-    int64_t n, capacity;
-} levada_json_array;
 
 typedef struct levada_json_column {
     const char         *name, *path;
@@ -44,7 +45,8 @@ typedef struct levada_json_column {
 } levada_json_column;
 
 typedef struct levada_json_columns {
-    levada_json_reader *reader;
+    levada_json_parser  parser;
+    levada_json_array   lines;   /* without columns: those of the block that were mended */
     levada_json_column *columns; /* owned */
     int64_t             n;
     int64_t             rows;       /* so far */

@@ -20,7 +20,7 @@ enum {
     INFER_FLOAT = 16,
     INFER_TEXT = 32,
     INFER_MAP = 64,
-    INFER_NUMBER = INFER_INT | INFER_WIDE | INFER_FLOAT
+    INFER_NUMBER = INFER_INT | INFER_WIDE | INFER_BIG | INFER_FLOAT
 };
 
 typedef struct infer_field {
@@ -36,7 +36,7 @@ typedef struct infer_field {
 } infer_field;
 
 typedef struct infer_job {
-    levada_json_reader *reader;
+    levada_json_parser  parser;
     levada_json_array   text;   /* of one record, with readable bytes after it */
     levada_json_array   fields; /* infer_field, in the order of their first record */
     int64_t             next;   /* the field that is expected next */
@@ -112,7 +112,7 @@ static infer_field *infer_find(infer_job *job)
     return f;
 }
 
-static uint32_t infer_kind(levada_json_value value)
+static uint32_t infer_kind(infer_job *job, levada_json_value value)
 {
     static const uint32_t kinds[] = {
         [LEVADA_JSON_BOOL] = INFER_BOOL, [LEVADA_JSON_INT] = INFER_INT,
@@ -123,6 +123,8 @@ static uint32_t infer_kind(levada_json_value value)
     levada_json_kind kind = levada_json_kind_of(value);
     int64_t          i = kind == LEVADA_JSON_INT ? levada_json_as_int(value) : 0;
 
+    if (kind == LEVADA_JSON_BIG && !levada_json_parser_odd(&job->parser, value).integer)
+        return INFER_FLOAT;
     return kinds[kind] | (i > exact || i < -exact ? INFER_WIDE : 0);
 }
 
@@ -131,13 +133,12 @@ static bool infer_fits(infer_job *job, const infer_field *f)
 {
     bool list = f->lists > 0;
 
-    if (f->seen & INFER_BIG) return infer_refuse(job, f->path, "has integers beyond int64");
     if (list && f->seen & INFER_MAP) return infer_refuse(job, f->path, "is a list of objects");
     if (f->lists > LEVADA_JSON_DEPTH)
         return infer_refuse(job, f->path, "has lists of more than two levels");
     if (list && f->depth >= 0 && f->depth != f->lists)
         return infer_refuse(job, f->path, "mixes lists and single values");
-    if (f->seen & INFER_WIDE && f->seen & INFER_FLOAT)
+    if (f->seen & (INFER_WIDE | INFER_BIG) && f->seen & INFER_FLOAT)
         return infer_refuse(job, f->path, "mixes floats with integers beyond 2^53");
     if ((f->seen & INFER_NUMBER) == f->seen || (f->seen & (f->seen - 1)) == 0) return true;
     return infer_refuse(job, f->path, "has values of several types");
@@ -154,7 +155,7 @@ static bool infer_item(void *user, levada_json_value value)
 
     if (kind == LEVADA_JSON_NULL) return infer_refuse(job, f->path, "is a list with null");
     if (kind != LEVADA_JSON_LIST) {
-        f->seen |= infer_kind(value);
+        f->seen |= infer_kind(job, value);
         f->depth = job->level;
         return infer_fits(job, f);
     }
@@ -221,8 +222,8 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
         return infer_short(err);
     if (size > 0) memcpy(job->text.at, data, (size_t)size);
     memset((uint8_t *)job->text.at + size, 0, INFER_SLACK);
-    LEVADA_TRY(levada_json_reader_reserve(job->reader, (size_t)size, err));
-    wrong = levada_json_reader_parse(job->reader, job->text.at, (size_t)size, &root);
+    LEVADA_TRY(levada_json_parser_read(&job->parser, job->text.at, (size_t)size, &wrong, &root,
+                                       err));
     if (wrong) return levada_fail(err, LEVADA_EDATA_LOSS, "invalid JSON: %s", wrong);
     if (levada_json_kind_of(root) != LEVADA_JSON_MAP)
         return levada_fail(err, job->record > 0 ? LEVADA_EDATA_LOSS : LEVADA_EINVALID_ARGUMENT,
@@ -242,7 +243,7 @@ static const char *infer_dtype(const infer_field *f, bool missing)
 {
     bool list = f->lists > 0;
 
-    if (f->seen & INFER_TEXT || (f->seen == 0 && !list)) return "string";
+    if (f->seen & (INFER_TEXT | INFER_BIG) || (f->seen == 0 && !list)) return "string";
     if (f->seen & INFER_BOOL) return "bool";
     return f->seen & INFER_FLOAT || (missing && !list) ? "float64" : "int64";
 }
@@ -271,7 +272,8 @@ static levada_status infer_one(infer_job *job, const infer_field *f, levada_valu
     levada_status st = LEVADA_OK;
 
     job->why = err;
-    if (missing && f->lists == 0 && f->seen & (INFER_BOOL | INFER_WIDE)) {
+    if (missing && f->lists == 0 && f->seen & (INFER_BOOL | INFER_WIDE) &&
+        !(f->seen & INFER_BIG)) {
         infer_refuse(job, f->path, f->seen & INFER_BOOL
                                        ? "is a bool that some records lack"
                                        : "has integers beyond 2^53, and some records lack it");
@@ -316,18 +318,18 @@ static void infer_clear(infer_job *job)
     for (int64_t i = 0; i < job->fields.n; i++) levada_free(infer_fields(job)[i].path);
     levada_free(job->fields.at);
     levada_free(job->text.at);
-    levada_json_reader_destroy(&job->reader);
+    levada_json_parser_close(&job->parser);
 }
 
-levada_status levada_json_infer(const levada_dataset *input, const char *field, levada_value **out,
-                                levada_error *err)
+levada_status levada_json_infer(const levada_dataset *input, const char *field, bool replace,
+                                levada_value **out, levada_error *err)
 {
     infer_job     job = { 0 };
     levada_value *fields = levada_value_map(), *map = levada_value_map();
     int64_t       records = 0;
     levada_status st = fields && map ? LEVADA_OK : infer_short(err);
 
-    if (st == LEVADA_OK) st = levada_json_reader_create(&job.reader, err);
+    if (st == LEVADA_OK) st = levada_json_parser_open(&job.parser, replace, err);
     if (st == LEVADA_OK)
         st = levada_infer_records(input, field, infer_record, &job, &records, err);
     if (st == LEVADA_OK) st = infer_all(&job, fields, err);

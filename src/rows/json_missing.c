@@ -43,6 +43,12 @@ int64_t levada_json_as_int(levada_json_value value)
     return 0;
 }
 
+uint64_t levada_json_as_big(levada_json_value value)
+{
+    (void)value;
+    return 0;
+}
+
 double levada_json_as_float(levada_json_value value)
 {
     (void)value;

@@ -93,6 +93,11 @@ int64_t levada_json_as_int(levada_json_value value)
     return reader_element(value).get_int64().value_unsafe();
 }
 
+uint64_t levada_json_as_big(levada_json_value value)
+{
+    return reader_element(value).get_uint64().value_unsafe();
+}
+
 double levada_json_as_float(levada_json_value value)
 {
     return reader_element(value).get_double().value_unsafe();

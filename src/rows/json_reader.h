@@ -24,7 +24,7 @@ typedef enum levada_json_kind {
     LEVADA_JSON_NULL,
     LEVADA_JSON_BOOL,
     LEVADA_JSON_INT,
-    LEVADA_JSON_BIG, /* an integer beyond int64; levada_json_as_float rounds it */
+    LEVADA_JSON_BIG, /* an integer beyond int64 that fits in uint64 */
     LEVADA_JSON_FLOAT,
     LEVADA_JSON_TEXT,
     LEVADA_JSON_LIST,
@@ -51,7 +51,8 @@ const char *levada_json_reader_parse(levada_json_reader *reader, const uint8_t *
 levada_json_kind levada_json_kind_of(levada_json_value value);
 bool             levada_json_as_bool(levada_json_value value);
 int64_t          levada_json_as_int(levada_json_value value);
-/* Of a number of any kind. */
+uint64_t         levada_json_as_big(levada_json_value value);
+/* Of an INT or FLOAT. */
 double           levada_json_as_float(levada_json_value value);
 const uint8_t   *levada_json_as_text(levada_json_value value, size_t *size);
 /* The member of a map with this name, the last one where there are several. */

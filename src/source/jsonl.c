@@ -19,7 +19,7 @@
 static const levada_arg jsonl_options[] = {
     LEVADA_ARG(VALUE, levada_json_args, fields,
                .doc = LEVADA_JSON_FIELDS "; null = one column 'line'"),
-    LEVADA_ARG_END
+    LEVADA_JSON_INVALID, LEVADA_ARG_END
 };
 
 typedef struct jsonl_state {
@@ -113,7 +113,7 @@ static levada_status jsonl_copy(const levada_value *options, bool lines, levada_
     for (int64_t i = 0; i < levada_value_count(options); i++) {
         const char *key = levada_value_key(options, i);
         bool        of_lines = strcmp(key, "files") == 0 || strcmp(key, "compression") == 0 ||
-                        strcmp(key, "errors") == 0;
+                        strcmp(key, "errors") == 0 || strcmp(key, "invalid") == 0;
 
         if (lines ? !of_lines : strcmp(key, "fields") == 0) continue;
         LEVADA_TRY(
@@ -132,7 +132,7 @@ static levada_status jsonl_find(levada_env *env, const levada_value *options, le
                              : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
 
     if (st == LEVADA_OK) st = levada_dataset_append(env, "jsonl", map, NULL, 0, &lines, err);
-    if (st == LEVADA_OK) st = levada_json_infer(lines, "line", out, err);
+    if (st == LEVADA_OK) st = levada_json_infer(lines, "line", false, out, err);
     levada_dataset_unref(&lines);
     levada_value_destroy(&map);
     return st;

@@ -67,6 +67,11 @@ static void types_follow_from_all_values(void **state)
     expect("{\"x\":[]}\n", "{x:[int64]}");
     expect("{\"x\":[\"a\"],\"y\":[[]],\"z\":[false]}\n", "{x:[string],y:[[int64]],z:[bool]}");
     expect("{\"x\":9223372036854775807}\n", "{x:int64}");
+    expect("{\"x\":1}\n{\"x\":9223372036854775808}\n", "{x:string}");
+    expect("{\"x\":-9223372036854775809}\n{}\n", "{x:{dtype:string,default:\"\"}}");
+    expect("{\"x\":[1,18446744073709551616]}\n", "{x:[string]}");
+    expect("{\"x\":NaN}\n{\"x\":1}\n", "{x:float64}");
+    expect("{\"x\":[[1],[-Infinity]]}\n", "{x:[[float64]]}");
 }
 
 static void missing_values_have_a_default(void **state)
@@ -115,7 +120,8 @@ static void no_column_holds_them(void **state)
     refused("{\"x\":[{\"y\":1}]}\n", "'x' is a list of objects");
     refused("{\"x\":[[[1]]]}\n", "'x' has lists of more than two levels");
     refused("{\"x\":[1,null]}\n", "'x' is a list with null");
-    refused("{\"x\":18446744073709551615}\n", "'x' has integers beyond int64");
+    refused("{\"x\":18446744073709551615}\n{\"x\":0.5}\n", "'x' mixes floats with integers");
+    refused("{\"x\":1e999}\n{\"x\":18446744073709551616}\n", "'x' mixes floats with integers");
     refused("{\"x\":9007199254740993}\n{\"x\":1.5}\n", "mixes floats with integers beyond 2^53");
 }
 
