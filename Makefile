@@ -17,13 +17,17 @@ SANITIZED = -Ddebug=true -Doptimization=1 -Db_ndebug=false -Db_lundef=false -Dpy
 comma = ,
 heading = @printf '\n== %s\n' "$(1)"
 
-# $(call build,FOLDER,ARGUMENTS): configures once, compiles what changed, and names the files that
-# src/meson.build expects and that do not exist.
-define build
+# $(call configure,FOLDER,ARGUMENTS): once, and again if src/meson.build names files that are new.
+define configure
 	@mkdir -p build
 	@test -f build/$(1)/build.ninja || $(MESON) setup build/$(1) -Dwerror=$(WERROR) $(2) \
 		> build/$(1).log || { cat build/$(1).log; exit 1; }
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ci/reconfigure.sh build/$(1)
+endef
+# $(call build,FOLDER,ARGUMENTS): configures, compiles what changed, and names the files that
+# src/meson.build expects and that do not exist.
+define build
+	$(call configure,$(1),$(2))
 	@$(NINJA) -C build/$(1) -j $(JOBS) --quiet
 	@grep -o 'WARNING: .* is missing$$' build/$(1)/meson-logs/meson-log.txt || true
 endef
@@ -48,8 +52,7 @@ tools:
 
 # Enough for an editor: the tools, and the commands that clangd reads.
 setup: tools ## install the tools, and prepare the editor
-	@test -f build/release/build.ninja || { mkdir -p build && $(MESON) setup build/release \
-		-Dwerror=$(WERROR) > build/release.log || { cat build/release.log; exit 1; }; }
+	$(call configure,release)
 	@ln -sfn build/release/compile_commands.json compile_commands.json
 
 build: tools ## build the library, the command and the tests
@@ -78,10 +81,12 @@ test-c: build
 	$(call ctest,release)
 
 # make test-one NAME=every: the test programs of that name, and its part of the conformance suite.
-test-one: build ## NAME=take: run one test, and the conformance suite on that name
+test-one: tools ## NAME=take: run one test, and the conformance suite on that name
 	@ls tests/*/test_$(NAME).c > /dev/null 2>&1 || { echo "make test-one: no test named '$(NAME)'; \
 	write tests/stage/, tests/source/ or tests/decode/test_$(NAME).c"; exit 1; }
-	$(call ctest,release,$(NAME))
+	$(call configure,release)
+	@$(NINJA) -C build/release -j $(JOBS) --quiet tests/test_conformance_conformance
+	@$(MESON) test -C build/release --print-errorlogs $(NAME)
 	@build/release/tests/test_conformance_conformance $(NAME)
 
 # Every option off: names stay and answer EUNIMPLEMENTED, kernels are plain C.
