@@ -44,7 +44,7 @@ const char *const levada_cli_template_stage[] = {
     "",
     "/* The result depends on nothing but the block and the options. Row i of the output is row i "
     "of the",
-    " * input (LEVADA_ROWS_SAME). */",
+    " * input (LEVADA_ROWS_ONE_TO_ONE). */",
     "static levada_status NAME_apply(void *state, const void *args, const levada_block *in,",
     "                                levada_block **out, levada_error *err)",
     "{",
@@ -77,7 +77,7 @@ const char *const levada_cli_template_stage[] = {
     "    .doc = \"the column value, divided\",",
     "    .example = \"range:10 | NAME:3\",",
     "    .mode = LEVADA_MODE_PURE,",
-    "    .rows = LEVADA_ROWS_SAME,",
+    "    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),",
     "    .args = NAME_options,",
     "    .args_size = sizeof(NAME_args),",
     "    .state_size = sizeof(NAME_state),",

@@ -19,6 +19,7 @@
 #ifndef LEVADA_DATASET_H
 #define LEVADA_DATASET_H
 
+#include <levada/traits.h>
 #include <levada/value.h>
 
 #ifdef __cplusplus
@@ -72,6 +73,11 @@ LEVADA_API const char           *levada_dataset_name(const levada_dataset *datas
 LEVADA_API const levada_value   *levada_dataset_options(const levada_dataset *dataset);
 LEVADA_API int32_t               levada_dataset_inputs(const levada_dataset *dataset);
 LEVADA_API const levada_dataset *levada_dataset_input(const levada_dataset *dataset, int32_t i);
+
+/* Returns what the last stage does to records with its options, also what its traits imply. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_traits(const levada_dataset *dataset,
+                                                               levada_traits        *out,
+                                                               levada_error         *err);
 
 /* Returns every name that a pipeline may contain, in order, as JSON:
  * [{"name","family","doc","example","plugin","inputs":[least, most or -1],"args":[{"name","type",

@@ -61,6 +61,9 @@ typedef struct levada_decoder_def {
      * names that the first record has, at most `size` bytes with the terminator. The core uses it
      * to report columns that no record had. NULL = not supported. */
     int64_t (*found)(const void *state, bool *there, char *names, size_t size);
+    /* Random values are all that it declares: it makes one record of one, from one column. NULL =
+     * nothing is random. */
+    const levada_traits *traits;
 } levada_decoder_def;
 
 #ifdef __cplusplus

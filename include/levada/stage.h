@@ -19,6 +19,7 @@
 #include <levada/iter.h>
 #include <levada/option.h>
 #include <levada/state.h>
+#include <levada/traits.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,14 +33,6 @@ typedef enum levada_mode {
     LEVADA_MODE_SERIAL, /* next(): one thread at a time, in order; may keep state  */
     LEVADA_MODE_PURE    /* apply(): any thread, any order; state is scratch memory */
 } levada_mode;
-
-/* The relation between output and input records of apply(), by which the core copies origins. */
-typedef enum levada_rows {
-    LEVADA_ROWS_SAME,   /* row i of the output is row i of the input                  */
-    LEVADA_ROWS_SUBSET, /* the output is a selection of the input                     */
-    LEVADA_ROWS_FREE    /* any other mapping: buffered records cannot be restored by re-reading
-                         * them */
-} levada_rows;
 
 /* The surroundings of a running stage. Borrowed for the life of its state. */
 typedef struct levada_context {
@@ -96,7 +89,7 @@ typedef struct levada_example_file {
     size_t      size;
 } levada_example_file;
 
-struct levada_needed; /* private (src/run/own.h) */
+struct levada_stage_core; /* private to the library */
 
 typedef struct levada_stage_def {
     size_t            struct_size;   /* sizeof(levada_stage_def) as compiled             */
@@ -104,9 +97,8 @@ typedef struct levada_stage_def {
     const char       *doc;           /* one line                                         */
     const char       *example;       /* smallest pipeline; the conformance suite runs it */
     levada_mode       mode;
-    levada_rows       rows;
+    const levada_traits *traits;     /* what it does to records; NULL = anything         */
     bool              takes_selection; /* apply() accepts selections; else they are gathered */
-    bool              batches;         /* the stage returns batches                          */
     const levada_arg *args;          /* the options; ends with LEVADA_ARG_END */
     size_t            args_size;
     size_t            state_size;    /* one state per iterator (PURE: per worker) */
@@ -142,47 +134,8 @@ typedef struct levada_stage_def {
     void (*cancel)(void *state);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
 
-    /* The following members are for stages that change how the pipeline runs. Each may be NULL or
-     * false. */
-
-    /* PURE: the stage returns its input and only limits the read-ahead at its position to a number
-     * of finished blocks, and to their bytes (0 = the default limit). apply() is not called. */
-    void (*read_ahead)(const void *args, int64_t *blocks, int64_t *bytes);
-    /* SERIAL: returns how often the stage reads its input from the beginning (levada_input_rewind),
-     * so that the origins of records differ in each pass. INT64_MAX = forever; NULL = once. */
-    int64_t (*passes)(const void *args);
-    /* true if the stage divides records among `count` ranks and emits those of rank `index`; both
-     * are options with these names. The fingerprint of a dataset omits the stage. A checkpoint can
-     * be restored only if these stages have the same options as when it was saved. */
-    bool shards;
-    /* Content of the saved state, for levada_dataset_explain: "buffered records". NULL = the
-     * position. */
-    const char *saves;
-    /* Private to the library (tensor/encoded.h): flags of encoded columns that the stage accepts.
-     * Set to 0 when a plug-in is registered. */
-    int32_t late;
-    /* Returns the columns that feed() accepts; *out = NULL: with these options the stage accepts no
-     * blocks. NULL = feed() accepts any block. */
-    levada_status (*feeds)(const void *args, levada_spec **out, levada_error *err);
-    /* Takes back the block that next() returned last, for stages with feed(), because the consumer
-     * did not receive it. NULL = the core keeps the block and returns it first. */
-    void (*take_back)(void *state);
-    /* Private to the library, for stages that batch for one of several ranks: returns false if
-     * these options have no ranks, else the properties of records that next() uses. Set to NULL
-     * when a plug-in is registered. */
-    bool (*needs)(const void *args, const levada_spec *in, struct levada_needed *out);
-    /* Private to the library: true if the stage emits records of its input unchanged, and selects
-     * and orders them without their columns. Set to false when a plug-in is registered. */
-    bool chooses;
-    /* Private to the library, for stages that only change options of an upstream stage: *out
-     * receives the changed dataset, which replaces `in` and this stage; it stays NULL if the stage
-     * runs itself. Set to NULL when a plug-in is registered. */
-    levada_status (*changes)(const void *args, const levada_dataset *in, levada_dataset **out,
-                             levada_error *err);
-    /* Private to the library, for stages that call a function of the user: returns true if these
-     * options declare that the function keeps the lengths of all fields. Set to NULL when a plug-in
-     * is registered. */
-    bool (*keeps_lengths)(const void *args);
+    /* Private to the library. Set to NULL when a plug-in is registered. */
+    const struct levada_stage_core *core;
 } levada_stage_def;
 
 /* Returns the next block, which the caller owns; END after the last block. After AGAIN, return

@@ -47,7 +47,7 @@ static levada_status divide_open(void *state, const void *args, const levada_con
 }
 
 /* The result depends on nothing but the block and the options. Row i of the output is row i of the
- * input (LEVADA_ROWS_SAME). */
+ * input (LEVADA_ROWS_ONE_TO_ONE). */
 static levada_status divide_apply(void *state, const void *args, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
@@ -79,7 +79,7 @@ static const levada_stage_def divide = {
     .doc = "the column value, divided",
     .example = "range:10 | divide:3",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = divide_options,
     .args_size = sizeof(divide_args),
     .state_size = sizeof(divide_state),

@@ -5,8 +5,8 @@
  */
 #include "batch/grouping.h"
 #include "description/columns.h"
+#include "registry/stage_core.h"
 #include "run/context.h"
-#include "tensor/encoded.h"
 
 typedef struct batch_args {
     int64_t batch_size;
@@ -48,16 +48,23 @@ static levada_status batch_open(void *state, const void *args, const levada_cont
 
 static void batch_close(void *state) { levada_grouping_close(state); }
 
+static int64_t batch_count(const void *args, int64_t n)
+{
+    const batch_args *a = args;
+
+    return n / a->batch_size + (!a->drop_remainder && n % a->batch_size > 0);
+}
+
 const levada_stage_def levada_stage_batch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "batch",
     .doc = "groups batch_size records into a batch; ragged columns stay ragged",
     .example = "range:10 | batch:4",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_BATCHES, .divides = true,
+                            .saves = "buffered records, by origin", .count = batch_count),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES),
     .takes_selection = true,
-    .late = LEVADA_LATE_TAKES,
-    .batches = true,
     .args = batch_options,
     .args_size = sizeof(batch_args),
     .state_size = sizeof(levada_grouping),
@@ -69,5 +76,4 @@ const levada_stage_def levada_stage_batch = {
     .apply = levada_grouping_gather,
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
-    .saves = "buffered records, by origin",
 };

@@ -191,6 +191,8 @@ LEVADA_MUST_USE levada_status levada_bucket_choose_pending(levada_bucket_state  
 LEVADA_MUST_USE levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err);
 /* For ranks (run/own.h): whether numbers with lengths can take the place of records. */
 bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed *out);
+LEVADA_MUST_USE levada_status levada_bucket_divide(const void *args, const levada_rank *rank,
+                                                   levada_value **changes, levada_error *err);
 /* EDATA_LOSS: a record of the batch has other lengths than the numbers by which it was chosen. */
 LEVADA_MUST_USE levada_status levada_bucket_check_numbers(const levada_bucket_state *s,
                                                           const levada_block        *batch,

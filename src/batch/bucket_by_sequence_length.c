@@ -14,8 +14,8 @@
 #include "batch/length.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "registry/stage_core.h"
 #include "tensor/builder_priv.h"
-#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -480,16 +480,25 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
     return st;
 }
 
+static void bucket_vary(const void *args, levada_traits *traits)
+{
+    if (((const levada_bucket_args *)args)->lookahead == LEVADA_NULL_INT) return;
+    traits->random = LEVADA_RANDOM_BY_PASS;
+    traits->drawn = "order of batches in a window";
+}
+
 const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .struct_size = sizeof(levada_stage_def),
     .name = "bucket_by_sequence_length",
     .doc = "groups records of similar length into padded batches",
     .example = "range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_BATCHES, .divides = true,
+                            .saves = "buffered records, by origin; boundaries, if it chose them",
+                            .vary = bucket_vary),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES, .needs = levada_bucket_needs,
+                              .divide = levada_bucket_divide),
     .takes_selection = true,
-    .late = LEVADA_LATE_TAKES,
-    .batches = true,
     .args = bucket_options,
     .args_size = sizeof(levada_bucket_args),
     .state_size = sizeof(levada_bucket_state),
@@ -502,6 +511,4 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .apply = bucket_apply,
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
-    .saves = "buffered records, by origin; boundaries, if it chose them",
-    .needs = levada_bucket_needs,
 };

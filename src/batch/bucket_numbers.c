@@ -8,6 +8,9 @@
 #include "batch/length.h"
 #include "run/context.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Open dimensions of a record's field, to which all ranks pad alike. */
 static int bucket_numbers_open(const levada_field *f)
 {
@@ -34,6 +37,22 @@ bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed 
     }
     if (!few) out->more = "it needs the lengths of too many fields";
     return true;
+}
+
+levada_status levada_bucket_divide(const void *args, const levada_rank *rank,
+                                   levada_value **changes, levada_error *err)
+{
+    const levada_bucket_args *a = args;
+    char                      text[96];
+
+    if (!rank->in_step) return LEVADA_OK;
+    if (a->ranks.n > 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the buckets have ranks already: sync=buckets divides them once");
+    }
+    snprintf(text, sizeof text, "{\"ranks\": [%lld, %lld], \"tail\": \"%s\"}",
+             (long long)rank->index, (long long)rank->count, rank->equal);
+    return levada_value_parse_json(text, strlen(text), changes, err);
 }
 
 static levada_status bucket_numbers_compare(const levada_bucket_state *s,

@@ -18,7 +18,7 @@
 #include "batch/grouping.h"
 #include "batch/packing.h"
 #include "registry/env_priv.h"
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -541,9 +541,9 @@ const levada_stage_def levada_stage_pack = {
     .doc = "packs several sequences into one record of at most `length` steps",
     .example = "text_lines:lines.txt | pack:20,fields=line",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.divides = true),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES),
     .takes_selection = true,
-    .late = LEVADA_LATE_TAKES,
     .args = pack_options,
     .args_size = sizeof(pack_args),
     .state_size = sizeof(pack_state),

@@ -5,8 +5,8 @@
 #include "batch/grouping.h"
 #include "batch/padding.h"
 #include "description/columns.h"
+#include "registry/stage_core.h"
 #include "run/context.h"
-#include "tensor/encoded.h"
 
 typedef struct padded_batch_args {
     int64_t             batch_size, pad_to_multiple, padding_side;
@@ -82,16 +82,23 @@ static levada_status padded_batch_apply(void *state, const void *args, const lev
     return levada_padding_apply(&s->plan, &how, s->grouping.context, in, -1, out, err);
 }
 
+static int64_t padded_batch_count(const void *args, int64_t n)
+{
+    const padded_batch_args *a = args;
+
+    return n / a->batch_size + (!a->drop_remainder && n % a->batch_size > 0);
+}
+
 const levada_stage_def levada_stage_padded_batch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "padded_batch",
     .doc = "groups batch_size records into a batch, padded to the longest",
     .example = "range:10 | padded_batch:4",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_BATCHES, .divides = true,
+                            .saves = "buffered records, by origin", .count = padded_batch_count),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES),
     .takes_selection = true,
-    .late = LEVADA_LATE_TAKES,
-    .batches = true,
     .args = padded_batch_options,
     .args_size = sizeof(padded_batch_args),
     .state_size = sizeof(padded_batch_state),
@@ -103,5 +110,4 @@ const levada_stage_def levada_stage_padded_batch = {
     .apply = padded_batch_apply,
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
-    .saves = "buffered records, by origin",
 };

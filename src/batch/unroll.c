@@ -12,6 +12,10 @@
  * alone.
  */
 #include "batch/unroll_priv.h"
+#include "registry/stage_core.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define UNROLL_STEPS (INT64_C(1) << 28)
 
@@ -146,6 +150,24 @@ static levada_status unroll_restore(void *state, levada_state_reader *from, leva
     return s->layout->restore(s, from, err);
 }
 
+static levada_status unroll_divide(const void *args, const levada_rank *rank,
+                                   levada_value **changes, levada_error *err)
+{
+    char text[96];
+
+    if (rank->in_step) return LEVADA_OK;
+    if (!rank->last || ((const levada_unroll_args *)args)->layout != LEVADA_UNROLL_SLOTS) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "equal='%s' divides batches, and a sequence of unroll would miss those "
+                           "of other ranks; use parts=, or layout='slots' as the last stage",
+                           rank->equal);
+    }
+    snprintf(text, sizeof text, "{\"ranks\": [%lld, %lld], \"allow_small_batch\": %s}",
+             (long long)rank->index, (long long)rank->count,
+             strcmp(rank->equal, "pad") == 0 ? "true" : "false");
+    return levada_value_parse_json(text, strlen(text), changes, err);
+}
+
 const levada_stage_def levada_stage_unroll = {
     .struct_size = sizeof(levada_stage_def),
     .name = "unroll",
@@ -153,8 +175,12 @@ const levada_stage_def levada_stage_unroll = {
     .example = "text_lines:lines.txt | decode_raw:uint8,field=line | unroll:4,batch_size=2,"
                "zero_length=segment",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
-    .batches = true,
+    .traits = LEVADA_TRAITS(
+            .rows = LEVADA_ROWS_BATCHES, .divides = true,
+            .saves =
+                "the unfinished sequences by origin, the segment of each, and states by value"),
+    .core = LEVADA_STAGE_CORE(.feeds = unroll_feeds, .take_back = unroll_take_back,
+                              .divide = unroll_divide),
     .args = unroll_options,
     .args_size = sizeof(levada_unroll_args),
     .state_size = sizeof(levada_unroll_state),
@@ -164,9 +190,6 @@ const levada_stage_def levada_stage_unroll = {
     .close = unroll_close,
     .next = unroll_next,
     .feed = unroll_feed,
-    .feeds = unroll_feeds,
-    .take_back = unroll_take_back,
     .save = unroll_save,
     .restore = unroll_restore,
-    .saves = "the unfinished sequences by origin, the segment of each, and states by value",
 };

@@ -11,7 +11,7 @@
 #include "batch/padding.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 #include <levada/rowstore.h>
 
 #include <string.h>
@@ -263,10 +263,9 @@ const levada_stage_def levada_stage_window = {
     .doc = "groups neighboring records into batches, which may overlap",
     .example = "range:10 | window:4,shift=2",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_BATCHES, .saves = "buffered records, by origin"),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES),
     .takes_selection = true,
-    .late = LEVADA_LATE_TAKES,
-    .batches = true,
     .args = window_options,
     .args_size = sizeof(window_args),
     .state_size = sizeof(window_state),
@@ -278,5 +277,4 @@ const levada_stage_def levada_stage_window = {
     .apply = window_apply,
     .save = window_save,
     .restore = window_restore,
-    .saves = "buffered records, by origin",
 };

@@ -53,6 +53,7 @@ const levada_decoder_def levada_decoder_decode_image = {
     .example = "fixed_length:image.png,record_bytes=81 | decode_image:3",
     .example_files = decode_image_files,
     .field = "record",
+    .traits = LEVADA_TRAITS(.vary = levada_picture_vary),
     .args = decode_image_arguments,
     .args_size = sizeof(levada_picture_args),
     .state_size = sizeof(levada_picture_tools),

@@ -55,6 +55,7 @@ const levada_decoder_def levada_decoder_decode_jpeg = {
     .example = "fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1",
     .example_files = decode_jpeg_files,
     .field = "record",
+    .traits = LEVADA_TRAITS(.vary = levada_picture_vary),
     .args = decode_jpeg_arguments,
     .args_size = sizeof(levada_picture_args),
     .state_size = sizeof(levada_picture_tools),

@@ -76,6 +76,12 @@ static int64_t decode_png_measure(const void *args, const uint8_t *data, int32_t
     return levada_picture_measure(&o, data, size);
 }
 
+static void decode_png_vary(const void *args, levada_traits *traits)
+{
+    if (((const decode_png_args *)args)->random_crop.n > 0)
+        traits->random = LEVADA_RANDOM_BY_RECORD;
+}
+
 static const levada_example_file decode_png_files[] = {
     { "image.png", LEVADA_SAMPLE_PNG, LEVADA_SAMPLE_PNG_SIZE },
     { NULL, NULL, 0 }
@@ -88,6 +94,7 @@ const levada_decoder_def levada_decoder_decode_png = {
     .example = "fixed_length:image.png,record_bytes=81 | decode_png:3",
     .example_files = decode_png_files,
     .field = "record",
+    .traits = LEVADA_TRAITS(.vary = decode_png_vary),
     .args = decode_png_arguments,
     .args_size = sizeof(decode_png_args),
     .state_size = sizeof(levada_picture_tools),

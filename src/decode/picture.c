@@ -31,6 +31,13 @@ static levada_status picture_random_crop(levada_ints size, levada_picture_option
     return LEVADA_OK;
 }
 
+void levada_picture_vary(const void *args, levada_traits *traits)
+{
+    if (((const levada_picture_args *)args)->random_crop.n > 0) {
+        traits->random = LEVADA_RANDOM_BY_RECORD;
+    }
+}
+
 levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
                                   levada_error *err)
 {

@@ -110,6 +110,8 @@ levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_pi
                                   levada_error *err);
 levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
                                         levada_error *err);
+/* What is random with these options. */
+void levada_picture_vary(const void *args, levada_traits *traits);
 /* The hook of a decoder: random windows follow from the context. */
 levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err);

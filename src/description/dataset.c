@@ -261,15 +261,20 @@ static levada_status dataset_fill(levada_dataset *ds, const levada_making *by,
     return levada_dataset_derive(ds, err);
 }
 
-/* Replaces a stage that only changes the options of one upstream of it. */
+/* Replaces a stage that only says for which rank one upstream of it batches. */
 static levada_status dataset_fold(levada_dataset **ds, levada_error *err)
 {
-    const levada_op *op = (*ds)->op;
-    levada_dataset  *made = NULL;
+    const levada_stage_core *core = levada_op_core((*ds)->op);
+    levada_dataset          *made = NULL;
+    levada_rank              rank;
 
-    if (op->family != LEVADA_FAMILY_STAGE || !op->def.stage.changes) return LEVADA_OK;
-    LEVADA_TRY(op->def.stage.changes((*ds)->args, (*ds)->inputs[0], &made, err));
-    if (!made) return LEVADA_OK;
+    if (!core->ranks || !core->ranks((*ds)->args, &rank)) return LEVADA_OK;
+    LEVADA_TRY(levada_dataset_rank((*ds)->inputs[0], &rank, &made, err));
+    if (!made) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "sync=buckets must follow bucket_by_sequence_length, not %s",
+                           levada_dataset_last((*ds)->inputs[0])->op->name);
+    }
     dataset_free(*ds);
     *ds = made;
     return LEVADA_OK;

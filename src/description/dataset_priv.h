@@ -104,10 +104,26 @@ void levada_dataset_print_own(levada_text *text, const levada_dataset *dataset);
 /* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
 void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
 
+/* The traits of the last stage with its options, with those that others imply. */
+levada_traits levada_traits_of(const levada_dataset *dataset);
+/* Whether every record of the result is one of the input. */
+bool levada_traits_unchanged(const levada_traits *traits);
+/* Whether random numbers decide which records there are, or their order. */
+bool levada_traits_order(const levada_traits *traits);
+/* The records (batches) that the last stage makes of n; -1 = not known. */
+int64_t levada_traits_count(const levada_dataset *dataset, int64_t n);
+/* The dataset whose last stage batches for one rank; what reads ahead downstream of that stage
+ * stays. *out stays NULL where the stage has no ranks of that kind. */
+LEVADA_MUST_USE levada_status levada_dataset_rank(const levada_dataset *dataset,
+                                                  const levada_rank *rank, levada_dataset **out,
+                                                  levada_error *err);
+/* The last stage that does more than read ahead. */
+const levada_dataset *levada_dataset_last(const levada_dataset *dataset);
+
 /* The name of a stage or source whose random numbers change which records there are or their order,
  * or NULL. `seeded`: also with a seed of its own, and if it changes the records alone. */
-const char *levada_dataset_draws(const levada_dataset *at, bool seeded);
+const levada_dataset *levada_dataset_draws(const levada_dataset *at, bool seeded);
 /* The name of one that draws from the seed of the iterator upstream of a shard, or NULL. */
-const char *levada_dataset_draws_before_shard(const levada_dataset *at);
+const levada_dataset *levada_dataset_draws_before_shard(const levada_dataset *at);
 
 #endif

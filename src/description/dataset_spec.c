@@ -59,7 +59,7 @@ static levada_status dataset_spec_stage(levada_dataset *ds, levada_error *err)
     if (def->check != NULL) LEVADA_TRY(def->check(ds->args, in, &ds->spec, err));
     if (ds->spec == NULL) ds->spec = levada_spec_ref(in);
     if (def->mode == LEVADA_MODE_SERIAL && def->apply != NULL) ds->middle = levada_spec_ref(in);
-    return def->batches ? dataset_spec_mark(ds, err) : LEVADA_OK;
+    return ds->op->traits.rows == LEVADA_ROWS_BATCHES ? dataset_spec_mark(ds, err) : LEVADA_OK;
 }
 
 static levada_status dataset_spec_combiner(levada_dataset *ds, levada_error *err)

@@ -5,34 +5,27 @@
  */
 #include "description/dataset_priv.h"
 
-#include <string.h>
-
-static bool draws_option(const levada_arg *arg, const levada_value *value, bool seeded)
+/* Whether the last stage draws from the seed of the iterator; `seeded`: also from one of its own.
+ */
+static bool draws_itself(const levada_dataset *at, bool seeded)
 {
-    if (strcmp(arg->name, "seed") == 0) {
-        return seeded || levada_value_kind_of(value) == LEVADA_VALUE_NULL;
-    }
-    if (strcmp(arg->name, "random_crop") == 0) return seeded && levada_value_count(value) > 0;
-    if (strcmp(arg->name, "shuffle") != 0 && strcmp(arg->name, "shuffle_files") != 0 &&
-        strcmp(arg->name, "shuffle_records") != 0) {
-        return false;
-    }
-    return arg->type == LEVADA_ARG_BOOL && levada_value_as_bool(value);
+    const levada_traits t = levada_traits_of(at);
+
+    if (seeded || !levada_traits_order(&t)) return seeded && t.random != LEVADA_RANDOM_NONE;
+    return levada_value_kind_of(levada_value_get(at->options, "seed")) == LEVADA_VALUE_NULL;
 }
 
-const char *levada_dataset_draws(const levada_dataset *at, bool seeded)
+const levada_dataset *levada_dataset_draws(const levada_dataset *at, bool seeded)
 {
-    const char *found = NULL;
+    const levada_dataset *found = draws_itself(at, seeded) ? at : NULL;
 
-    for (int64_t i = 0; !found && i < levada_value_count(at->options); i++) {
-        const levada_value *value = levada_value_item(at->options, i);
-        const levada_dataset *pipe = levada_value_as_pipe(value);
-
-        if (pipe) found = levada_dataset_draws(pipe, seeded);
-        else if (draws_option(&at->op->args[i], value, seeded)) found = at->op->name;
-    }
     for (int32_t i = 0; !found && i < at->ninputs; i++) {
         found = levada_dataset_draws(at->inputs[i], seeded);
+    }
+    for (int64_t i = 0; !found && i < levada_value_count(at->options); i++) {
+        const levada_dataset *pipe = levada_value_as_pipe(levada_value_item(at->options, i));
+
+        if (pipe) found = levada_dataset_draws(pipe, seeded);
     }
     return found;
 }
@@ -43,13 +36,13 @@ static bool draws_divides(const levada_dataset *at)
     const levada_value *ranks = levada_value_get(at->options, "ranks");
 
     if (levada_value_count(ranks) == 2) return levada_value_as_int(levada_value_item(ranks, 1)) > 1;
-    if (at->op->family != LEVADA_FAMILY_STAGE || !at->op->def.stage.shards) return false;
+    if (!at->op->traits.shards) return false;
     return levada_value_as_int(levada_value_get(at->options, "count")) > 1;
 }
 
-const char *levada_dataset_draws_before_shard(const levada_dataset *at)
+const levada_dataset *levada_dataset_draws_before_shard(const levada_dataset *at)
 {
-    const char *found = NULL;
+    const levada_dataset *found = NULL;
 
     for (int32_t i = 0; !found && i < at->ninputs; i++) {
         if (draws_divides(at)) found = levada_dataset_draws(at->inputs[i], false);

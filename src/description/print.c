@@ -51,8 +51,7 @@ static void print_json_args(levada_text *text, const levada_dataset *ds, levada_
 /* Fingerprints omit the stages that deal records to ranks: states compare those themselves. */
 static bool print_skips(const levada_dataset *ds, levada_print how)
 {
-    return how == LEVADA_PRINT_HASH && ds->op->family == LEVADA_FAMILY_STAGE &&
-           ds->op->def.stage.shards;
+    return how == LEVADA_PRINT_HASH && ds->op->traits.shards;
 }
 
 static void print_json_stages(levada_text *text, const levada_dataset *ds, levada_print how)

@@ -10,32 +10,27 @@
 
 bool levada_index_passes(const levada_op *op)
 {
-    if (op->family == LEVADA_FAMILY_DECODER) return true;
-    return op->family == LEVADA_FAMILY_STAGE && op->def.stage.mode == LEVADA_MODE_PURE &&
-           op->def.stage.rows == LEVADA_ROWS_SAME;
+    bool pure = op->family == LEVADA_FAMILY_DECODER ||
+                (op->family == LEVADA_FAMILY_STAGE && op->def.stage.mode == LEVADA_MODE_PURE);
+
+    return pure && op->traits.rows == LEVADA_ROWS_ONE_TO_ONE;
 }
 
 bool levada_index_chooses(const levada_op *op)
 {
-    return op->family == LEVADA_FAMILY_STAGE && (op->def.stage.chooses || op->def.stage.read_ahead);
-}
-
-/* A function of the user that is declared to change no length. */
-static bool index_lengths_declared(const levada_dataset *ds)
-{
-    return ds->op->family == LEVADA_FAMILY_STAGE && ds->op->def.stage.keeps_lengths &&
-           ds->op->def.stage.keeps_lengths(ds->args);
+    return op->family == LEVADA_FAMILY_STAGE && op->traits.reads == LEVADA_READS_NONE &&
+           !op->traits.shards && levada_traits_unchanged(&op->traits);
 }
 
 /* Stages that change no length, and with `order` neither the order of records nor their number. */
 static bool index_lengths_keeps(const levada_dataset *ds, bool order)
 {
-    const levada_op *op = ds->op;
+    const levada_traits t = levada_traits_of(ds);
 
-    if (index_lengths_declared(ds)) return true;
-    if (op->family != LEVADA_FAMILY_STAGE) return false;
-    if (order) return op->def.stage.read_ahead != NULL;
-    return levada_index_chooses(op) || op->def.stage.shards;
+    bool same = t.rows == LEVADA_ROWS_ONE_TO_ONE;
+
+    if (ds->op->family != LEVADA_FAMILY_STAGE || !t.keeps_lengths) return false;
+    return order ? same && t.repeats == 0 : same || t.reads == LEVADA_READS_NONE;
 }
 
 /* The source or combiner, if all stages on it make one record of one, or change none; else the
@@ -129,13 +124,13 @@ bool levada_index_is_read(const levada_dataset *source, char why[LEVADA_INDEX_WH
     return false;
 }
 
-/* The first function upstream that may change lengths; NULL = none. */
+/* The first stage upstream that could declare that it keeps lengths, and does not; NULL = none. */
 static const levada_dataset *index_lengths_undeclared(const levada_dataset *ds)
 {
     for (; ds->ninputs == 1; ds = ds->inputs[0]) {
-        bool stage = ds->op->family == LEVADA_FAMILY_STAGE;
+        bool may = levada_value_get(ds->options, "keeps_lengths") != NULL;
 
-        if (stage && ds->op->def.stage.keeps_lengths && !index_lengths_declared(ds)) return ds;
+        if (may && !levada_traits_of(ds).keeps_lengths) return ds;
     }
     return NULL;
 }
@@ -208,7 +203,7 @@ static levada_status index_lengths_visit(levada_index_lookup *lookup, const leva
     const levada_dataset *source = index_lengths_walk(ds, false, stages);
     bool                  found = false;
 
-    if (source->op->family == LEVADA_FAMILY_COMBINER && source->op->def.combiner.passes) {
+    if (levada_op_forwards(source->op)) {
         return index_lengths_inputs(lookup, source, stages, err);
     }
     if (!levada_index_is_read(source, lookup->why)) return LEVADA_OK;

@@ -3,7 +3,7 @@
  * prefetch - how many results of the stages before it may be ready. The plan (run/plan.c) sizes the
  * ring of their tickets; with one thread there is nothing to do.
  */
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 
 #include <levada/stage.h>
 
@@ -42,11 +42,11 @@ const levada_stage_def levada_stage_prefetch = {
     .doc = "prepares blocks (batches) ahead of the consumer",
     .example = "range:10 | prefetch:2",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_NONE,
+                            .divides = true, .never_rejects = true),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS, .read_ahead = prefetch_read_ahead),
     .takes_selection = true,
-    .late = LEVADA_LATE_PASS,
     .args = prefetch_options,
     .args_size = sizeof(prefetch_args),
     .apply = prefetch_apply,
-    .read_ahead = prefetch_read_ahead,
 };

@@ -18,6 +18,9 @@ typedef struct levada_combiner_def {
     size_t            state_size;
     int32_t           state_version;
     int32_t           min_inputs, max_inputs; /* most; -1 = any */
+    /* SUBSET and PERMUTES: every record is one of an input, with its columns adapted by
+     * levada_columns_adapt; it is read again through that input, in place of join(). */
+    const levada_traits *traits;
 
     levada_status (*check)(const void *args, const levada_spec *const *in, int32_t nin,
                            levada_spec **out, levada_error *err);
@@ -30,9 +33,6 @@ typedef struct levada_combiner_def {
      * else; NULL = records cannot be read again through the combiner. */
     levada_status (*join)(void *state, const void *args, levada_block *const *parts,
                           levada_block **out, levada_error *err);
-    /* Instead of join: every record is one of an input, in any order, with its columns adapted by
-     * levada_columns_adapt; it is read again through that input. */
-    bool passes;
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Makes a blocked next() return ECANCELLED soon; any thread, also while it runs. For combiners
@@ -40,7 +40,7 @@ typedef struct levada_combiner_def {
     void (*cancel)(void *state);
     /* How often each pipe among the options is open at a time; NULL = once. */
     int64_t (*copies)(const void *args);
-    int32_t late; /* as of a stage */
+    int32_t late; /* as of a stage: a levada_late */
 } levada_combiner_def;
 
 #endif

@@ -284,6 +284,51 @@ void levada_op_destroy(levada_op **op)
     *op = NULL;
 }
 
+static const levada_traits *registry_declared(const levada_op *op)
+{
+    switch (op->family) {
+    case LEVADA_FAMILY_STAGE: return op->def.stage.traits;
+    case LEVADA_FAMILY_SOURCE: return op->def.source.traits;
+    case LEVADA_FAMILY_DECODER: return op->def.decoder.traits;
+    case LEVADA_FAMILY_COMBINER: return op->def.combiner.traits;
+    case LEVADA_FAMILY_FORMAT:
+    case LEVADA_FAMILY_FILTER:
+    case LEVADA_FAMILY_OPENER: break;
+    }
+    return NULL;
+}
+
+/* Without a declaration, an option `seed` says that something is random. */
+static levada_status registry_take_traits(levada_op *op, levada_error *err)
+{
+    const levada_traits *declared = registry_declared(op);
+
+    if (declared != NULL)
+        LEVADA_TRY(LEVADA_VERSIONED_READ(op->traits, declared, levada_traits, err));
+    for (const levada_arg *arg = op->args; declared == NULL && arg && arg->name != NULL; arg++) {
+        if (strcmp(arg->name, "seed") == 0) op->traits.random = LEVADA_RANDOM_BY_PASS;
+    }
+    if (op->family == LEVADA_FAMILY_DECODER) {
+        op->traits.rows = LEVADA_ROWS_ONE_TO_ONE;
+        op->traits.reads = LEVADA_READS_COLUMNS;
+    }
+    return LEVADA_OK;
+}
+
+const levada_stage_core *levada_op_core(const levada_op *op)
+{
+    static const levada_stage_core none = { 0 };
+    const levada_stage_core *core = op->family == LEVADA_FAMILY_STAGE ? op->def.stage.core : NULL;
+
+    return core ? core : &none;
+}
+
+bool levada_op_forwards(const levada_op *op)
+{
+    return op->family == LEVADA_FAMILY_COMBINER && (op->traits.rows == LEVADA_ROWS_SUBSET ||
+                                                    op->traits.rows == LEVADA_ROWS_PERMUTES);
+}
+
 levada_status levada_op_create(levada_family family, const void *def, const char *plugin,
                                levada_op **out, levada_error *err)
 {
@@ -297,12 +342,9 @@ levada_status levada_op_create(levada_family family, const void *def, const char
     own = op->args;
     op->args = NULL; /* that table is the caller's */
     if (status == LEVADA_OK) status = registry_make_args(op, own, err);
+    if (status == LEVADA_OK) status = registry_take_traits(op, err);
     if (plugin != NULL && family == LEVADA_FAMILY_STAGE) {
-        op->def.stage.late = 0;
-        op->def.stage.needs = NULL;
-        op->def.stage.chooses = false;
-        op->def.stage.changes = NULL;
-        op->def.stage.keeps_lengths = NULL;
+        op->def.stage.core = NULL;
     }
     if (status == LEVADA_OK && plugin != NULL) {
         op->plugin = levada_strdup(plugin);

@@ -16,6 +16,7 @@
 
 #include "registry/env_priv.h"
 #include "registry/combiner.h"
+#include "registry/stage_core.h"
 #include <levada/decoder.h>
 #include <levada/filter.h>
 #include <levada/opener.h>
@@ -43,6 +44,7 @@ typedef struct levada_op {
     size_t            args_size;   /* of the whole struct: core options follow own ones       */
     size_t            core_offset; /* where the core's part of the struct begins              */
     int32_t           min_inputs, max_inputs; /* 0,0 sources · 1,1 stages, decoders · combiners  */
+    levada_traits     traits;      /* as declared; levada_traits_of() says them for options   */
     union {
         levada_stage_def   stage;
         levada_format_def  format;
@@ -58,6 +60,10 @@ typedef struct levada_op {
 /* The hooks that turn byte strings into columns: of a decoder, or of a format with typed columns.
  * NULL where it has none. */
 const levada_decoder_def *levada_op_decoder(const levada_op *op);
+/* What the library's own stages tell the core; all NULL and 0 for everything else. */
+const levada_stage_core *levada_op_core(const levada_op *op);
+/* Whether every record of a combiner is one of an input. */
+bool levada_op_forwards(const levada_op *op);
 
 /* Options of the file reader, at core_offset of a format's args. */
 typedef struct levada_file_args {

@@ -19,11 +19,6 @@ static const char *registry_check_stage(const levada_stage_def *def)
     if (serial && def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
         return "a SERIAL stage with state needs save() and restore()";
     }
-    if (def->feed == NULL && (def->feeds != NULL || def->take_back != NULL)) {
-        return "feeds() and take_back() need feed()";
-    }
-    if (serial && def->read_ahead != NULL) return "only a PURE stage has read_ahead()";
-    if (!serial && def->passes != NULL) return "only a SERIAL stage has passes()";
     bool one = (def->save == NULL) != (def->restore == NULL);
     return one ? "save() and restore() go together" : NULL;
 }
@@ -95,6 +90,21 @@ static const char *registry_check_opener(const levada_opener_def *def)
     return whole ? NULL : "an opener needs open(), close(), size() and read_at()";
 }
 
+static const char *registry_check_traits(const levada_op *op)
+{
+    const levada_traits *t = &op->traits;
+    bool pure = op->family == LEVADA_FAMILY_STAGE && op->def.stage.mode == LEVADA_MODE_PURE;
+
+    if ((unsigned)t->rows > LEVADA_ROWS_UNBATCHES || (unsigned)t->reads > LEVADA_READS_NONE ||
+        (unsigned)t->random > LEVADA_RANDOM_BY_PASS) {
+        return "a trait has a value that does not exist";
+    }
+    if (pure && t->rows == LEVADA_ROWS_PERMUTES) return "only a SERIAL stage permutes records";
+    if (pure && t->repeats != 0) return "only a SERIAL stage repeats its input";
+    if (t->random == LEVADA_RANDOM_NONE && t->drawn) return "traits: drawn needs random";
+    return NULL;
+}
+
 static const char *registry_check_hooks(const levada_op *op)
 {
     switch (op->family) {
@@ -120,6 +130,7 @@ levada_status levada_registry_check(const levada_op *op, levada_error *err)
                            name != NULL ? name : "NULL");
     }
     wrong = registry_check_hooks(op);
+    if (wrong == NULL) wrong = registry_check_traits(op);
     levada_status status = wrong != NULL ? levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", wrong)
                                          : levada_option_check_table(op->args, op->args_size, err);
     if (status != LEVADA_OK) levada_error_wrap(err, "%s", name);

@@ -14,46 +14,13 @@
 
 #include <string.h>
 
-/* Options that make the order of records random where they are on. */
-static const char *const explain_random[][2] = {
-    { "buffer_size", "order of records" },
-    { "shuffle_files", "order of files" },
-    { "shuffle", "order of names" },
-    { "lookahead", "order of batches in a window" },
-    { "weights", "choice of inputs" },
-};
-
-static bool explain_option_is_on(const levada_value *value)
-{
-    levada_value_kind kind = levada_value_kind_of(value);
-
-    return kind == LEVADA_VALUE_BOOL ? levada_value_as_bool(value) : kind != LEVADA_VALUE_NULL;
-}
-
-/* The stage draws random numbers: it has a seed, or one of these options. */
-static const char *explain_randomness(const levada_dataset *at)
-{
-    bool        seeded = levada_value_get(at->options, "seed") != NULL;
-    const char *found = seeded ? "order of records" : NULL;
-
-    for (size_t i = 0; i < sizeof explain_random / sizeof *explain_random; i++) {
-        const levada_value *value = levada_value_get(at->options, explain_random[i][0]);
-        bool                named = strcmp(explain_random[i][0], "buffer_size") == 0 ||
-                     strcmp(explain_random[i][0], "weights") == 0;
-
-        if (named && seeded && value) found = explain_random[i][1];
-        else if (!named && value && explain_option_is_on(value)) found = explain_random[i][1];
-    }
-    return found;
-}
-
 static const char *explain_threads(const levada_op *op)
 {
     const levada_stage_def *stage = &op->def.stage;
 
     if (op->family == LEVADA_FAMILY_DECODER) return "in parallel";
     if (op->family != LEVADA_FAMILY_STAGE) return "in order";
-    if (stage->read_ahead) return "reads ahead";
+    if (levada_op_core(op)->read_ahead) return "reads ahead";
     if (stage->mode == LEVADA_MODE_PURE) return "in parallel";
     return stage->apply ? "in order, then in parallel" : "in order";
 }
@@ -70,7 +37,7 @@ static const char *explain_saved(const levada_op *op)
     case LEVADA_FAMILY_OPENER: return "nothing";
     }
     if (!op->def.stage.save) return "nothing";
-    return op->def.stage.saves ? op->def.stage.saves : "its position";
+    return op->traits.saves ? op->traits.saves : "its position";
 }
 
 /* The last stage alone, as in a description. */
@@ -126,7 +93,7 @@ static void explain_reads(levada_text *text, const levada_dataset *at)
 static void explain_stage(levada_text *text, const levada_dataset *at, const levada_node *root,
                           int32_t *position)
 {
-    const char        *drawn = explain_randomness(at);
+    const char        *drawn = levada_traits_of(at).drawn;
     const levada_node *node = root ? explain_node(root, at) : NULL;
 
     for (int32_t i = 0; i < at->ninputs; i++) explain_stage(text, at->inputs[i], root, position);

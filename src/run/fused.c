@@ -54,7 +54,8 @@ static bool fused_takes_late(const levada_fused *fused, int32_t i)
 {
     for (; i < fused->n; i++) {
         const levada_op *op = fused->links[i]->op;
-        int32_t late = op->family == LEVADA_FAMILY_STAGE ? op->def.stage.late : LEVADA_LATE_PASS;
+        int32_t late = op->family == LEVADA_FAMILY_STAGE ? (int32_t)levada_op_core(op)->late
+                                                         : LEVADA_LATE_PASS;
 
         if (late != LEVADA_LATE_PASS) return late == LEVADA_LATE_TAKES;
     }
@@ -87,7 +88,7 @@ static bool fused_keeps_rows(const levada_fused *fused)
 
         if (l->paced || (l->decoder && l->decoder->measure)) return false;
         if (i == 0 && !(l->decoded && levada_spec_equal(l->decoded, l->out))) return false;
-        if (!l->decoder && l->op->def.stage.rows != LEVADA_ROWS_SAME) return false;
+        if (!l->decoder && l->op->traits.rows != LEVADA_ROWS_ONE_TO_ONE) return false;
     }
     return fused->n > 0;
 }
@@ -230,7 +231,8 @@ bool levada_fused_rereadable(const levada_fused *fused)
         const levada_op *op = fused->links[i]->op;
 
         if (fused->links[i]->decoder) continue;
-        if (op->def.stage.mode != LEVADA_MODE_PURE || op->def.stage.rows == LEVADA_ROWS_FREE) {
+        if (op->def.stage.mode != LEVADA_MODE_PURE) return false;
+        if (op->traits.rows != LEVADA_ROWS_ONE_TO_ONE && op->traits.rows != LEVADA_ROWS_SUBSET) {
             return false;
         }
     }
@@ -283,7 +285,7 @@ static levada_status fused_stage(const fused_pass *p, levada_fused_link *l, cons
     levada_block           *flat = NULL;
     levada_status           st;
 
-    if (in->encoded && def->late == LEVADA_LATE_NO) {
+    if (in->encoded && levada_op_core(l->op)->late == LEVADA_LATE_NO) {
         LEVADA_TRY(levada_block_decoded(levada_env_pool(p->run->env), in, &flat, err));
     } else if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
         LEVADA_TRY(levada_block_compact(levada_env_pool(p->run->env), in, &flat, err));
@@ -298,7 +300,7 @@ static levada_status fused_stage(const fused_pass *p, levada_fused_link *l, cons
 static levada_status fused_origins(const fused_pass *p, const levada_fused_link *l,
                                    const levada_block *in, levada_block *out, levada_error *err)
 {
-    bool same = l->decoder || l->op->def.stage.rows == LEVADA_ROWS_SAME;
+    bool same = l->decoder || l->op->traits.rows == LEVADA_ROWS_ONE_TO_ONE;
 
     if (same && out != in && in->layout && in->layout->least) {
         levada_block_set_layout(out, in->layout);

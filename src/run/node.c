@@ -83,7 +83,7 @@ static bool node_takes_late(const levada_node *it)
     int32_t          late = LEVADA_LATE_NO;
 
     if (it->ops->takes_late) return it->ops->takes_late(it);
-    if (op->family == LEVADA_FAMILY_STAGE) late = op->def.stage.late;
+    if (op->family == LEVADA_FAMILY_STAGE) late = (int32_t)levada_op_core(op)->late;
     if (op->family == LEVADA_FAMILY_COMBINER) late = op->def.combiner.late;
     return late == LEVADA_LATE_TAKES || (late == LEVADA_LATE_PASS && it->encoded);
 }

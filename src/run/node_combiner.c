@@ -31,14 +31,15 @@ static levada_status combiner_open(levada_node *it, void *state, levada_error *e
 
 /* -- reading again */
 
-static bool combiner_passes(const levada_node *it) { return combiner_def(it)->passes; }
+static bool combiner_passes(const levada_node *it) { return levada_op_forwards(it->at->op); }
 
 static bool combiner_rereadable(const levada_node *it)
 {
     const levada_combiner_def *def = combiner_def(it);
 
-    if (!def->join && !def->passes) return false;
-    if (levada_node_origin_parts(it) > (def->passes ? 1 : LEVADA_ORIGIN_PARTS)) return false;
+    if (!def->join && !combiner_passes(it)) return false;
+    if (levada_node_origin_parts(it) > (combiner_passes(it) ? 1 : LEVADA_ORIGIN_PARTS))
+        return false;
     for (int32_t i = 0; i < it->ninputs; i++) {
         if (!levada_node_rereadable(it->inputs[i])) return false;
     }
@@ -156,7 +157,7 @@ static levada_status combiner_reread_passed(levada_node *it, const levada_origin
 static levada_status combiner_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                   levada_block **out, levada_error *err)
 {
-    return combiner_def(it)->passes ? combiner_reread_passed(it, origins, n, out, err)
+    return combiner_passes(it) ? combiner_reread_passed(it, origins, n, out, err)
                                  : combiner_reread_joined(it, origins, n, out, err);
 }
 

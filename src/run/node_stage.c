@@ -47,14 +47,13 @@ static levada_status stage_open(levada_node *it, void *state, levada_error *err)
     return def->open ? def->open(state, it->at->args, &it->context, err) : LEVADA_OK;
 }
 
-/* A SERIAL stage that is not FREE emits records of its input unchanged, unless its options add
- * columns. */
+/* Unless its options add columns. */
 static bool stage_rereadable(const levada_node *it)
 {
     const levada_context *c = &it->context;
     bool same = !c->in || !c->out || c->in == c->out || levada_spec_equal(c->in, c->out);
 
-    return same && stage_def(it)->rows != LEVADA_ROWS_FREE &&
+    return same && levada_traits_unchanged(&it->at->op->traits) &&
            levada_node_rereadable(it->inputs[0]);
 }
 
@@ -75,8 +74,8 @@ static levada_status stage_feed(levada_node *it, const levada_block *back, levad
 
 static bool stage_take_back(levada_node *it)
 {
-    if (!it->feeding || !stage_def(it)->take_back) return false;
-    stage_def(it)->take_back(levada_stage_state_of(it));
+    if (!it->feeding || !levada_op_core(it->at->op)->take_back) return false;
+    levada_op_core(it->at->op)->take_back(levada_stage_state_of(it));
     return true;
 }
 
@@ -100,8 +99,7 @@ static const levada_node_ops stage_ops = {
  * some day; a number that is odd lets the last bits, which origins have, differ for long. */
 static int64_t stage_passes(const levada_dataset *at)
 {
-    const levada_stage_def *def = &at->op->def.stage;
-    int64_t                 n = def->passes ? def->passes(at->args) : 1;
+    int64_t n = levada_traits_of(at).repeats;
 
     if (n < 1) return 1;
     return n < STAGE_PASSES ? n : STAGE_PASSES;
@@ -133,6 +131,7 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const
                                 levada_node **in, levada_node **out, levada_error *err)
 {
     const levada_stage_def   *def = &at->op->def.stage;
+    const levada_stage_core  *core = levada_op_core(at->op);
     const levada_stage_hooks hooks = LEVADA_STAGE_HOOKS(def, stage_open);
     levada_node  *it = NULL;
     levada_status st;
@@ -144,8 +143,8 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const
     st = levada_node_adopt(it, in, 1, err);
     if (st == LEVADA_OK) stage_take_numbers(it, own);
     if (st == LEVADA_OK && own) st = stage_note_own(it, own, err);
-    if (st == LEVADA_OK && def->feeds) st = def->feeds(at->args, &it->fed, err);
-    it->feeding = def->feed && (it->fed || !def->feeds);
+    if (st == LEVADA_OK && core->feeds) st = core->feeds(at->args, &it->fed, err);
+    it->feeding = def->feed && (it->fed || !core->feeds);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", at->op->name);

@@ -44,7 +44,7 @@ static void own_check(levada_own *own, const levada_dataset *ds)
         }
         ds = ds->inputs[0];
     }
-    if (ds->op->family == LEVADA_FAMILY_COMBINER && ds->op->def.combiner.passes) {
+    if (levada_op_forwards(ds->op)) {
         own->combiner = ds;
         for (int32_t i = 0; i < ds->ninputs && !own->why[0]; i++) own_check(own, ds->inputs[i]);
         return;
@@ -66,11 +66,11 @@ levada_status levada_own_look_up(levada_own *own, levada_error *err)
 levada_status levada_own_describe(const levada_dataset *stage, bool skips, levada_own *out,
                                   levada_error *err)
 {
-    const levada_stage_def *def = &stage->op->def.stage;
+    const levada_stage_core *core = levada_op_core(stage->op);
     const levada_dataset   *ds = stage->inputs[0];
 
     *out = (levada_own){ 0 };
-    if (!def->needs || !def->needs(stage->args, ds->spec, &out->needed)) return LEVADA_OK;
+    if (!core->needs || !core->needs(stage->args, ds->spec, &out->needed)) return LEVADA_OK;
     out->stage = stage;
     if (skips) {
         snprintf(out->why, sizeof out->why, "errors= may skip records, and others would follow");

@@ -135,7 +135,7 @@ static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, lev
 {
     if (plan_has_numbers(w)) return LEVADA_OK; /* nothing is read there */
     w->window_bytes = 0;
-    at->op->def.stage.read_ahead(at->args, &w->window, &w->window_bytes);
+    levada_op_core(at->op)->read_ahead(at->args, &w->window, &w->window_bytes);
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     w->top = at;
     w->end_only = false;
@@ -182,7 +182,7 @@ static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_e
         return plan_extend_fused(w, at, false, err);
     }
     if (def->mode != LEVADA_MODE_PURE) return plan_serial(w, at, err);
-    if (!def->read_ahead) return plan_extend_fused(w, at, false, err);
+    if (!levada_op_core(at->op)->read_ahead) return plan_extend_fused(w, at, false, err);
     LEVADA_TRY(plan_keeps(w->feeds, def->name, err));
     return plan_read_ahead(w, at, err);
 }

@@ -18,7 +18,8 @@
  * and repeat records. */
 static levada_status run_open_seed(levada_run *run, int64_t seed, levada_error *err)
 {
-    const char *drawing = seed < 0 ? levada_dataset_draws_before_shard(run->dataset) : NULL;
+    const levada_dataset *drawing =
+        seed < 0 ? levada_dataset_draws_before_shard(run->dataset) : NULL;
 
     if (seed < -1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -29,7 +30,7 @@ static levada_status run_open_seed(levada_run *run, int64_t seed, levada_error *
                            "%s upstream of shard must have a seed, because each process would draw "
                            "an order of its own, and records would be lost and repeated; set a "
                            "seed for it or for the iterator",
-                           drawing);
+                           drawing->op->name);
     }
     run->seed = seed;
     if (seed < 0) {

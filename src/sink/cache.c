@@ -78,12 +78,12 @@ static bool cache_nameless(const levada_dataset *at)
 static levada_status cache_refuse(const levada_dataset *input, const char *path,
                                   levada_error *err)
 {
-    const char *drawing = levada_dataset_draws(input, true);
+    const levada_dataset *drawing = levada_dataset_draws(input, true);
 
     if (drawing) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "cache would keep one random order for all epochs: write it upstream "
-                           "of '%s'", drawing);
+                           "of '%s'", drawing->op->name);
     }
     if (!path || !cache_nameless(input)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -385,12 +385,12 @@ const levada_stage_def levada_stage_cache = {
     .doc = "keeps the records of the first pass for later passes",
     .example = "range:10 | cache",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .never_rejects = true,
+                            .saves = "the number of its records"),
     .args = cache_options,
     .args_size = sizeof(cache_args),
     .state_size = sizeof(cache_state),
     .state_version = 1,
-    .saves = "the number of its records",
     .check = cache_check,
     .open = cache_open,
     .close = cache_close,

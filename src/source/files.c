@@ -181,11 +181,19 @@ static levada_status files_restore(void *state, levada_state_reader *from, levad
     return LEVADA_OK;
 }
 
+static void files_vary(const void *args, levada_traits *traits)
+{
+    if (!((const files_args *)args)->shuffle) return;
+    traits->random = LEVADA_RANDOM_BY_PASS;
+    traits->drawn = "order of names";
+}
+
 const levada_source_def levada_source_files = {
     .struct_size = sizeof(levada_source_def),
     .name = "files",
     .doc = "returns file names",
     .example = "files:*.txt",
+    .traits = LEVADA_TRAITS(.vary = files_vary),
     .args = files_options,
     .args_size = sizeof(files_args),
     .state_size = sizeof(files_state),

@@ -101,6 +101,7 @@ const levada_source_def levada_source_records = {
     .name = "records",
     .doc = "returns the records of a function",
     .example = "records:{c:numbers}",
+    .traits = LEVADA_TRAITS(.side_effects = true),
     .args = records_options,
     .args_size = sizeof(records_args),
     .state_size = sizeof(records_state),

@@ -24,7 +24,7 @@ static bool shards_deals(const levada_env *env, const levada_value *name)
     const char      *text = levada_value_as_text(name, NULL);
     const levada_op *op = text ? levada_registry_find(env, text) : NULL;
 
-    return op && op->family == LEVADA_FAMILY_STAGE && op->def.stage.shards;
+    return op && op->traits.shards;
 }
 
 static void shards_visit(shards_walk *w, const levada_value *at)

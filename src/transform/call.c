@@ -95,7 +95,7 @@ const levada_stage_def levada_stage_call = {
     .doc = "passes each block through a function, in order",
     .example = "range:10 | call:{c:twice}",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .divides = true, .side_effects = true),
     .args = call_options,
     .args_size = sizeof(call_args),
     .state_size = sizeof(call_state),

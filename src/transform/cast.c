@@ -3,8 +3,8 @@
  * cast - numbers of a field as another dtype. A record with a number that does not fit is bad.
  */
 #include "registry/env_priv.h"
+#include "registry/stage_core.h"
 #include "tensor/convert.h"
-#include "tensor/encoded.h"
 #include "transform/one_field.h"
 
 typedef struct cast_args {
@@ -203,8 +203,8 @@ const levada_stage_def levada_stage_cast = {
     .doc = "converts numbers to another dtype",
     .example = "range:10 | cast:value,dtype=float32",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = cast_options,
     .args_size = sizeof(cast_args),
     .state_size = sizeof(levada_columns_state),

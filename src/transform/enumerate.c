@@ -5,7 +5,7 @@
  */
 #include "description/columns.h"
 #include "registry/env_priv.h"
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 #include <levada/stage.h>
 
 typedef struct enumerate_args {
@@ -111,8 +111,8 @@ const levada_stage_def levada_stage_enumerate = {
     .doc = "adds the number of each record (batch) as a column",
     .example = "range:10,start=5 | enumerate",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .never_rejects = true),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = enumerate_options,
     .args_size = sizeof(enumerate_args),
     .state_size = sizeof(enumerate_state),

@@ -3,11 +3,11 @@
  * filter - the records for which an expression or a function of the user holds.
  */
 #include "base/alloc.h"
+#include "registry/stage_core.h"
 #include "run/call.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/convert.h"
-#include "tensor/encoded.h"
 #include "transform/expression.h"
 
 typedef struct filter_args {
@@ -148,8 +148,9 @@ const levada_stage_def levada_stage_filter = {
     .doc = "keeps the records for which a condition is true",
     .example = "range:10 | filter:\"value >= 3 and value != 5\"",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SUBSET,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_COLUMNS,
+                            .side_effects = true),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = filter_options,
     .args_size = sizeof(filter_args),
     .state_size = sizeof(filter_state),

@@ -158,7 +158,7 @@ const levada_stage_def levada_stage_flat_map = {
     .doc = "makes any number of records from each record, with a pure function",
     .example = "range:10 | flat_map:{c:spread}",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.reads = LEVADA_READS_COLUMNS, .side_effects = true),
     .args = flat_map_options,
     .args_size = sizeof(flat_map_args),
     .state_size = sizeof(flat_map_state),

@@ -340,7 +340,7 @@ const levada_stage_def levada_stage_log_mel = {
                "log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2",
     .example_files = log_mel_files,
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = log_mel_options,
     .args_size = sizeof(log_mel_args),
     .state_size = sizeof(log_mel_state),

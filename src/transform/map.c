@@ -46,7 +46,10 @@ static levada_status map_check(const void *args, const levada_spec *in, levada_s
     return LEVADA_OK; /* the columns of its input */
 }
 
-static bool map_keeps_lengths(const void *args) { return ((const map_args *)args)->keeps_lengths; }
+static void map_vary(const void *args, levada_traits *traits)
+{
+    traits->keeps_lengths = ((const map_args *)args)->keeps_lengths;
+}
 
 static levada_status map_open(void *state, const void *args, const levada_context *context,
                               levada_error *err)
@@ -76,7 +79,8 @@ const levada_stage_def levada_stage_map = {
     .doc = "passes each block through a pure function",
     .example = "range:10 | map:{c:twice}",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS,
+                            .side_effects = true, .vary = map_vary),
     .args = map_options,
     .args_size = sizeof(map_args),
     .state_size = sizeof(map_state),
@@ -85,5 +89,4 @@ const levada_stage_def levada_stage_map = {
     .close = map_close,
     .cancel = map_cancel,
     .apply = map_apply,
-    .keeps_lengths = map_keeps_lengths,
 };

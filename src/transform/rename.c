@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "registry/env_priv.h"
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 #include "transform/one_field.h"
 
 #include <string.h>
@@ -106,8 +106,9 @@ const levada_stage_def levada_stage_rename = {
     .doc = "renames fields",
     .example = "range:10 | rename:{value:x}",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS,
+                            .never_rejects = true),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = rename_options,
     .args_size = sizeof(rename_args),
     .state_size = sizeof(rename_state),

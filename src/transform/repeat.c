@@ -3,7 +3,8 @@
  * repeat - the input several times, or forever. Each time is an opening of its own:
  * shuffles above it draw another order.
  */
-#include "tensor/encoded.h"
+
+#include "registry/stage_core.h"
 
 #include <levada/stage.h>
 
@@ -73,11 +74,18 @@ static levada_status repeat_restore(void *state, levada_state_reader *from, leva
     return LEVADA_OK;
 }
 
-static int64_t repeat_passes(const void *args)
+static void repeat_vary(const void *args, levada_traits *traits)
 {
     int64_t count = ((const repeat_args *)args)->count;
 
-    return count == LEVADA_NULL_INT ? INT64_MAX : count;
+    traits->repeats = count == LEVADA_NULL_INT ? INT64_MAX : count;
+}
+
+static int64_t repeat_count(const void *args, int64_t n)
+{
+    int64_t count = ((const repeat_args *)args)->count;
+
+    return count >= 0 && (n == 0 || count <= INT64_MAX / n) ? n * count : -1;
 }
 
 const levada_stage_def levada_stage_repeat = {
@@ -86,8 +94,10 @@ const levada_stage_def levada_stage_repeat = {
     .doc = "repeats the input several times, or forever",
     .example = "range:5 | repeat:2",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_SUBSET,
-    .late = LEVADA_LATE_PASS,
+    .traits =
+        LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_NONE, .divides = true,
+                      .never_rejects = true, .count = repeat_count, .vary = repeat_vary),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = repeat_options,
     .args_size = sizeof(repeat_args),
     .state_size = sizeof(repeat_state),
@@ -95,6 +105,4 @@ const levada_stage_def levada_stage_repeat = {
     .next = repeat_next,
     .save = repeat_save,
     .restore = repeat_restore,
-    .passes = repeat_passes,
-    .chooses = true,
 };

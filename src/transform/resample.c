@@ -232,7 +232,7 @@ const levada_stage_def levada_stage_resample = {
                "resample:record,rate=16000,input_rate=8000",
     .example_files = resample_files,
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = resample_options,
     .args_size = sizeof(resample_args),
     .state_size = sizeof(levada_columns_state),

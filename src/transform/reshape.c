@@ -198,7 +198,7 @@ const levada_stage_def levada_stage_reshape = {
                "reshape:record,shape=[2,2]",
     .example_files = reshape_files,
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = reshape_options,
     .args_size = sizeof(reshape_args),
     .state_size = sizeof(levada_columns_state),

@@ -347,7 +347,7 @@ const levada_stage_def levada_stage_resize_image = {
                "reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]",
     .example_files = resize_image_files,
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = resize_image_options,
     .args_size = sizeof(resize_image_args),
     .state_size = sizeof(resize_state),

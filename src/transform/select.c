@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "registry/env_priv.h"
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 #include "transform/one_field.h"
 
 typedef struct select_args {
@@ -59,8 +59,9 @@ const levada_stage_def levada_stage_select = {
     .doc = "keeps some of the fields, in a given order",
     .example = "range:10 | enumerate | select:[index]",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS,
+                            .never_rejects = true),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = select_options,
     .args_size = sizeof(select_args),
     .state_size = sizeof(levada_columns_state),

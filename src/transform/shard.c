@@ -11,13 +11,13 @@
  * length 0.
  *
  * sync=buckets divides batches of one bucket between the parts. That is done where the batches are
- * made, so it is not a stage: it sets the options ranks and tail of bucket_by_sequence_length.
+ * made: shard then changes the options of the stage upstream, and takes no place of its own.
  */
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "registry/stage_core.h"
 #include "state/damaged.h"
 #include "tensor/builder_priv.h"
-#include "tensor/encoded.h"
 #include "tensor/merge.h"
 #include <levada/dataset.h>
 #include <levada/rowstore.h>
@@ -85,54 +85,28 @@ static levada_status shard_check(const void *args, const levada_spec *in, levada
                        a->equal);
 }
 
-static levada_status shard_change_buckets(const shard_args *a, const levada_dataset *buckets,
-                                          levada_dataset **out, levada_error *err)
-{
-    const levada_value   *ranks = levada_value_get(levada_dataset_options(buckets), "ranks");
-    const levada_dataset *input = levada_dataset_input(buckets, 0);
-    levada_value         *changes = NULL;
-    char                  text[96];
-    levada_status         st;
-
-    if (levada_value_kind_of(ranks) != LEVADA_VALUE_NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the buckets have ranks already: sync=buckets divides them once");
-    }
-    snprintf(text, sizeof text, "{\"ranks\": [%lld, %lld], \"tail\": \"%s\"}", (long long)a->index,
-             (long long)a->count, a->equal ? a->equal : "pad");
-    LEVADA_TRY(levada_value_parse_json(text, strlen(text), &changes, err));
-    st = levada_dataset_remake(buckets, changes, &input, 1, out, err);
-    levada_value_destroy(&changes);
-    return st;
-}
-
-/* The buckets may be upstream of prefetches, which are put back on the changed ones. */
-static levada_status shard_change(const shard_args *a, const levada_dataset *in,
-                                  levada_dataset **out, levada_error *err)
-{
-    const char     *name = levada_dataset_name(in);
-    levada_dataset *below = NULL;
-    levada_status   st;
-
-    if (strcmp(name, "bucket_by_sequence_length") == 0) {
-        return shard_change_buckets(a, in, out, err);
-    }
-    if (strcmp(name, "prefetch") != 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "sync=buckets must follow bucket_by_sequence_length, not %s", name);
-    }
-    LEVADA_TRY(shard_change(a, levada_dataset_input(in, 0), &below, err));
-    st = levada_dataset_remake(in, NULL, (const levada_dataset *const *)&below, 1, out, err);
-    levada_dataset_unref(&below);
-    return st;
-}
-
-static levada_status shard_changes(const void *args, const levada_dataset *in,
-                                   levada_dataset **out, levada_error *err)
+static bool shard_ranks(const void *args, levada_rank *out)
 {
     const shard_args *a = args;
 
-    return a->sync ? shard_change(a, in, out, err) : LEVADA_OK;
+    *out = (levada_rank){ a->index, a->count, a->equal ? a->equal : "pad", true, true };
+    return a->sync != NULL;
+}
+
+static void shard_vary(const void *args, levada_traits *traits)
+{
+    const char *equal = ((const shard_args *)args)->equal;
+
+    if (equal && equal[0] == 'p') traits->rows = LEVADA_ROWS_MANY; /* copies fill the last round */
+}
+
+static int64_t shard_count(const void *args, int64_t n)
+{
+    const shard_args *a = args;
+    int64_t           rest = n % a->count;
+
+    if (a->equal) return n / a->count + (a->equal[0] == 'p' && rest > 0);
+    return n / a->count + (a->index < rest);
 }
 
 static levada_status shard_open(void *state, const void *args, const levada_context *context,
@@ -383,8 +357,9 @@ const levada_stage_def levada_stage_shard = {
     .doc = "keeps one of several parts of the records (batches)",
     .example = "range:10 | shard:1,count=3",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_SUBSET,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE, .shards = true,
+                            .never_rejects = true, .count = shard_count, .vary = shard_vary),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS, .ranks = shard_ranks),
     .args = shard_options,
     .args_size = sizeof(shard_args),
     .state_size = sizeof(shard_state),
@@ -395,6 +370,4 @@ const levada_stage_def levada_stage_shard = {
     .next = shard_next,
     .save = shard_save,
     .restore = shard_restore,
-    .shards = true,
-    .changes = shard_changes,
 };

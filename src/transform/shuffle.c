@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "description/columns.h"
-#include "tensor/encoded.h"
+#include "registry/stage_core.h"
 #include <levada/rowstore.h>
 
 #include <string.h>
@@ -186,14 +186,22 @@ static levada_status shuffle_restore(void *state, levada_state_reader *from, lev
     return LEVADA_OK;
 }
 
+static void shuffle_vary(const void *args, levada_traits *traits)
+{
+    if (!((const shuffle_args *)args)->reshuffle) traits->random = LEVADA_RANDOM_BY_SEED;
+}
+
 const levada_stage_def levada_stage_shuffle = {
     .struct_size = sizeof(levada_stage_def),
     .name = "shuffle",
     .doc = "returns records in random order, through a buffer",
     .example = "range:100 | shuffle:10,seed=1",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_SUBSET,
-    .late = LEVADA_LATE_TAKES,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_PERMUTES, .reads = LEVADA_READS_NONE,
+                            .random = LEVADA_RANDOM_BY_PASS, .drawn = "order of records",
+                            .divides = true, .never_rejects = true,
+                            .saves = "buffered records, by origin", .vary = shuffle_vary),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES),
     .args = shuffle_options,
     .args_size = sizeof(shuffle_args),
     .state_size = sizeof(shuffle_state),
@@ -204,6 +212,4 @@ const levada_stage_def levada_stage_shuffle = {
     .next = shuffle_next,
     .save = shuffle_save,
     .restore = shuffle_restore,
-    .saves = "buffered records, by origin",
-    .chooses = true,
 };

@@ -2,8 +2,8 @@
 /*
  * skip - all but the first records, or after batching all but the first batches.
  */
+#include "registry/stage_core.h"
 #include "tensor/block_priv.h"
-#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct skip_args {
@@ -72,14 +72,22 @@ static levada_status skip_restore(void *state, levada_state_reader *from, levada
     return levada_state_get_count(from, "skipped", s->count, &s->skipped, err);
 }
 
+static int64_t skip_count(const void *args, int64_t n)
+{
+    int64_t count = ((const skip_args *)args)->count;
+
+    return n > count ? n - count : 0;
+}
+
 const levada_stage_def levada_stage_skip = {
     .struct_size = sizeof(levada_stage_def),
     .name = "skip",
     .doc = "skips the first records (batches)",
     .example = "range:10 | skip:3",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_SUBSET,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE,
+                            .never_rejects = true, .count = skip_count),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = skip_options,
     .args_size = sizeof(skip_args),
     .state_size = sizeof(skip_state),
@@ -88,5 +96,4 @@ const levada_stage_def levada_stage_skip = {
     .next = skip_next,
     .save = skip_save,
     .restore = skip_restore,
-    .chooses = true,
 };

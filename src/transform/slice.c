@@ -264,7 +264,7 @@ const levada_stage_def levada_stage_slice = {
                "slice:record,begin=[1],size=[2]",
     .example_files = slice_files,
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = slice_options,
     .args_size = sizeof(slice_args),
     .state_size = sizeof(levada_columns_state),

@@ -2,8 +2,8 @@
 /*
  * take - the first records, or after batching the first batches, and no more.
  */
+#include "registry/stage_core.h"
 #include "tensor/block_priv.h"
-#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct take_args {
@@ -62,14 +62,22 @@ static levada_status take_restore(void *state, levada_state_reader *from, levada
                                   &((take_state *)state)->given, err);
 }
 
+static int64_t take_count(const void *args, int64_t n)
+{
+    int64_t count = ((const take_args *)args)->count;
+
+    return n < count ? n : count;
+}
+
 const levada_stage_def levada_stage_take = {
     .struct_size = sizeof(levada_stage_def),
     .name = "take",
     .doc = "returns the first records (batches) only",
     .example = "range:10 | take:7",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_SUBSET,
-    .late = LEVADA_LATE_PASS,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE,
+                            .never_rejects = true, .count = take_count),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_PASS),
     .args = take_options,
     .args_size = sizeof(take_args),
     .state_size = sizeof(take_state),
@@ -78,5 +86,4 @@ const levada_stage_def levada_stage_take = {
     .next = take_next,
     .save = take_save,
     .restore = take_restore,
-    .chooses = true,
 };

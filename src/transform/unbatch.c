@@ -341,7 +341,7 @@ const levada_stage_def levada_stage_unbatch = {
     .doc = "splits batches into records, without padding",
     .example = "range:10 | batch:4 | unbatch",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_UNBATCHES, .reads = LEVADA_READS_COLUMNS),
     .args = unbatch_options,
     .args_size = sizeof(unbatch_args),
     .state_size = sizeof(unbatch_state),

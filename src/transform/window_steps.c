@@ -411,7 +411,7 @@ const levada_stage_def levada_stage_window_steps = {
     .doc = "cuts long records into windows of a number of steps",
     .example = "text_lines:lines.txt | window_steps:6,shift=4,fields=line",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_FREE,
+    .traits = LEVADA_TRAITS(.reads = LEVADA_READS_COLUMNS, .saves = "its position in a record"),
     .args = window_options,
     .args_size = sizeof(window_args),
     .state_size = sizeof(window_state),
@@ -422,5 +422,4 @@ const levada_stage_def levada_stage_window_steps = {
     .next = window_next,
     .save = window_save,
     .restore = window_restore,
-    .saves = "its position in a record",
 };

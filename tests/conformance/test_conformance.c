@@ -361,10 +361,10 @@ static bool of_encoded(subject *s, levada_env *env, const levada_op *op)
     levada_dataset *dataset = NULL;
     bool            fits;
 
-    if (op->family != LEVADA_FAMILY_STAGE || !op->def.stage.late || !bar) return false;
+    if (op->family != LEVADA_FAMILY_STAGE || !levada_op_core(op)->late || !bar) return false;
     *s = (subject){ .name = op->name, .stage = op->name, .late = LEVADA_LATE_DECODE_ALWAYS };
     (void)snprintf(s->packed, sizeof s->packed, DECODED "%s%s", bar,
-                   op->def.stage.batches ? "" : " | batch:2");
+                   op->traits.rows == LEVADA_ROWS_BATCHES ? "" : " | batch:2");
     fits = levada_dataset_parse(env, s->packed, &dataset, NULL) == LEVADA_OK;
     levada_dataset_unref(&dataset);
     return fits;

@@ -111,8 +111,12 @@ const levada_stage_def levada_stage_t_shuffle = {
 };
 
 static const levada_stage_def ops_batch = {
-    .struct_size = sizeof(levada_stage_def), .name = "t_batch", .doc = "batches",
-    .example = "t_numbers:3 | t_batch", .batches = true, .next = ops_stage_next,
+    .struct_size = sizeof(levada_stage_def),
+    .name = "t_batch",
+    .doc = "batches",
+    .example = "t_numbers:3 | t_batch",
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_BATCHES),
+    .next = ops_stage_next,
     .apply = ops_stage_apply,
 };
 
@@ -150,9 +154,14 @@ static const levada_arg ops_shard_options[] = {
 };
 
 static const levada_stage_def ops_shard = {
-    .struct_size = sizeof(levada_stage_def), .name = "t_shard", .doc = "every n-th",
-    .example = "t_numbers:3 | t_shard:index=0,count=2", .args = ops_shard_options,
-    .args_size = sizeof(ops_shard_args), .next = ops_stage_next, .shards = true,
+    .struct_size = sizeof(levada_stage_def),
+    .name = "t_shard",
+    .doc = "every n-th",
+    .example = "t_numbers:3 | t_shard:index=0,count=2",
+    .args = ops_shard_options,
+    .args_size = sizeof(ops_shard_args),
+    .next = ops_stage_next,
+    .traits = LEVADA_TRAITS(.shards = true),
 };
 
 static levada_status ops_split_check(const void *args, levada_spec **out, levada_error *err)

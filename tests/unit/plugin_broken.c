@@ -214,7 +214,7 @@ static const levada_stage_def threads = {
     .doc = "counts blocks",
     .example = "range:20 | broken_threads",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SUBSET,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET),
     .state_size = sizeof(int64_t),
     .apply = threads_apply,
 };

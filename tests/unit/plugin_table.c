@@ -283,7 +283,7 @@ static const levada_stage_def table_some = {
     .doc = "a random part of the records",
     .example = "text_lines:lines.txt | filter:\"len(line) > 1\" | table_some:50",
     .mode = LEVADA_MODE_SERIAL,
-    .rows = LEVADA_ROWS_SUBSET,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET),
     .args = table_some_options,
     .args_size = sizeof(table_some_args),
     .state_size = sizeof(table_some_state),
@@ -386,7 +386,7 @@ static const levada_stage_def table_views = {
     .doc = "passes records on whose column n is int64",
     .example = "text_lines:json.txt | table_numbers | table_views",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .apply = table_views_apply,
 };
 
@@ -420,7 +420,7 @@ static const levada_stage_def table_piped = {
     .doc = "passes records on",
     .example = "text_lines:json.txt | table_piped",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .args = table_piped_options,
     .args_size = sizeof(table_piped_args),
     .apply = table_piped_apply,

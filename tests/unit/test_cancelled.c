@@ -278,7 +278,6 @@ static void cancelled_put_hooks(void)
         .doc = "loses its block where it is stopped",
         .example = "range:3 | t_stage",
         .mode = LEVADA_MODE_SERIAL,
-        .rows = LEVADA_ROWS_SAME,
         .args = cancelled_options,
         .state_size = sizeof(cancelled_run),
         .state_version = 1,

@@ -58,13 +58,15 @@ static levada_status layouts_restore(void *state, levada_state_reader *from, lev
 
 static void a_batch_that_waits_keeps_its_layout(void **state)
 {
+    static const levada_traits subset = { .struct_size = sizeof(levada_traits),
+                                          .rows = LEVADA_ROWS_SUBSET };
     static const levada_stage_def stage = {
         .struct_size = sizeof stage,
         .name = "t_layouts",
         .doc = "records one by one",
         .example = "range:3 | t_layouts",
         .mode = LEVADA_MODE_SERIAL,
-        .rows = LEVADA_ROWS_SUBSET,
+        .traits = &subset,
         .state_size = sizeof(levada_cursor),
         .state_version = 1,
         .close = layouts_close,

@@ -267,10 +267,47 @@ typedef struct bad_args {
     int64_t a;
 } bad_args;
 
-static void reads_ahead(const void *args, int64_t *blocks, int64_t *bytes)
+static levada_status never_applied(void *state, const void *args, const levada_block *in,
+                                   levada_block **out, levada_error *err)
 {
-    (void)args, (void)bytes;
-    *blocks = 1;
+    (void)state, (void)args, (void)in, (void)out;
+    return levada_fail(err, LEVADA_EINTERNAL, "applied");
+}
+
+static const struct {
+    levada_traits traits;
+    const char   *why;
+} option_bad_traits[] = {
+    { { sizeof(levada_traits), .rows = (levada_rows)99 },
+      "a trait has a value that does not exist" },
+    { { sizeof(levada_traits), .reads = (levada_reads)99 },
+      "a trait has a value that does not exist" },
+    { { sizeof(levada_traits), .random = (levada_random)99 },
+      "a trait has a value that does not exist" },
+    { { sizeof(levada_traits), .rows = LEVADA_ROWS_PERMUTES },
+      "only a SERIAL stage permutes records" },
+    { { sizeof(levada_traits), .repeats = 2 }, "only a SERIAL stage repeats its input" },
+    { { sizeof(levada_traits), .drawn = "order" }, "traits: drawn needs random" },
+    { { 0 }, "struct_size" },
+};
+
+static void bad_traits_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof option_bad_traits / sizeof *option_bad_traits; i++) {
+        levada_stage_def def = levada_stage_t_shuffle;
+        levada_error     err = LEVADA_ERROR_INIT;
+
+        def.name = "t_bad";
+        def.mode = LEVADA_MODE_PURE;
+        def.next = NULL;
+        def.apply = never_applied;
+        def.traits = &option_bad_traits[i].traits;
+        assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+                         LEVADA_EINVALID_ARGUMENT);
+        if (!strstr(err.message, option_bad_traits[i].why)) fail_msg("%s", err.message);
+    }
+    assert_null(levada_registry_find(env, "t_bad"));
 }
 
 static void bad_tables_are_refused(void **state)
@@ -309,12 +346,6 @@ static void bad_tables_are_refused(void **state)
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message,
                         "t_bad: a SERIAL stage with state needs save() and restore()");
-    def = levada_stage_t_shuffle;
-    def.name = "t_bad";
-    def.read_ahead = reads_ahead;
-    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
-                     LEVADA_EINVALID_ARGUMENT);
-    assert_string_equal(err.message, "t_bad: only a PURE stage has read_ahead()");
     def.name = "T-bad";
     assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
@@ -376,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_has_no_name_prints_and_is_refused, set_up, tear_down),
         cmocka_unit_test(asks_the_hook_for_functions),
         cmocka_unit_test_setup_teardown(bad_tables_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_traits_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_descriptors_go_on_working, set_up, tear_down),
         cmocka_unit_test_setup_teardown(describes_the_tables, set_up, tear_down),
     };

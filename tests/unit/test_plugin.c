@@ -213,7 +213,7 @@ static void one_that_is_refused_leaves_nothing(void **state)
             "half_first: the name is taken by a stage of plug-in half");
     refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must set its name");
     refuses("fails", LEVADA_EUNAVAILABLE, "no licence");
-    refuses("abi", LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 4, this is 3");
+    refuses("abi", LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 5, this is 4");
     refuses("newer", LEVADA_EINVALID_ARGUMENT, "was made for a newer levada");
 }
 

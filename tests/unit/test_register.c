@@ -239,7 +239,7 @@ static levada_status nameless(const levada_host *host, levada_plugin *plugin, le
 static void a_refusal_leaves_nothing(void **state)
 {
     (void)state;
-    refuses(older, LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 2, this is 3");
+    refuses(older, LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 3, this is 4");
     refuses(nameless, LEVADA_EINVALID_ARGUMENT, "name");
     refuses(half, LEVADA_EABORTED, "no more");
     registers(inverted_main, "inverted"); /* the name is free still */
@@ -287,7 +287,7 @@ static const levada_stage_def talks = {
     .name = "talks",
     .doc = "writes to the log",
     .mode = LEVADA_MODE_PURE,
-    .rows = LEVADA_ROWS_SAME,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
     .open = talks_open,
     .apply = talks_apply,
 };

@@ -384,13 +384,15 @@ static void keys_put(void)
                    .max = 120, .doc = "bytes of its key"),
         LEVADA_ARG_END,
     };
+    static const levada_traits subset = { .struct_size = sizeof(levada_traits),
+                                          .rows = LEVADA_ROWS_SUBSET };
     static const levada_stage_def stage = {
         .struct_size = sizeof stage,
         .name = "t_keys",
         .doc = "records one by one",
         .example = "range:3 | t_keys:5",
         .mode = LEVADA_MODE_SERIAL,
-        .rows = LEVADA_ROWS_SUBSET,
+        .traits = &subset,
         .args = options,
         .args_size = sizeof(keys_args),
         .state_size = sizeof(keys_state),

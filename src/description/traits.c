@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The traits of a stage with its options, and what follows from them. No other code asks which
+ * stage it is.
+ */
+#include "base/assert.h"
+#include "base/versioned.h"
+#include "description/dataset_priv.h"
+
+static void traits_add_files(levada_traits *t, const levada_file_args *files)
+{
+    if (!files->shuffle_files && !files->shuffle_records) return;
+    t->random = LEVADA_RANDOM_BY_PASS;
+    t->drawn = files->shuffle_files ? "order of files" : "order of records";
+}
+
+levada_traits levada_traits_of(const levada_dataset *ds)
+{
+    levada_traits t = ds->op->traits;
+
+    if (t.vary) t.vary(ds->args, &t);
+    if (ds->op->family == LEVADA_FAMILY_FORMAT) {
+        traits_add_files(&t, (const void *)((const char *)ds->args + ds->op->core_offset));
+    }
+    t.struct_size = sizeof t;
+    t.divides = t.divides ||
+                (t.reads == LEVADA_READS_COLUMNS && t.rows != LEVADA_ROWS_BATCHES);
+    t.keeps_lengths = t.keeps_lengths || levada_traits_unchanged(&t);
+    return t;
+}
+
+bool levada_traits_unchanged(const levada_traits *t)
+{
+    if (t->rows == LEVADA_ROWS_ONE_TO_ONE) return t->reads == LEVADA_READS_NONE;
+    return t->rows == LEVADA_ROWS_SUBSET || t->rows == LEVADA_ROWS_PERMUTES;
+}
+
+bool levada_traits_order(const levada_traits *t) { return t->random >= LEVADA_RANDOM_BY_SEED; }
+
+int64_t levada_traits_count(const levada_dataset *ds, int64_t n)
+{
+    const levada_traits t = levada_traits_of(ds);
+
+    if (t.count) return t.count(ds->args, n);
+    return t.rows == LEVADA_ROWS_ONE_TO_ONE || t.rows == LEVADA_ROWS_PERMUTES ? n : -1;
+}
+
+levada_status levada_dataset_traits(const levada_dataset *dataset, levada_traits *out,
+                                    levada_error *err)
+{
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    const levada_traits all = levada_traits_of(dataset);
+
+    LEVADA_TRY(levada_versioned_check(out, sizeof all, "levada_traits", err));
+    levada_versioned_write(out, &all, sizeof all);
+    return LEVADA_OK;
+}
