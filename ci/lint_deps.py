@@ -19,6 +19,7 @@ FOLDERS |= {folder: BELOW | {"runtime"} | set(CORE[:i]) for i, folder in enumera
 FOLDERS |= {folder: BELOW | {"runtime"} | set(CORE) for folder in ("flow", "train", "plugin")}
 STAGES = ("io", "source", "decode", "transform", "batch")
 FOLDERS |= {folder: BELOW | set(CORE) for folder in (*STAGES, "rows")}
+FOLDERS["io"] |= {"runtime"}  # threads of an encoder
 FOLDERS["source"] |= {"rows"}  # rows of text, which a format frames
 FOLDERS["decode"] |= {"rows"}  # and a decoder receives
 FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}

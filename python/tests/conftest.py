@@ -54,24 +54,25 @@ def length():
     return LENGTH
 
 
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory):
-    """A library that makes one call of the system fail."""
+def preloaded(tmp_path_factory, word):
+    """tests/fault/<word>.c as a library that is loaded before a program."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None or sys.platform != "linux":
         pytest.skip("no C compiler, or another system")
-    path = tmp_path_factory.mktemp("shim") / "preload.so"
-    source = Path(__file__).resolve().parents[2] / "tests" / "fault" / "preload.c"
-    words = [
-        compiler,
-        "-std=gnu17",
-        "-D_GNU_SOURCE",
-        "-shared",
-        "-fPIC",
-        "-o",
-        path,
-        source,
-        "-ldl",
-    ]
-    subprocess.run(words, check=True)
+    path = tmp_path_factory.mktemp("shim") / f"{word}.so"
+    source = Path(__file__).resolve().parents[2] / "tests" / "fault" / f"{word}.c"
+    flags = ["-std=gnu17", "-D_GNU_SOURCE", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", path, source, "-ldl"], check=True)
     return path
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """A library that makes one call of the system fail."""
+    return preloaded(tmp_path_factory, "preload")
+
+
+@pytest.fixture(scope="session")
+def memory_shim(tmp_path_factory):
+    """A library that lets a program run out of memory."""
+    return preloaded(tmp_path_factory, "preload_memory")

@@ -1,21 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zstd (RFC 8878): frames one after the other, skippable ones too.
+ *
+ * An encoder with threads makes a frame of each piece of its input, whose size depends on the level
+ * alone, and each thread makes one frame. The threads of libzstd would share one frame, but libzstd
+ * 1.5.4 crashes when memory runs out while it starts them.
  */
+#include "base/alloc.h"
+#include "runtime/lock.h"
 #include <levada/filter.h>
 
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include <pthread.h>
-#include <signal.h>
+#include <string.h>
 
-enum { ZSTD_WORKERS = 16 }; /* most threads of an encoder: each holds some MiB */
+enum { ZSTD_THREADS = 16, ZSTD_JOBS = ZSTD_THREADS + 1 };
+enum { ZSTD_PIECE = 4 << 20, ZSTD_LARGE_PIECE = 16 << 20, ZSTD_LARGE_LEVEL = 13 };
+
+/* A frame that is made, of `size` bytes of `in`; `made` is the result of libzstd. */
+typedef struct zstd_job {
+    levada_thread thread;
+    ZSTD_CCtx    *encoder;
+    uint8_t      *in, *out;
+    size_t        size, made, given;
+    bool          running;
+} zstd_job;
 
 typedef struct zstd_state {
     ZSTD_DCtx *decoder;
     ZSTD_CCtx *encoder;
-    bool       workers; /* threads of libzstd compress */
+    zstd_job  *jobs;    /* ZSTD_JOBS, a ring; NULL = the encoder makes one frame of all */
+    int        level, threads;
+    int        first, started; /* jobs that were started and not all given */
+    bool       any;            /* a frame was started                      */
     int64_t    made, taken;
     size_t     hint;    /* bytes that the decoder wants next                       */
     bool       between; /* nothing of a frame is pending                           */
@@ -140,6 +158,15 @@ static levada_status zstd_decode(void *state, levada_filter_step *step, levada_e
                        (long long)s->taken, (long long)s->made);
 }
 
+static levada_status zstd_create_encoder(int level, ZSTD_CCtx **out, levada_error *err)
+{
+    *out = ZSTD_createCCtx();
+    if (!*out) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
+    (void)ZSTD_CCtx_setParameter(*out, ZSTD_c_compressionLevel, level);
+    (void)ZSTD_CCtx_setParameter(*out, ZSTD_c_checksumFlag, 1);
+    return LEVADA_OK;
+}
+
 static levada_status zstd_open_encoder(void *state, int32_t level, levada_error *err)
 {
     zstd_state *s = state;
@@ -149,56 +176,30 @@ static levada_status zstd_open_encoder(void *state, int32_t level, levada_error 
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "level=%d must be from -1 to %d",
                            (int)level, ZSTD_maxCLevel());
     }
-    s->encoder = ZSTD_createCCtx();
-    if (!s->encoder) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
-    (void)ZSTD_CCtx_setParameter(s->encoder, ZSTD_c_compressionLevel, chosen);
-    (void)ZSTD_CCtx_setParameter(s->encoder, ZSTD_c_checksumFlag, 1);
-    return LEVADA_OK;
+    s->level = chosen;
+    return zstd_create_encoder(chosen, &s->encoder, err);
 }
 
-/* libzstd cuts its input into jobs whose size depends on the level alone. A libzstd that was built
- * without threads stays as it is. */
 static levada_status zstd_encode_threads(void *state, int32_t threads, levada_error *err)
 {
     zstd_state *s = state;
-    int         n = threads < ZSTD_WORKERS ? (int)threads : ZSTD_WORKERS;
 
-    (void)err;
-    s->workers = !ZSTD_isError(ZSTD_CCtx_setParameter(s->encoder, ZSTD_c_nbWorkers, n));
-    return LEVADA_OK;
+    s->jobs = levada_alloc_zero(ZSTD_JOBS * sizeof *s->jobs);
+    s->threads = threads < ZSTD_THREADS ? (int)threads : ZSTD_THREADS;
+    return s->jobs ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
 }
 
-/* The first call starts the workers, which must not receive signals. */
-static size_t zstd_compress(const zstd_state *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in,
-                            ZSTD_EndDirective mode)
+/* -- one frame */
+
+static levada_status zstd_encode_stream(const zstd_state *s, levada_filter_step *step,
+                                        levada_error *err)
 {
-    sigset_t all, before;
-    size_t   left;
-
-    if (!s->workers) return ZSTD_compressStream2(s->encoder, out, in, mode);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    left = ZSTD_compressStream2(s->encoder, out, in, mode);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return left;
-}
-
-static ZSTD_EndDirective zstd_mode(const zstd_state *s, const levada_filter_step *step)
-{
-    bool pending =
-        s->workers && step->in_size > 0; /* a job would end wherever the buffer is full */
-
-    if (pending || (!step->in_ended && !step->flush)) return ZSTD_e_continue;
-    return step->in_ended ? ZSTD_e_end : ZSTD_e_flush;
-}
-
-static levada_status zstd_encode(void *state, levada_filter_step *step, levada_error *err)
-{
-    zstd_state       *s = state;
     ZSTD_inBuffer     in = {step->in, step->in_size, 0};
     ZSTD_outBuffer    out = {step->out, step->out_size, 0};
-    ZSTD_EndDirective mode = zstd_mode(s, step);
-    size_t            left = zstd_compress(s, &out, &in, mode);
+    ZSTD_EndDirective mode = step->in_ended ? ZSTD_e_end
+                             : step->flush  ? ZSTD_e_flush
+                                            : ZSTD_e_continue;
+    size_t            left = ZSTD_compressStream2(s->encoder, &out, &in, mode);
 
     if (ZSTD_isError(left)) return zstd_failed(left, err);
     step->used = in.pos;
@@ -207,10 +208,121 @@ static levada_status zstd_encode(void *state, levada_filter_step *step, levada_e
     return LEVADA_OK;
 }
 
+/* -- frames of pieces */
+
+static size_t zstd_piece_size(const zstd_state *s)
+{
+    return s->level < ZSTD_LARGE_LEVEL ? ZSTD_PIECE : ZSTD_LARGE_PIECE;
+}
+
+/* The job that is being filled. */
+static zstd_job *zstd_filling(const zstd_state *s)
+{
+    return &s->jobs[(s->first + s->started) % (s->threads + 1)];
+}
+
+static void zstd_job_run(void *user)
+{
+    zstd_job *job = user;
+
+    job->made = ZSTD_compress2(job->encoder, job->out, ZSTD_compressBound(job->size), job->in,
+                               job->size);
+}
+
+static levada_status zstd_job_prepare(const zstd_state *s, zstd_job *job, levada_error *err)
+{
+    if (!job->encoder) LEVADA_TRY(zstd_create_encoder(s->level, &job->encoder, err));
+    if (!job->in) job->in = levada_alloc(zstd_piece_size(s));
+    if (!job->out) job->out = levada_alloc(ZSTD_compressBound(zstd_piece_size(s)));
+    if (job->in && job->out) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
+}
+
+static void zstd_job_fill(const zstd_state *s, zstd_job *job, levada_filter_step *step)
+{
+    size_t n = zstd_piece_size(s) - job->size, left = step->in_size - step->used;
+
+    if (n > left) n = left;
+    if (n > 0) memcpy(job->in + job->size, step->in + step->used, n);
+    job->size += n;
+    step->used += n;
+}
+
+/* On a thread of its own, or here where there is none to be had. */
+static void zstd_job_start(zstd_state *s, zstd_job *job)
+{
+    job->given = 0;
+    job->running = s->threads > 1 &&
+                   levada_thread_start(&job->thread, zstd_job_run, job, NULL) == LEVADA_OK;
+    if (!job->running) zstd_job_run(job);
+    s->started++;
+    s->any = true;
+}
+
+/* The oldest frame to the output; waits until it is made. */
+static levada_status zstd_job_give(zstd_state *s, levada_filter_step *step, levada_error *err)
+{
+    zstd_job *job = &s->jobs[s->first];
+    size_t    n = step->out_size - step->made;
+
+    if (job->running) levada_thread_join(&job->thread);
+    job->running = false;
+    if (ZSTD_isError(job->made)) return zstd_failed(job->made, err);
+    if (n > job->made - job->given) n = job->made - job->given;
+    if (n > 0) memcpy(step->out + step->made, job->out + job->given, n);
+    job->given += n;
+    step->made += n;
+    if (job->given < job->made) return LEVADA_OK;
+    job->size = 0;
+    s->first = (s->first + 1) % (s->threads + 1);
+    s->started--;
+    return LEVADA_OK;
+}
+
+static levada_status zstd_encode_pieces(zstd_state *s, levada_filter_step *step, levada_error *err)
+{
+    bool over = false;
+
+    while (!over && step->made < step->out_size) {
+        zstd_job *job = zstd_filling(s);
+        bool      all, due;
+
+        if (step->used < step->in_size || !s->any) LEVADA_TRY(zstd_job_prepare(s, job, err));
+        if (step->used < step->in_size) zstd_job_fill(s, job, step);
+        all = (step->in_ended || step->flush) && step->used == step->in_size;
+        due = job->size == zstd_piece_size(s) || (all && job->size > 0) ||
+              (all && step->in_ended && !s->any);
+        if (due && s->started < s->threads) zstd_job_start(s, job);
+        else if (s->started > 0 && (due || all)) LEVADA_TRY(zstd_job_give(s, step, err));
+        else over = true;
+    }
+    step->finished = over && step->in_ended;
+    return LEVADA_OK;
+}
+
+static levada_status zstd_encode(void *state, levada_filter_step *step, levada_error *err)
+{
+    zstd_state *s = state;
+
+    step->used = step->made = 0;
+    step->finished = false;
+    return s->jobs ? zstd_encode_pieces(s, step, err) : zstd_encode_stream(s, step, err);
+}
+
 static void zstd_close_encoder(void *state)
 {
     zstd_state *s = state;
 
+    for (int i = 0; s->jobs && i < ZSTD_JOBS; i++) {
+        zstd_job *job = &s->jobs[i];
+
+        if (job->running) levada_thread_join(&job->thread);
+        (void)ZSTD_freeCCtx(job->encoder);
+        levada_free(job->in);
+        levada_free(job->out);
+    }
+    levada_free(s->jobs);
+    s->jobs = NULL;
     (void)ZSTD_freeCCtx(s->encoder);
     s->encoder = NULL;
 }
