@@ -457,6 +457,76 @@ static void threads_can_not_be_started(void **state)
     }
 }
 
+/* More than the pieces of three frames. */
+#define PIECES ((size_t)13 << 20)
+
+/* `size` bytes through an encoder with threads, in steps; a flush in the middle. Takes no more than
+ * `room` bytes of output at a time. */
+static t_bytes encode_on_threads(const uint8_t *data, size_t size, int32_t threads, size_t room)
+{
+    const levada_filter_def *filter = levada_registry_filter(NULL, "zstd");
+    void                    *state = calloc(1, filter->state_size);
+    uint8_t                 *out = malloc(room);
+    levada_filter_step       step = { .finished = false };
+    t_bytes                  made = { 0 };
+    size_t                   at = 0;
+    bool                     flushing = false; /* until the output is not full */
+
+    assert_int_equal(filter->open_encoder(state, 1, NULL), LEVADA_OK);
+    assert_int_equal(filter->encode_threads(state, threads, NULL), LEVADA_OK);
+    while (!step.finished) {
+        size_t n = size - at < 300000 ? size - at : 300000;
+
+        if (at < size / 2 && at + n > size / 2) n = size / 2 - at;
+        if (flushing) n = 0;
+        flushing = flushing || (n > 0 && at + n == size / 2);
+        step = (levada_filter_step){ .in = data + at, .in_size = n, .out = out, .out_size = room,
+                                     .flush = flushing, .in_ended = at + n == size };
+        assert_int_equal(filter->encode(state, &step, NULL), LEVADA_OK);
+        flushing = flushing && (step.made == room || step.used < n);
+        t_add(&made, out, step.made);
+        at += step.used;
+    }
+    filter->close_encoder(state);
+    free(state);
+    free(out);
+    return made;
+}
+
+/* The bytes depend neither on the number of threads nor on how many of them can be started. */
+static void frames_are_the_same_without_threads(void **state)
+{
+    uint8_t *data = malloc(PIECES);
+    t_bytes  want, back = { 0 };
+
+    (void)state;
+    if (!t_can("zstd")) skip();
+    for (size_t i = 0; i < PIECES; i++) data[i] = (uint8_t)(i % 251 ^ i >> 11);
+    want = encode_on_threads(data, PIECES, 1, 1 << 16);
+    assert_int_equal(t_decode("zstd", want, 0, 1 << 16, &back), LEVADA_OK);
+    assert_int_equal(back.size, PIECES);
+    assert_memory_equal(back.at, data, PIECES);
+    t_clear(&back);
+    for (int32_t threads = 2; threads <= 4; threads++) {
+        for (int64_t n = -1; n <= 2; n++) {
+            t_bytes got;
+
+            fault_thread_arm(n);
+            got = encode_on_threads(data, PIECES, threads, n == 0 ? 1 << 16 : 1000);
+            fault_thread_arm(-1);
+            assert_int_equal(got.size, want.size);
+            assert_memory_equal(got.at, want.at, want.size);
+            assert_int_equal(fault_thread_live(), 0);
+            t_clear(&got);
+        }
+    }
+    t_clear(&want);
+    want = encode_on_threads(data, 0, 3, 1000); /* a frame of nothing */
+    assert_in_range(want.size, 1, 100);
+    t_clear(&want);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +539,7 @@ int main(void)
         cmocka_unit_test(interrupted_writes_go_on),
         cmocka_unit_test(a_signal_leaves_nothing_behind),
         cmocka_unit_test(threads_can_not_be_started),
+        cmocka_unit_test(frames_are_the_same_without_threads),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
