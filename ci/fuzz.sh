@@ -23,7 +23,7 @@ fuzz_length() {
     case $1 in
         index) echo 12288 ;;
         *_tar) echo 2560 ;;
-        state | *_state | *_jpeg | *_image | *_flac) echo 512 ;;
+        cache | checkpoint | index_edits | state | *_state | *_jpeg | *_image | *_flac) echo 512 ;;
         *) echo 192 ;;
     esac
 }

@@ -6,9 +6,7 @@
  * The first byte says how many steps come before the save, and whether data is saved (128). Then
  * follow edits of that state, of 11 bytes each: what to do, which entry, where in it, a number.
  */
-#include "base/alloc.h"
-#include "state/state_priv.h"
-#include "state_edit.h"
+#include "edit.h"
 #include <levada/state_saver.h>
 #include <levada/tensor.h>
 
@@ -19,6 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SAVER_EXAMPLES 4
+#define SAVER_MOMENTS 8 /* numbers of steps after which a state is saved */
 #define SAVER_STEPS 64 /* more than there are segments */
 
 static void saver_must(levada_status st, const levada_error *err)
@@ -120,42 +119,40 @@ static void saver_try(const void *bytes, size_t size)
     levada_state_saver_unref(&saver);
 }
 
-static void saver_try_edits(const char *bytes, size_t n, const uint8_t *edits, size_t size)
+/* The state after that many steps, with or without data; made and tried once. */
+static const char *saver_saved(size_t steps, bool data, size_t *size)
 {
-    levada_state_reader r;
-    levada_state_writer w = { 0 };
-    char               *made = NULL;
-    size_t              made_size = 0;
+    static char  *made[2][SAVER_MOMENTS];
+    static size_t sizes[2][SAVER_MOMENTS];
+    char        **at = &made[data][steps];
 
-    if (levada_state_decode(bytes, n, NULL, &r, NULL) != LEVADA_OK) abort();
-    for (; size >= STATE_EDIT && r.n > 0; edits += STATE_EDIT, size -= STATE_EDIT) {
-        state_edit(&r, edits);
+    if (!*at) {
+        levada_state_saver *saver = saver_make();
+        levada_error        err = LEVADA_ERROR_INIT;
+
+        for (int64_t k = 0; k < SAVER_EXAMPLES; k++) saver_insert(saver, k);
+        for (size_t i = 0; i < steps; i++) (void)saver_step(saver);
+        saver_must(levada_state_saver_save(saver, data, NULL, 0, at, &sizes[data][steps], &err),
+                   &err);
+        levada_state_saver_unref(&saver);
+        saver_try(*at, sizes[data][steps]);
     }
-    w.entries = r.entries;
-    w.n = r.n;
-    if (levada_state_encode(&w, &r.head, NULL, &made, &made_size, NULL) == LEVADA_OK) {
-        saver_try(made, made_size);
-        levada_string_free(&made);
-    }
-    levada_state_reader_clear(&r);
+    *size = sizes[data][steps];
+    return *at;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    levada_state_saver *saver;
-    levada_error        err = LEVADA_ERROR_INIT;
-    char               *bytes = NULL;
-    size_t              n = 0;
+    const char *bytes;
+    char       *made = NULL;
+    size_t      n = 0, made_size = 0;
 
     if (size < 1) return 0;
-    saver = saver_make();
-    for (int64_t k = 0; k < SAVER_EXAMPLES; k++) saver_insert(saver, k);
-    for (int i = 0; i < data[0] % 8; i++) (void)saver_step(saver);
-    saver_must(levada_state_saver_save(saver, data[0] & 128, NULL, 0, &bytes, &n, &err), &err);
-    levada_state_saver_unref(&saver);
-    saver_try(bytes, n);
+    bytes = saver_saved(data[0] % SAVER_MOMENTS, data[0] & 128, &n);
     saver_try(data, size);
-    saver_try_edits(bytes, n, data + 1, size - 1);
-    levada_string_free(&bytes);
+    if (edit_state(bytes, n, data + 1, size - 1, &made, &made_size)) {
+        saver_try(made, made_size);
+        levada_string_free(&made);
+    }
     return 0;
 }

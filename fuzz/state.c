@@ -8,10 +8,7 @@
  * is wrong, not what a state looks like, and its corpus outlives the format. With 128 added to the
  * second byte the rest is a state file instead, whose checksum is made good first.
  */
-#include "base/alloc.h"
-#include "base/kernels.h"
-#include "state/state_priv.h"
-#include "state_edit.h"
+#include "edit.h"
 #include <levada/levada.h>
 
 #include <stdio.h>
@@ -22,6 +19,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STATE_BLOCKS 100
+#define STATE_MOMENTS 16 /* numbers of blocks after which a state is saved */
 
 /* ~ is the folder of the files. */
 static const struct {
@@ -183,41 +181,43 @@ static void state_try(size_t pipe, const void *bytes, size_t size)
 
 /* -- edits */
 
-static void state_try_edits(size_t pipe, int32_t blocks, const uint8_t *edits, size_t size)
+/* The state of a pipe after that many blocks, made once. */
+static const char *state_saved(size_t pipe, size_t blocks, size_t *size)
 {
-    levada_iter        *it = state_open(pipe);
-    levada_state_reader r;
-    levada_state_writer w = { 0 };
-    char               *bytes = NULL;
-    size_t              n = 0;
+    static char  *made[STATE_PIPES][STATE_MOMENTS];
+    static size_t sizes[STATE_PIPES][STATE_MOMENTS];
+    levada_iter  *it;
 
-    state_run(it, blocks);
-    if (levada_iter_save(it, &bytes, &n, NULL) == LEVADA_OK) {
-        if (levada_state_decode(bytes, n, NULL, &r, NULL) != LEVADA_OK) abort();
-        levada_string_free(&bytes);
-        for (; size >= STATE_EDIT && r.n > 0; edits += STATE_EDIT, size -= STATE_EDIT) {
-            state_edit(&r, edits);
-        }
-        w.entries = r.entries;
-        w.n = r.n;
-        if (levada_state_encode(&w, &r.head, NULL, &bytes, &n, NULL) == LEVADA_OK) {
-            state_try(pipe, bytes, n);
-            levada_string_free(&bytes);
-        }
-        levada_state_reader_clear(&r);
+    if (!made[pipe][blocks]) {
+        it = state_open(pipe);
+        state_run(it, (int32_t)blocks);
+        if (levada_iter_save(it, &made[pipe][blocks], &sizes[pipe][blocks], NULL) != LEVADA_OK)
+            made[pipe][blocks] = NULL;
+        levada_iter_close(&it);
     }
-    levada_iter_close(&it);
+    *size = sizes[pipe][blocks];
+    return made[pipe][blocks];
+}
+
+static void state_try_edits(size_t pipe, size_t blocks, const uint8_t *edits, size_t size)
+{
+    size_t      n = 0, made_size = 0;
+    char       *made = NULL;
+    const char *saved = state_saved(pipe, blocks, &n);
+
+    if (!saved || !edit_state(saved, n, edits, size, &made, &made_size)) return;
+    state_try(pipe, made, made_size);
+    levada_string_free(&made);
 }
 
 /* As they are, and with a good checksum. */
 static void state_try_bytes(size_t pipe, const uint8_t *data, size_t size)
 {
     uint8_t *good = malloc(size + 4);
-    uint32_t crc = levada_kernels_for(LEVADA_CPU_AUTO)->crc32c(0, data, size);
 
     if (!good) return;
     if (size) memcpy(good, data, size);
-    for (int i = 0; i < 4; i++) good[size + (size_t)i] = (uint8_t)(crc >> (8 * i));
+    edit_seal(good, size + 4);
     state_try(pipe, data, size);
     state_try(pipe, good, size + 4);
     free(good);
@@ -233,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[1] & 0x80) {
         state_try_bytes(pipe, data + 2, size - 2);
     } else {
-        state_try_edits(pipe, data[1] % 16, data + 2, size - 2);
+        state_try_edits(pipe, data[1] % STATE_MOMENTS, data + 2, size - 2);
     }
     return 0;
 }

@@ -235,9 +235,13 @@ static levada_status file_reader_note(levada_file_reader *r, levada_status code,
 /* Shows the format n of the framed records, from number `at` on; n = 0: the file has ended. */
 static const char *file_reader_watch(const levada_file_reader *r, int32_t at, int32_t n)
 {
-    levada_spans spans = {.begin = r->framed.begin + at, .end = r->framed.end + at, .n = n};
+    levada_spans spans = {.n = n};
 
     if (!r->format->watch) return NULL;
+    if (n > 0) { /* else nothing may have been framed yet */
+        spans.begin = r->framed.begin + at;
+        spans.end = r->framed.end + at;
+    }
     return r->format->watch(r->state, levada_window_data(&r->window), &spans, r->record);
 }
 
