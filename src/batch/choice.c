@@ -252,19 +252,24 @@ levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
 {
     const int64_t *at = NULL, *window = NULL;
     int64_t        n = 0, nat = 0;
-    bool           made = levada_state_has(from, "boundaries"), sound = true;
+    bool           made = levada_state_has(from, "boundaries"), sound = true, ascending = true;
 
     LEVADA_TRY(levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT, &c->seen, err));
     LEVADA_TRY(levada_state_get_i64s(from, "window", &window, &n, err));
     if (made) LEVADA_TRY(levada_state_get_i64s(from, "boundaries", &at, &nat, err));
     for (int64_t i = 1; i < nat; i++) {
-        sound = sound && at[i] > at[i - 1];
+        ascending = ascending && at[i] > at[i - 1];
     }
     for (int64_t i = 0; i < n; i++) {
         sound = sound && window[i] >= 0 && window[i] <= INT32_MAX;
     }
-    if (!sound || n != choice_count(c) || nat > c->buckets) {
-        return levada_state_damaged(from, err);
+    if (!sound || n != choice_count(c)) {
+        return levada_state_damaged(from, "window", err, "not %lld lengths from 0 to %d",
+                                    (long long)choice_count(c), INT32_MAX);
+    }
+    if (!ascending || nat > c->buckets) {
+        return levada_state_damaged(from, "boundaries", err,
+                                    "not up to %lld boundaries that ascend", (long long)c->buckets);
     }
     LEVADA_TRY(choice_restore_indexed(c, made, from, err));
     if (n) memcpy(c->window, window, (size_t)n * sizeof *window);

@@ -317,7 +317,7 @@ static levada_status group_restore(void *state, levada_state_reader *from, levad
             (i == 0 || group_less(s, s->keys[i - 1], s->keys[i]))) {
             continue;
         }
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, "counts", err, "groups without records or out of order");
     }
     return LEVADA_OK;
 }

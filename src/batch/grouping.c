@@ -509,7 +509,9 @@ levada_status levada_grouping_restore(void *state, levada_state_reader *from, le
         sum = counts[i] < 0 || counts[i] > total - sum ? INT64_MAX : sum + counts[i];
     }
     if (n != g->options.groups || sum > total) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, "counts", err,
+                                    "not the records of %lld groups, of %lld in all",
+                                    (long long)g->options.groups, (long long)total);
     }
     LEVADA_TRY(levada_rowstore_restore(g->store, from, "rows", total, &slots, err));
     st = grouping_refill(g, slots, total, counts, err);

@@ -518,7 +518,8 @@ levada_status levada_lookahead_restore(levada_lookahead *l, const levada_groupin
     LEVADA_TRY(levada_state_get_i64s(from, "batches", &batches, &n, err));
     LEVADA_TRY(levada_state_get_bytes(from, "ages", &ages, &nages, err));
     if (nages > LEVADA_LOOKAHEAD_MOST || !lookahead_is_sound(g, batches, n, (int64_t)nages)) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, "batches", err,
+                                    "not the sizes of batches of %lld records", (long long)nages);
     }
     if (!levada_reserve(&l->batches, &l->batches_capacity, n, sizeof *l->batches) ||
         !levada_reserve(&l->ages, &l->ages_capacity, (int64_t)nages, 1)) {

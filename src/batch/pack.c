@@ -19,6 +19,7 @@
 #include "batch/packing.h"
 #include "registry/env_priv.h"
 #include "registry/stage_core.h"
+#include "state/damaged.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -460,17 +461,16 @@ static levada_status pack_save(const void *state, levada_state_writer *to, levad
     return st;
 }
 
-static levada_status pack_damaged(levada_error *err)
-{
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-}
-
 static levada_status pack_restore_cuts(pack_state *s, levada_state_reader *from, levada_error *err)
 {
     const int64_t *cuts = NULL;
     int64_t        n = 0;
 
     LEVADA_TRY(levada_state_get_i64s(from, "cuts", &cuts, &n, err));
+    if (n % 4) {
+        return levada_state_damaged(from, "cuts", err, "%lld numbers, not 4 for each part",
+                                    (long long)n);
+    }
     LEVADA_TRY(levada_state_get_i64(from, "done", &s->done, err));
     n /= 4;
     LEVADA_TRY(pack_cuts_reserve(&s->open, n, err));
@@ -481,7 +481,8 @@ static levada_status pack_restore_cuts(pack_state *s, levada_state_reader *from,
         if (cut.bin < 0 || cut.bin >= pack_bins(s) || cut.at < 0 ||
             cut.at >= s->grouping.groups[cut.bin].n || cut.begin < 0 ||
             cut.begin > INT32_MAX || cut.size < 0 || cut.size > s->args->length) {
-            return pack_damaged(err);
+            return levada_state_damaged(from, "cuts", err, "part %lld does not fit in its bin",
+                                        (long long)i);
         }
         s->open.at[i] = cut;
     }
@@ -497,7 +498,8 @@ static int pack_compare(const void *a, const void *b)
 }
 
 /* The space of the bins, from the keys that the engine computed again: of all records in order. */
-static levada_status pack_restore_space(pack_state *s, levada_error *err)
+static levada_status pack_restore_space(pack_state *s, const levada_state_reader *from,
+                                        levada_error *err)
 {
     const levada_grouping *g = &s->grouping;
     int64_t                k = 0, *first = s->order; /* for now: of each bin, its first key */
@@ -506,20 +508,32 @@ static levada_status pack_restore_space(pack_state *s, levada_error *err)
         s->left[bin] = s->args->length;
         first[bin] = k;
         for (int64_t i = 0; i < g->groups[bin].n; i++, k++) {
-            if (g->keys[k] < 0) return pack_damaged(err);
+            if (g->keys[k] < 0) {
+                return levada_state_damaged(from, "rows", err, "record %lld has no length",
+                                            (long long)k);
+            }
             s->left[bin] -= g->keys[k];
         }
     }
-    if (s->done < 0 || (s->done && (k == g->n || s->done >= g->keys[k]))) return pack_damaged(err);
+    if (s->done < 0 || (s->done && (k == g->n || s->done >= g->keys[k]))) {
+        return levada_state_damaged(from, "done", err, "%lld steps of a record of %lld",
+                                    (long long)s->done, (long long)(k < g->n ? g->keys[k] : 0));
+    }
     for (int64_t i = 0; i < s->open.n; i++) {
         const pack_cut *cut = &s->open.at[i];
         int64_t         length = g->keys[first[cut->bin] + cut->at];
 
-        if (cut->size > length - cut->begin) return pack_damaged(err);
+        if (cut->size > length - cut->begin) {
+            return levada_state_damaged(from, "cuts", err, "part %lld ends after its record",
+                                        (long long)i);
+        }
         s->left[cut->bin] += length - cut->size;
     }
     for (int64_t bin = 0; bin < pack_bins(s); bin++) {
-        if (s->left[bin] < 0 || s->left[bin] > s->args->length) return pack_damaged(err);
+        if (s->left[bin] < 0 || s->left[bin] > s->args->length) {
+            return levada_state_damaged(from, "counts", err, "bin %lld is too full",
+                                        (long long)bin);
+        }
         s->order[bin] = pack_entry(s->left[bin], bin);
     }
     qsort(s->order, (size_t)pack_bins(s), sizeof *s->order, pack_compare);
@@ -532,7 +546,7 @@ static levada_status pack_restore(void *state, levada_state_reader *from, levada
 
     LEVADA_TRY(levada_grouping_restore(s, from, err));
     LEVADA_TRY(pack_restore_cuts(s, from, err));
-    return pack_restore_space(s, err);
+    return pack_restore_space(s, from, err);
 }
 
 const levada_stage_def levada_stage_pack = {

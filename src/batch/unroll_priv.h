@@ -58,7 +58,6 @@ LEVADA_MUST_USE levada_status levada_unroll_states(const levada_unroll_args *arg
 LEVADA_MUST_USE levada_status levada_unroll_check(const void *args, const levada_spec *in,
                                                   levada_spec **out, levada_error *err);
 levada_status levada_unroll_memory(levada_error *err);
-levada_status levada_unroll_damaged(levada_error *err);
 
 LEVADA_MUST_USE levada_status levada_unroll_records_open(levada_unroll_records *r,
                                                          const levada_unroll_args *args,

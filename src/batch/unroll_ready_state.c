@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "batch/unroll_ready.h"
+#include "state/damaged.h"
 
 static levada_status ready_state_put_live(const levada_unroll_state *s, int64_t *numbers,
                                     uint32_t *stored, levada_state_writer *to, levada_error *err)
@@ -46,9 +47,9 @@ levada_status levada_ready_save(const levada_unroll_state *s, levada_state_write
 }
 
 /* The records of the unfinished examples are their data. */
-static levada_status ready_state_reinsert(levada_unroll_state *s,
+static levada_status ready_state_reinsert(levada_unroll_state *s, const levada_state_reader *from,
                                           const levada_unroll_record *records,
-                                    const int64_t *numbers, int64_t n, levada_error *err)
+                                          const int64_t *numbers, int64_t n, levada_error *err)
 {
     levada_state_saver_stats stats = LEVADA_STATE_SAVER_STATS_INIT;
     levada_ready_state *own = s->own;
@@ -59,14 +60,20 @@ static levada_status ready_state_reinsert(levada_unroll_state *s,
         record.number = numbers[i];
         if (numbers[i] < 0 || numbers[i] >= s->records.number ||
             (i > 0 && numbers[i] <= numbers[i - 1])) {
-            return levada_unroll_damaged(err);
+            return levada_state_damaged(from, "numbers", err, "sequence %lld of %lld after %lld",
+                                        (long long)numbers[i], (long long)s->records.number,
+                                        (long long)(i > 0 ? numbers[i - 1] : -1));
         }
         LEVADA_TRY(levada_ready_insert(s, &record, false, err));
         own->live[own->nlive++] = (levada_ready_live){ .record = record };
     }
     LEVADA_TRY(levada_state_saver_get_stats(own->saver, &stats, err));
     if (stats.awaited || stats.live != n || stats.inserted != s->records.number) {
-        return levada_unroll_damaged(err);
+        return levada_state_damaged(from, "saver", err,
+                                    "%lld of %lld sequences are unfinished, and %lld of %lld here",
+                                    (long long)(stats.live + stats.awaited),
+                                    (long long)stats.inserted, (long long)n,
+                                    (long long)s->records.number);
     }
     return LEVADA_OK;
 }
@@ -79,6 +86,8 @@ static levada_status ready_state_read_state(levada_unroll_state *s, levada_state
     const void *bytes = NULL;
     size_t size = 0;
     int64_t closed = 0;
+    levada_error why = LEVADA_ERROR_INIT;
+    levada_status st;
 
     LEVADA_TRY(levada_unroll_records_restore(&s->records, from, records, n, err));
     LEVADA_TRY(levada_state_get_count(from, "batches", LEVADA_COUNT_LIMIT, &own->batches, err));
@@ -86,10 +95,17 @@ static levada_status ready_state_read_state(levada_unroll_state *s, levada_state
     LEVADA_TRY(levada_state_get_count(from, "closed", 1, &closed, err));
     own->closed = closed != 0;
     own->over = !levada_state_has(from, "saver");
-    if (own->over) return n ? levada_unroll_damaged(err) : LEVADA_OK;
+    if (own->over && n > 0) {
+        return levada_state_damaged(from, "numbers", err, "%lld sequences without a saver",
+                                    (long long)n);
+    }
+    if (own->over) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_bytes(from, "saver", &bytes, &size, err));
-    LEVADA_TRY(levada_state_saver_restore(own->saver, bytes, size, NULL, NULL, err));
-    LEVADA_TRY(ready_state_reinsert(s, records, numbers, n, err));
+    st = levada_state_saver_restore(own->saver, bytes, size, NULL, NULL, &why);
+    if (st == LEVADA_EDATA_LOSS) return levada_state_damaged(from, "saver", err, "%s", why.message);
+    if (st != LEVADA_OK && err) *err = why;
+    LEVADA_TRY(st);
+    LEVADA_TRY(ready_state_reinsert(s, from, records, numbers, n, err));
     return own->closed ? levada_state_saver_close(own->saver, false, err) : LEVADA_OK;
 }
 
@@ -103,7 +119,9 @@ levada_status levada_ready_restore(levada_unroll_state *s, levada_state_reader *
     levada_status st;
 
     LEVADA_TRY(levada_state_get_i64s(from, "numbers", &numbers, &n, err));
-    if (n > LEVADA_COUNT_LIMIT / (int64_t)sizeof *records) return levada_unroll_damaged(err);
+    if (n > LEVADA_COUNT_LIMIT / (int64_t)sizeof *records) {
+        return levada_state_damaged(from, "numbers", err, "%lld are too many", (long long)n);
+    }
     records = levada_alloc((size_t)n * sizeof *records + 1);
     st = records && levada_reserve(&own->live, &own->live_capacity, n, sizeof *own->live)
              ? ready_state_read_state(s, from, records, numbers, n, err)

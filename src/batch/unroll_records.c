@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "batch/unroll_priv.h"
+#include "state/damaged.h"
 
 #include <string.h>
 
@@ -9,11 +10,6 @@
 levada_status levada_unroll_memory(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the sequences");
-}
-
-levada_status levada_unroll_damaged(levada_error *err)
-{
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
 }
 
 levada_status levada_unroll_records_open(levada_unroll_records *r, const levada_unroll_args *args,
@@ -174,8 +170,9 @@ levada_status levada_unroll_records_save(const levada_unroll_records *r, uint32_
 }
 
 /* Measures the records again: those of the layout first. */
-static levada_status records_remeasure(levada_unroll_records *r, const uint32_t *stored,
-                                       levada_unroll_record *own, int64_t n, levada_error *err)
+static levada_status records_remeasure(levada_unroll_records *r, const levada_state_reader *from,
+                                       const uint32_t *stored, levada_unroll_record *own, int64_t n,
+                                       levada_error *err)
 {
     const levada_spec *spec = NULL;
     levada_block *rows = NULL;
@@ -188,7 +185,10 @@ static levada_status records_remeasure(levada_unroll_records *r, const uint32_t 
 
         *to = (levada_unroll_record){ .stored = stored[i] };
         records_note(r, rows, i, to);
-        if (i < n && to->segments <= 0) st = levada_unroll_damaged(err);
+        if (i < n && to->segments <= 0) {
+            st = levada_state_damaged(from, "rows", err, "sequence %lld has no segment",
+                                      (long long)i);
+        }
     }
     levada_block_unref(&rows);
     return st;
@@ -211,7 +211,7 @@ levada_status levada_unroll_records_restore(levada_unroll_records *r, levada_sta
     r->at = 0;
     LEVADA_TRY(levada_rowstore_restore(r->store, from, "rows", n + r->n, &stored, err));
     st = records_reserve(r, r->n, err);
-    if (st == LEVADA_OK && n + r->n > 0) st = records_remeasure(r, stored, own, n, err);
+    if (st == LEVADA_OK && n + r->n > 0) st = records_remeasure(r, from, stored, own, n, err);
     levada_slots_free(&stored);
     return st;
 }

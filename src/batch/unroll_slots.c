@@ -12,6 +12,7 @@
 #include "batch/unroll_priv.h"
 #include "registry/env_priv.h"
 #include "run/context.h"
+#include "state/damaged.h"
 
 #include <string.h>
 
@@ -253,7 +254,11 @@ static levada_status slots_read(levada_unroll_state *s, levada_state_reader *fro
 
     LEVADA_TRY(levada_state_get_i64s(from, "segments", segments, &n, err));
     LEVADA_TRY(levada_state_get_i64s(from, "numbers", numbers, &m, err));
-    if (n != own->n || m != n) return levada_unroll_damaged(err);
+    if (n != own->n || m != n) {
+        return levada_state_damaged(from, n != own->n ? "segments" : "numbers", err,
+                                    "%lld numbers for %lld slots", (long long)(n != own->n ? n : m),
+                                    (long long)own->n);
+    }
     own->nused = 0;
     for (int64_t i = 0; i < n; i++) {
         own->slots[i] = (slots_slot){ .used = (*segments)[i] >= 0 };
@@ -262,9 +267,9 @@ static levada_status slots_read(levada_unroll_state *s, levada_state_reader *fro
     return LEVADA_OK;
 }
 
-static levada_status slots_adopt(levada_unroll_state *s, const levada_unroll_record *records,
-                                 const int64_t *segments, const int64_t *numbers,
-                                 levada_error *err)
+static levada_status slots_adopt(levada_unroll_state *s, const levada_state_reader *from,
+                                 const levada_unroll_record *records, const int64_t *segments,
+                                 const int64_t *numbers, levada_error *err)
 {
     slots_state *own = s->own;
 
@@ -275,9 +280,14 @@ static levada_status slots_adopt(levada_unroll_state *s, const levada_unroll_rec
         slot->record = *records++;
         slot->record.number = numbers[i];
         slot->segment = segments[i];
-        if (numbers[i] < 0 || numbers[i] >= s->records.number ||
-            slot->segment >= slot->record.segments) {
-            return levada_unroll_damaged(err);
+        if (numbers[i] < 0 || numbers[i] >= s->records.number) {
+            return levada_state_damaged(from, "numbers", err, "sequence %lld of %lld",
+                                        (long long)numbers[i], (long long)s->records.number);
+        }
+        if (slot->segment >= slot->record.segments) {
+            return levada_state_damaged(from, "segments", err, "segment %lld of %lld",
+                                        (long long)slot->segment,
+                                        (long long)slot->record.segments);
         }
     }
     return LEVADA_OK;
@@ -295,7 +305,7 @@ static levada_status slots_restore(levada_unroll_state *s, levada_state_reader *
     records = levada_alloc((size_t)own->nused * sizeof *records + 1);
     if (!records) return levada_unroll_memory(err);
     st = levada_unroll_records_restore(&s->records, from, records, own->nused, err);
-    if (st == LEVADA_OK) st = slots_adopt(s, records, segments, numbers, err);
+    if (st == LEVADA_OK) st = slots_adopt(s, from, records, segments, numbers, err);
     levada_free(records);
     if (st == LEVADA_OK) slots_show(s);
     return st;

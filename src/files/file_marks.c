@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "state/damaged.h"
 
 #include <string.h>
 
@@ -213,7 +214,6 @@ levada_status levada_file_marks_get_paths(levada_file_marks *marks, const levada
         LEVADA_TRY(levada_file_marks_enter(marks, &key, &mark, err));
         at += length + 1;
     }
-    return n == 0 && at == end
-               ? LEVADA_OK
-               : levada_fail(err, LEVADA_EDATA_LOSS, "the saved marks of files are damaged");
+    if (n == 0 && at == end) return LEVADA_OK;
+    return levada_state_damaged(from, "mark.paths", err, "not the paths of the files of 'marks'");
 }

@@ -85,7 +85,8 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
     if (!levada_state_has(from, "marks")) return LEVADA_OK; /* with those of the run, by path */
     LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
     if (n % LEVADA_FILE_MARK_PARTS != 0)
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, "marks", err, "%lld numbers, not %d for each file",
+                                    (long long)n, LEVADA_FILE_MARK_PARTS);
     for (int64_t i = 0; i < n; i += LEVADA_FILE_MARK_PARTS) {
         levada_bytes_mark mark = levada_file_mark_read(list + i);
 

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "files/braces.h"
+#include "state/damaged.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -399,7 +400,10 @@ levada_status levada_files_verify(const levada_files *files, levada_state_reader
                            "%lld %s now, and %lld when the state was saved", (long long)files->n,
                            files->n == 1 ? "file" : "files", (long long)was);
     }
-    if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved names of files are damaged");
+    if (m != n) {
+        return levada_state_damaged(from, "names", err, "%lld hashes, %lld were expected",
+                                    (long long)m, (long long)n);
+    }
     for (int64_t k = 0; k < n; k++) {
         int64_t first = glob_group(k, n, files->n);
 
@@ -469,7 +473,10 @@ levada_status levada_files_verify_sizes(const levada_files *files, const int64_t
 
     if (!levada_state_has(from, "sizes")) return LEVADA_OK; /* of an older version */
     LEVADA_TRY(levada_state_get_i64s(from, "sizes", &saved, &m, err));
-    if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved sizes of files are damaged");
+    if (m != n) {
+        return levada_state_damaged(from, "sizes", err, "%lld numbers, %lld were expected",
+                                    (long long)m, (long long)n);
+    }
     for (int64_t k = 0; k < n; k++) {
         if (now[k] != saved[k]) return glob_resized(files, k, now[k], saved[k], err);
     }

@@ -397,7 +397,8 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
     if (!levada_state_has(from, key) && !levada_state_has(from, origins)) return LEVADA_OK;
     LEVADA_TRY(levada_records_get(from, key, &record, err));
     st = record->n == 1 ? LEVADA_OK
-                        : levada_state_damaged(from, err);
+                        : levada_state_damaged(from, key, err, "%lld records, 1 was expected",
+                                               (long long)record->n);
     if (st == LEVADA_OK) {
         st = levada_block_gather(levada_env_pool(s->context->env), record, &slot->record, err);
     }

@@ -300,7 +300,8 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));
     if (n != s->n) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, "ended", err, "%lld numbers for %d inputs", (long long)n,
+                                    (int)s->n);
     }
     for (int32_t i = 0; i < s->n; i++) {
         mix_input *input = &s->inputs[i];

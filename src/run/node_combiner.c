@@ -142,7 +142,9 @@ static levada_status combiner_reread_passed(levada_node *it, const levada_origin
         at += run;
     }
     if (st == LEVADA_OK && at < n)
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        st = levada_fail(err, LEVADA_EDATA_LOSS,
+                         "an origin of source %d, which is not among the inputs of '%s'",
+                         (int)origins[at].source, it->path);
     if (st == LEVADA_OK) {
         const uint32_t *which = (const uint32_t *)(const void *)index->data;
 

@@ -73,7 +73,9 @@ levada_status levada_stats_load(levada_state_reader *from, int64_t counts[LEVADA
         whole = saved[i] >= 0 && saved[i] <= LEVADA_COUNT_LIMIT;
         counts[i] = saved[i];
     }
-    return whole ? LEVADA_OK : levada_state_damaged(from, err);
+    return whole ? LEVADA_OK
+                 : levada_state_damaged(from, STATS_RECEIVED, err, "not %d counts",
+                                        LEVADA_RECEIVED_COUNTS);
 }
 
 void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS])

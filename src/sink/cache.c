@@ -27,6 +27,7 @@ typedef struct cache_args {
 typedef struct cache_state {
     const levada_context *context;
     levada_cache_store   *store;  /* a reference; NULL = the input is read */
+    levada_spec          *columns; /* of the block of the store that was read first */
     levada_cache_writer  *writer; /* what is filled; NULL = nothing is */
     int64_t               at;     /* records of this pass that were emitted */
     int64_t               skip;   /* of the input, to drop first, after a restore */
@@ -176,6 +177,7 @@ static void cache_close(void *state)
 
     levada_cache_writer_destroy(&s->writer);
     levada_cache_store_unref(&s->store);
+    levada_spec_unref(&s->columns);
 }
 
 /* -- records */
@@ -222,7 +224,9 @@ static levada_status cache_next_kept(cache_state *s, levada_block **out, levada_
     levada_block *block = NULL, *part = NULL;
 
     if (s->block == levada_cache_store_blocks(s->store)) return LEVADA_END;
-    LEVADA_TRY(levada_cache_store_get(s->store, s->block, s->context->out, &block, err));
+    LEVADA_TRY(levada_cache_store_get(s->store, s->block, s->context->out, s->columns, &block,
+                                      err));
+    if (!s->columns) s->columns = levada_spec_ref(block->spec);
     if (s->row > 0) {
         levada_status st =
             levada_block_slice(pool, block, s->row, block->n - s->row, &part, err);

@@ -39,6 +39,7 @@ struct levada_cache_store {
 struct levada_cache_writer {
     levada_cache_store *store; /* what there is so far */
     levada_output      *out;   /* NULL = in memory */
+    levada_spec        *columns; /* of the first block in a file */
     int64_t             at;    /* bytes written */
 };
 
@@ -193,6 +194,19 @@ static levada_status cache_store_encode(const levada_env *env, const levada_bloc
     return st;
 }
 
+/* What is read back is compared with the first block. */
+static levada_status cache_store_check_columns(levada_cache_writer *w, const levada_block *block,
+                                               levada_error *err)
+{
+    if (!w->columns) w->columns = levada_spec_ref(block->spec);
+    if (levada_spec_equal(w->columns, block->spec)) return LEVADA_OK;
+    LEVADA_TRY(levada_spec_fits(w->columns, block->spec, err));
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the records of a cache file must have the same columns, got others after "
+                       "%lld records; say with spec= what all records have",
+                       (long long)w->store->records);
+}
+
 void levada_cache_writer_skip(levada_cache_writer *w) { w->store->skipped++; }
 
 levada_status levada_cache_writer_add(levada_cache_writer *w, levada_block *block,
@@ -204,6 +218,7 @@ levada_status levada_cache_writer_add(levada_cache_writer *w, levada_block *bloc
     levada_status st;
 
     if (!w->out) return cache_store_push(w->store, 0, block->n, block, err);
+    LEVADA_TRY(cache_store_check_columns(w, block, err));
     LEVADA_TRY(cache_store_encode(w->store->env, block, &bytes, &size, err));
     st = cache_store_write(w, bytes, size, err);
     levada_string_free(&bytes);
@@ -265,6 +280,7 @@ void levada_cache_writer_destroy(levada_cache_writer **writer)
     *writer = NULL;
     if (!w) return;
     levada_output_destroy(&w->out);
+    levada_spec_unref(&w->columns);
     levada_cache_store_unref(&w->store);
     levada_free(w);
 }
@@ -387,9 +403,35 @@ static levada_status cache_store_decode(const levada_cache_store *s, const void 
     return st;
 }
 
+/* Whether the columns can be those of a block of this cache. */
+static levada_status cache_store_fits(const levada_block *made, const cache_store_entry *e,
+                                      const levada_spec *declared, const levada_spec *first,
+                                      levada_error *err)
+{
+    if (made->n != e->rows) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "%lld records, and %lld in the index",
+                           (long long)made->n, (long long)e->rows);
+    }
+    LEVADA_TRY(levada_spec_fits(declared, made->spec, err));
+    if (!first || levada_spec_equal(first, made->spec)) return LEVADA_OK;
+    LEVADA_TRY(levada_spec_fits(first, made->spec, err));
+    return levada_fail(err, LEVADA_EDATA_LOSS, "other columns than in the block before");
+}
+
+/* The reason with the place of the block. What went wrong with the bytes is a damaged file. */
+static levada_status cache_store_place(const levada_cache_store *s, int64_t block, int64_t offset,
+                                       levada_status st, levada_error *err)
+{
+    if (st == LEVADA_OK || st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNAVAILABLE) return st;
+    levada_error_wrap(err, "%s: the cache is damaged: block %lld, byte %lld", s->path,
+                      (long long)block, (long long)offset);
+    if (err) err->code = LEVADA_EDATA_LOSS;
+    return LEVADA_EDATA_LOSS;
+}
+
 levada_status levada_cache_store_get(const levada_cache_store *s, int64_t block,
-                                     const levada_spec *declared, levada_block **out,
-                                     levada_error *err)
+                                     const levada_spec *declared, const levada_spec *first,
+                                     levada_block **out, levada_error *err)
 {
     const cache_store_entry *e = &s->entries[block];
     int64_t       end = block + 1 < s->n ? s->entries[block + 1].offset : s->end;
@@ -404,11 +446,10 @@ levada_status levada_cache_store_get(const levada_cache_store *s, int64_t block,
     if (!bytes) return cache_store_memory(err);
     st = cache_store_read(s, e->offset, bytes, (size_t)(end - e->offset), err);
     if (st == LEVADA_OK) st = cache_store_decode(s, bytes, (size_t)(end - e->offset), out, err);
-    if (st == LEVADA_OK && ((*out)->n != e->rows ||
-                            levada_spec_fits(declared, (*out)->spec, NULL) != LEVADA_OK)) {
-        levada_block_unref(out);
-        st = LEVADA_EDATA_LOSS;
+    if (st == LEVADA_OK) {
+        st = cache_store_fits(*out, e, declared, first, err);
+        if (st != LEVADA_OK) levada_block_unref(out);
     }
     levada_free(bytes);
-    return st == LEVADA_EDATA_LOSS ? cache_store_damaged(s, err) : st;
+    return cache_store_place(s, block, e->offset, st, err);
 }

@@ -28,7 +28,8 @@ LEVADA_MUST_USE levada_status levada_cache_writer_create(levada_env *env, const 
                                                          const uint8_t        fingerprint[16],
                                                          levada_cache_writer **out,
                                                          levada_error         *err);
-/* One more block (DATA; refers to it). */
+/* One more block (DATA; refers to it). EINVALID_ARGUMENT where it is for a file, and its columns
+ * are not those of the first block. */
 LEVADA_MUST_USE levada_status levada_cache_writer_add(levada_cache_writer *writer,
                                                       levada_block *block, levada_error *err);
 /* A bad record or file that the pass skipped. */
@@ -57,10 +58,11 @@ int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
 int64_t levada_cache_store_records(const levada_cache_store *store);
 /* Whether that policy allows the bad records that the pass skipped. */
 bool levada_cache_store_fits(const levada_cache_store *store, const levada_policy *policy);
-/* A block, to be released; of a file, read each time. EDATA_LOSS if its columns are not those of
- * `declared`. */
+/* A block, to be released; of a file, read each time. EDATA_LOSS if its columns are not those that
+ * `declared` allows, or not those of the block that was read first, `first`; NULL = this one is. */
 LEVADA_MUST_USE levada_status levada_cache_store_get(const levada_cache_store *store, int64_t block,
                                                      const levada_spec *declared,
+                                                     const levada_spec *first,
                                                      levada_block **out, levada_error *err);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "skip/skips_priv.h"
+#include "state/damaged.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,28 +99,33 @@ levada_status levada_rejects_save(const levada_block *block, levada_state_writer
     return st;
 }
 
-static levada_status rejects_fill(levada_block *block, const int64_t *numbers, const char *at,
-                                  const char *end,
+typedef struct rejects_saved {
+    levada_state_reader *from;
+    char                 numbers_key[LEVADA_STATE_NAME], text_key[LEVADA_STATE_NAME];
+    const int64_t       *numbers;
+    const char          *at, *end; /* of the texts */
+} rejects_saved;
+
+static levada_status rejects_take(rejects_saved *s, levada_reject *r, int64_t least, int64_t rows,
                                   levada_skip_counts *(*find)(void *user, const char *path),
                                   void *user, levada_error *err)
 {
-    int64_t row = 0;
+    size_t n;
 
-    for (int32_t i = 0; i < block->nrejects; i++) {
-        levada_reject *r = &block->rejects[i];
-        size_t         n;
-
-        if (!rejects_take_numbers(r, numbers + (size_t)i * REJECTS_NUMBERS, block->n) ||
-            r->row < row || !levada_skips_take_texts(&r->why, &at, end)) {
-            return levada_skips_damaged(err);
-        }
-        row = r->row;
-        n = strnlen(at, (size_t)(end - at));
-        r->loss.counts = n < (size_t)(end - at) ? find(user, at) : NULL;
-        if (!r->loss.counts) return levada_skips_damaged(err);
-        at += n + 1;
+    if (!rejects_take_numbers(r, s->numbers, rows) || r->row < least) {
+        return levada_state_damaged(s->from, s->numbers_key, err, "rejects that cannot be");
     }
-    return at == end ? LEVADA_OK : levada_skips_damaged(err);
+    s->numbers += REJECTS_NUMBERS;
+    if (!levada_skips_take_texts(&r->why, &s->at, s->end)) {
+        return levada_state_damaged(s->from, s->text_key, err, "the texts of a reject are cut");
+    }
+    n = strnlen(s->at, (size_t)(s->end - s->at));
+    r->loss.counts = n < (size_t)(s->end - s->at) ? find(user, s->at) : NULL;
+    if (!r->loss.counts) {
+        return levada_state_damaged(s->from, s->text_key, err, "a reject of no stage");
+    }
+    s->at += n + 1;
+    return LEVADA_OK;
 }
 
 levada_status levada_rejects_restore(levada_block *block, levada_state_reader *from,
@@ -127,22 +133,31 @@ levada_status levada_rejects_restore(levada_block *block, levada_state_reader *f
                                      levada_skip_counts *(*find)(void *user, const char *path),
                                      void *user, levada_error *err)
 {
-    const int64_t *numbers = NULL;
-    const void    *text = NULL;
-    int64_t        n = 0;
-    size_t         size = 0;
-    char           name[LEVADA_STATE_NAME];
+    rejects_saved s = { .from = from };
+    const void   *text = NULL;
+    int64_t       n = 0, row = 0;
+    size_t        size = 0;
 
-    snprintf(name, sizeof name, "%s.rejects", key);
-    LEVADA_TRY(levada_state_get_i64s(from, name, &numbers, &n, err));
-    snprintf(name, sizeof name, "%s.rejects.text", key);
-    LEVADA_TRY(levada_state_get_bytes(from, name, &text, &size, err));
+    snprintf(s.numbers_key, sizeof s.numbers_key, "%s.rejects", key);
+    LEVADA_TRY(levada_state_get_i64s(from, s.numbers_key, &s.numbers, &n, err));
+    snprintf(s.text_key, sizeof s.text_key, "%s.rejects.text", key);
+    LEVADA_TRY(levada_state_get_bytes(from, s.text_key, &text, &size, err));
     if (n <= 0 || n % REJECTS_NUMBERS || n / REJECTS_NUMBERS > INT32_MAX) {
-        return levada_skips_damaged(err);
+        return levada_state_damaged(from, s.numbers_key, err,
+                                    "%lld numbers, not %d for each reject", (long long)n,
+                                    REJECTS_NUMBERS);
     }
     n /= REJECTS_NUMBERS;
     block->rejects = levada_alloc_zero((size_t)n * sizeof *block->rejects);
     if (!block->rejects) return rejects_memory(err);
     block->nrejects = (int32_t)n;
-    return rejects_fill(block, numbers, text, (const char *)text + size, find, user, err);
+    s.at = text;
+    s.end = s.at + size;
+    for (int32_t i = 0; i < block->nrejects; i++) {
+        LEVADA_TRY(rejects_take(&s, &block->rejects[i], row, block->n, find, user, err));
+        row = block->rejects[i].row;
+    }
+    if (s.at == s.end) return LEVADA_OK;
+    return levada_state_damaged(from, s.text_key, err, "%lld bytes after the last text",
+                                (long long)(s.end - s.at));
 }

@@ -15,6 +15,5 @@ levada_note *levada_skips_reserve_locked(levada_skips *account);
  * were all there. */
 void levada_skips_put_texts(levada_text *to, const levada_error *why);
 bool levada_skips_take_texts(levada_error *why, const char **at, const char *end);
-LEVADA_MUST_USE levada_status levada_skips_damaged(levada_error *err);
 
 #endif

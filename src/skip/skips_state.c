@@ -4,6 +4,7 @@
  */
 #include "base/text.h"
 #include "skip/skips_priv.h"
+#include "state/damaged.h"
 
 #include <string.h>
 
@@ -24,9 +25,23 @@ static void skips_list(levada_skip_counts *c, atomic_llong *list[SKIPS_COUNTS])
     memcpy(list, all, sizeof all);
 }
 
-levada_status levada_skips_damaged(levada_error *err)
+/* A list of n counts. Made up: sums must not overflow. */
+static levada_status skips_get_counts(levada_state_reader *from, const char *key, int64_t n,
+                                      const int64_t **out, levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    int64_t got = 0;
+
+    LEVADA_TRY(levada_state_get_i64s(from, key, out, &got, err));
+    if (got != n) {
+        return levada_state_damaged(from, key, err, "%lld numbers, %lld were expected",
+                                    (long long)got, (long long)n);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if ((*out)[i] >= 0 && (*out)[i] <= LEVADA_COUNT_LIMIT) continue;
+        return levada_state_damaged(from, key, err, "must be from 0 to %lld, got %lld",
+                                    (long long)LEVADA_COUNT_LIMIT, (long long)(*out)[i]);
+    }
+    return LEVADA_OK;
 }
 
 /* -- causes as texts, each with its end */
@@ -139,7 +154,9 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
     at = bytes;
     end = at + size;
     if (n % SKIPS_NUMBERS || n > LEVADA_SKIP_NOTES * SKIPS_NUMBERS) {
-        return levada_skips_damaged(err);
+        return levada_state_damaged(from, SKIPS_PROBLEMS, err,
+                                    "%lld numbers, not %d for each of up to %d problems",
+                                    (long long)n, SKIPS_NUMBERS, LEVADA_SKIP_NOTES);
     }
     for (int64_t i = 0; i < n; i += SKIPS_NUMBERS) {
         levada_note note = { .why = LEVADA_ERROR_INIT, .of = counts, .number = numbers[i] };
@@ -149,12 +166,19 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
         note.why.offset = numbers[i + 3];
         note.lost = numbers[i + 4] != 0;
         if (note.number < 0 || note.number > LEVADA_COUNT_LIMIT || numbers[i + 1] < INT16_MIN ||
-            numbers[i + 1] >= 0 || !levada_skips_take_texts(&note.why, &at, end)) {
-            return levada_skips_damaged(err);
+            numbers[i + 1] >= 0) {
+            return levada_state_damaged(from, SKIPS_PROBLEMS, err, "problem %lld cannot be",
+                                        (long long)(i / SKIPS_NUMBERS));
+        }
+        if (!levada_skips_take_texts(&note.why, &at, end)) {
+            return levada_state_damaged(from, SKIPS_TEXT, err, "the texts of problem %lld are cut",
+                                        (long long)(i / SKIPS_NUMBERS));
         }
         skips_insert(account, &note);
     }
-    return at == end ? LEVADA_OK : levada_skips_damaged(err);
+    if (at == end) return LEVADA_OK;
+    return levada_state_damaged(from, SKIPS_TEXT, err, "%lld bytes after the last text",
+                                (long long)(end - at));
 }
 
 levada_status levada_skips_restore(levada_skips *account, levada_skip_counts *counts,
@@ -162,17 +186,12 @@ levada_status levada_skips_restore(levada_skips *account, levada_skip_counts *co
 {
     atomic_llong  *list[SKIPS_COUNTS];
     const int64_t *values = NULL;
-    int64_t        n = 0;
 
     LEVADA_TRY(skips_restore_notes(account, counts, from, err));
     if (!levada_state_has(from, SKIPS_KEY)) return LEVADA_OK;
-    LEVADA_TRY(levada_state_get_i64s(from, SKIPS_KEY, &values, &n, err));
-    if (n != SKIPS_COUNTS) return levada_skips_damaged(err);
+    LEVADA_TRY(skips_get_counts(from, SKIPS_KEY, SKIPS_COUNTS, &values, err));
     skips_list(counts, list);
-    for (int64_t i = 0; i < n; i++) { /* made up: sums must not overflow */
-        if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return levada_skips_damaged(err);
-        atomic_store(list[i], values[i]);
-    }
+    for (int i = 0; i < SKIPS_COUNTS; i++) atomic_store(list[i], values[i]);
     return LEVADA_OK;
 }
 
@@ -190,15 +209,10 @@ levada_status levada_skip_progress_restore(levada_skip_progress *p, levada_state
                                            levada_error *err)
 {
     const int64_t *values = NULL;
-    int64_t        n = 0;
 
     *p = (levada_skip_progress){ 0 };
     if (!levada_state_has(from, SKIPS_PROGRESS_KEY)) return LEVADA_OK;
-    LEVADA_TRY(levada_state_get_i64s(from, SKIPS_PROGRESS_KEY, &values, &n, err));
-    if (n != SKIPS_PROGRESS) return levada_skips_damaged(err);
-    for (int64_t i = 0; i < n; i++) { /* made up: sums must not overflow */
-        if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return levada_skips_damaged(err);
-    }
+    LEVADA_TRY(skips_get_counts(from, SKIPS_PROGRESS_KEY, SKIPS_PROGRESS, &values, err));
     *p = (levada_skip_progress){ values[0], values[1], values[2], values[3] };
     return LEVADA_OK;
 }

@@ -96,7 +96,10 @@ static levada_status cursor_restore_ends(levada_block *block, levada_state_reade
         valid = wide[i] > (i ? wide[i - 1] : 0) && wide[i] <= block->n;
         ends[i] = (int32_t)wide[i];
     }
-    if (!valid) st = levada_state_damaged(from, err);
+    if (!valid) {
+        st = levada_state_damaged(from, name, err, "not the ends of batches of %lld records",
+                                  (long long)block->n);
+    }
     if (st == LEVADA_OK) st = levada_layout_create_ends(ends, n, &layout, err);
     if (st == LEVADA_OK) levada_block_set_layout(block, layout);
     levada_layout_unref(&layout);
@@ -116,7 +119,8 @@ static levada_status cursor_restore_least(levada_state_reader *from, const char 
     LEVADA_TRY(levada_state_get_i64s(from, name, &least, &n, err));
     for (int64_t i = 0; i < n; i++) valid = valid && least[i] >= 0 && least[i] <= INT32_MAX;
     if (!valid || n % LEVADA_MAX_DIMS || n / LEVADA_MAX_DIMS > INT32_MAX) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, name, err, "not %d lengths for each field",
+                                    LEVADA_MAX_DIMS);
     }
     LEVADA_TRY(levada_layout_create_least((int32_t)(n / LEVADA_MAX_DIMS), bound, out, err));
     if (n) memcpy((*out)->least, least, (size_t)n * sizeof *least);
@@ -136,7 +140,8 @@ static levada_status cursor_restore_layout(levada_block *block, levada_state_rea
     if (!levada_state_has(from, name)) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64(from, name, &bound, err));
     if (bound < INT32_MIN || bound > INT32_MAX) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, name, err, "must be from %d to %d, got %lld", INT32_MIN,
+                                    INT32_MAX, (long long)bound);
     }
     snprintf(name, sizeof name, "%s.least", key);
     LEVADA_TRY(cursor_restore_least(from, name, bound, &layout, err));
@@ -184,7 +189,9 @@ levada_status levada_cursor_restore(levada_cursor *cur, levada_state_reader *fro
     LEVADA_TRY(levada_state_get_count(from, name, LEVADA_COUNT_LIMIT, &n, err));
     if (n) LEVADA_TRY(levada_records_get(from, key, &block, err));
     if (n && block->n != n) {
-        st = levada_state_damaged(from, err);
+        st = levada_state_damaged(from, name, err,
+                                  "must be the number of its records %lld, got %lld",
+                                  (long long)block->n, (long long)n);
     }
     if (st == LEVADA_OK && n) st = cursor_restore_layout(block, from, key, err);
     if (st != LEVADA_OK) {

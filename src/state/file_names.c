@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "state/damaged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,6 @@ levada_status levada_file_names_get(levada_state_reader *from, const char *key, 
         LEVADA_TRY(levada_file_names_enter(from->names, &of, at, false, err));
         at += length + 1;
     }
-    return n == 0 && at == end ? LEVADA_OK
-                               : levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged");
+    if (n == 0 && at == end) return LEVADA_OK;
+    return levada_state_damaged(from, name, err, "not the paths of the files of the records");
 }

@@ -279,6 +279,17 @@ levada_status levada_records_reread(levada_edge *edge, const levada_origin *o, i
     return st;
 }
 
+/* Records that the entry names, read again. */
+static levada_status records_reread_entry(const levada_state_reader *from, const char *key,
+                                          const levada_origin *origins, int64_t n,
+                                          levada_block **out, levada_error *err)
+{
+    levada_status st = levada_records_reread(from->scope.edge, origins, n, out, err);
+
+    if (st == LEVADA_EDATA_LOSS) levada_error_wrap(err, "entry '%s/%s'", from->scope.path, key);
+    return st;
+}
+
 /* Whether each record has the origins that it takes to read it again. */
 static bool records_are_whole(const levada_edge *edge, const levada_origin *o, int64_t n,
                               int32_t nparts)
@@ -299,6 +310,7 @@ static levada_status records_get_values(levada_state_reader *from, const char *k
     levada_block  *saved = NULL, *made = NULL;
     int32_t        nparts;
     levada_origin *o;
+    char           name[LEVADA_STATE_NAME];
     levada_status  st;
 
     LEVADA_TRY(levada_rows_get(from, key, edge->spec, &saved, err));
@@ -311,9 +323,10 @@ static levada_status records_get_values(levada_state_reader *from, const char *k
     st = o ? LEVADA_OK : records_memory(err);
     if (st == LEVADA_OK) levada_block_get_origins(saved, nparts, o);
     if (st == LEVADA_OK && !records_by_origin(edge, o, saved->n, nparts)) {
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        snprintf(name, sizeof name, "%s.origins", key);
+        st = levada_state_damaged(from, name, err, "not the origins of records of this input");
     }
-    if (st == LEVADA_OK) st = levada_records_reread(edge, o, saved->n, &made, err);
+    if (st == LEVADA_OK) st = records_reread_entry(from, key, o, saved->n, &made, err);
     if (st == LEVADA_OK) st = levada_records_check_values(from, saved, made, err);
     levada_free(o);
     levada_block_unref(&saved);
@@ -340,9 +353,9 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     }
     LEVADA_TRY(levada_origins_get(from, key, &o, &n, &nparts, err));
     if (!records_are_whole(edge, o, n, nparts)) {
-        st = levada_state_damaged(from, err);
+        st = levada_state_damaged(from, key, err, "not the origins of records of this input");
     } else {
-        st = levada_records_reread(edge, o, n, &made, err);
+        st = records_reread_entry(from, key, o, n, &made, err);
         if (st == LEVADA_OK) st = levada_records_check_sums(from, key, made, err);
     }
     levada_free(o);

@@ -153,7 +153,8 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
     snprintf(name, sizeof name, "%s.sums", key);
     LEVADA_TRY(levada_state_get_i64s(from, name, &sums, &n, err));
     if (n != sums_count(block)) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, name, err, "%lld hashes, %lld were expected",
+                                    (long long)n, (long long)sums_count(block));
     }
     return sums_compare(from, sums, block, err);
 }

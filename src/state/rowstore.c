@@ -477,7 +477,8 @@ levada_status levada_rowstore_restore(levada_rowstore *s, levada_state_reader *f
 
     if (n) st = levada_records_get(from, key, &rows, err);
     if (st == LEVADA_OK && n && rows->n != n) { /* before memory is reserved for what it says */
-        st = levada_state_damaged(from, err);
+        st = levada_state_damaged(from, key, err, "%lld records, %lld were expected",
+                                  (long long)rows->n, (long long)n);
     }
     if (st == LEVADA_OK) slots = levada_alloc((size_t)n * sizeof *slots + 1);
     if (st == LEVADA_OK && !slots) st = rowstore_memory(err);

@@ -127,7 +127,8 @@ levada_status levada_shards_check(const levada_env *env, const char *now, const 
     if (st == LEVADA_OK) {
         st = levada_value_parse_json(saved, size, &was, err);
         if (st == LEVADA_EINVALID_ARGUMENT) {
-            st = levada_fail(err, LEVADA_EDATA_LOSS, "the description in the state is damaged");
+            st = levada_fail(err, LEVADA_EDATA_LOSS,
+                             "the saved state is damaged: entry 'dataset/json': not a description");
         }
     }
     if (st == LEVADA_OK) st = shards_compare(env, is, was, err);

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "state/state_priv.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -192,15 +193,18 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
     return NULL;
 }
 
-levada_status levada_state_damaged(const levada_state_reader *from, levada_error *err)
+levada_status levada_state_damaged(const levada_state_reader *from, const char *key,
+                                   levada_error *err, const char *fmt, ...)
 {
-    const levada_entry *e = from->last;
+    const levada_entry *e = key ? NULL : from->last;
+    char                what[256];
+    va_list             args;
 
-    if (!e) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    return levada_fail(
-        err, LEVADA_EDATA_LOSS,
-        "the saved state is damaged: its entry '%s/%s' does not fit", e->path,
-        e->key);
+    va_start(args, fmt);
+    if (vsnprintf(what, sizeof what, fmt, args) < 0) what[0] = '\0';
+    va_end(args);
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged: entry '%s/%s': %s",
+                       e ? e->path : from->scope.path, e ? e->key : key ? key : "", what);
 }
 
 levada_status levada_state_check_asked(const levada_state_reader *from, levada_error *err)
@@ -265,9 +269,8 @@ levada_status levada_state_get_count(levada_state_reader *from, const char *key,
 
     LEVADA_TRY(levada_state_get_i64(from, key, &value, err));
     if (value < 0 || value > most) {
-        return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the saved state is damaged: '%s/%s' is %lld, not from 0 to %lld",
-                           from->scope.path, key, (long long)value, (long long)most);
+        return levada_state_damaged(from, key, err, "must be from 0 to %lld, got %lld",
+                                    (long long)most, (long long)value);
     }
     *out = value;
     return LEVADA_OK;

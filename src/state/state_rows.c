@@ -71,7 +71,8 @@ static levada_status rows_get_part(levada_state_reader *from, const char *key, i
     LEVADA_TRY(levada_state_get_i64s(from, name, parts, &count, err));
     if (part == 0) *n = count / ROWS_ORIGIN_PARTS;
     if (count != *n * ROWS_ORIGIN_PARTS || !rows_are_origins(*parts, *n, part ? -1 : 0)) {
-        return levada_state_damaged(from, err);
+        return levada_state_damaged(from, name, err, "not the origins of %lld records",
+                                    (long long)*n);
     }
     return LEVADA_OK;
 }
@@ -211,6 +212,9 @@ static bool rows_read_field(const int64_t *parts, const char **names, const char
     memcpy(f->pad, parts + 4, sizeof f->pad);
     memcpy(f->dims, parts + 6, sizeof f->dims);
     *names = stop + 1;
+    for (int64_t d = 0; d < parts[2]; d++) {
+        if (f->dims[d] < -1) return false;
+    }
     return true;
 }
 
@@ -222,6 +226,7 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
     const int64_t *parts = NULL;
     const void    *names = NULL;
     int64_t        n = 0, i = 0;
+    const char    *at, *end;
     size_t         size = 0;
     levada_field  *fields;
     levada_status  st;
@@ -233,25 +238,30 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
         return LEVADA_OK;
     }
     if (!(levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "saved records have columns of their own");
+        return levada_state_damaged(from, name, err, "columns that the description declares");
     }
     LEVADA_TRY(levada_state_get_i64s(from, name, &parts, &n, err));
     snprintf(name, sizeof name, "%s.names", key);
     LEVADA_TRY(levada_state_get_bytes(from, name, &names, &size, err));
+    if (n % ROWS_FIELD_PARTS) {
+        return levada_state_damaged(from, name, err, "%lld numbers of fields, not %d for each",
+                                    (long long)n, ROWS_FIELD_PARTS);
+    }
     n /= ROWS_FIELD_PARTS;
     fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
     if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (const char *at = names; i < n; i++) {
-        if (!rows_read_field(parts + i * ROWS_FIELD_PARTS, &at, (const char *)names + size,
-                             &fields[i])) {
-            break;
-        }
+    end = (const char *)names + size;
+    for (at = names; i < n; i++) {
+        if (!rows_read_field(parts + i * ROWS_FIELD_PARTS, &at, end, &fields[i])) break;
     }
-    st = i < n ? levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged")
-               : levada_spec_create(fields, (int32_t)n,
-                                    levada_spec_flags_of(declared) & ~LEVADA_SPEC_OPEN, out, err);
+    st = i < n || at != end
+             ? levada_state_damaged(from, name, err, "not the names of %lld columns that can be",
+                                    (long long)n)
+             : levada_spec_create(fields, (int32_t)n,
+                                  levada_spec_flags_of(declared) & ~LEVADA_SPEC_OPEN, out, err);
     levada_free(fields);
-    return st;
+    if (st != LEVADA_EINVALID_ARGUMENT) return st;
+    return levada_state_damaged(from, name, err, "two columns have one name");
 }
 
 static levada_status rows_put_level(levada_state_writer *to, const char *key,
@@ -311,11 +321,6 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     return st;
 }
 
-static levada_status rows_damaged(levada_error *err)
-{
-    return levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged");
-}
-
 static levada_status rows_get_level(levada_state_reader *from, const char *key, levada_builder *b,
                                     int32_t i, int32_t l, int64_t n, int64_t *total,
                                     levada_error *err)
@@ -325,10 +330,16 @@ static levada_status rows_get_level(levada_state_reader *from, const char *key, 
     int32_t       *offsets = NULL;
 
     LEVADA_TRY(levada_state_get_i64s(from, key, &ends, &count, err));
-    if (count != n) return rows_damaged(err);
+    if (count != n) {
+        return levada_state_damaged(from, key, err, "%lld ends for %lld rows", (long long)count,
+                                    (long long)n);
+    }
     LEVADA_TRY(levada_builder_offsets(b, i, l, n, &offsets, err));
     for (int64_t k = 0; k < n; k++) {
-        if (ends[k] < before || ends[k] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        if (ends[k] < before || ends[k] > LEVADA_BLOCK_LIMIT) {
+            return levada_state_damaged(from, key, err, "row %lld ends at %lld, after %lld",
+                                        (long long)k, (long long)ends[k], (long long)before);
+        }
         offsets[k + 1] = (int32_t)ends[k];
         before = ends[k];
     }
@@ -336,16 +347,16 @@ static levada_status rows_get_level(levada_state_reader *from, const char *key, 
     return LEVADA_OK;
 }
 
-static levada_status rows_get_bytes(levada_state_reader *from, const char *key, int64_t want,
-                                    void *to, levada_error *err)
+/* The bytes of `n` values, before memory is reserved for them. Borrowed. */
+static levada_status rows_get_bytes(levada_state_reader *from, const char *key, int64_t n,
+                                    int64_t each, const void **out, levada_error *err)
 {
-    const void *bytes = NULL;
-    size_t      size = 0;
+    size_t size = 0;
 
-    LEVADA_TRY(levada_state_get_bytes(from, key, &bytes, &size, err));
-    if ((int64_t)size != want) return rows_damaged(err);
-    if (size) memcpy(to, bytes, size);
-    return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_bytes(from, key, out, &size, err));
+    if ((int64_t)size % each == 0 && (int64_t)size / each == n) return LEVADA_OK;
+    return levada_state_damaged(from, key, err, "%zu bytes for %lld values of %lld", size,
+                                (long long)n, (long long)each);
 }
 
 static levada_status rows_get_dims(levada_state_reader *from, const char *key, levada_builder *b,
@@ -356,14 +367,20 @@ static levada_status rows_get_dims(levada_state_reader *from, const char *key, l
     int64_t             n = 0;
 
     LEVADA_TRY(levada_state_get_i64s(from, key, &dims, &n, err));
-    if (n != f->ndim) return rows_damaged(err);
+    if (n != f->ndim) {
+        return levada_state_damaged(from, key, err, "%lld numbers for %d dimensions", (long long)n,
+                                    (int)f->ndim);
+    }
     *inner = 1;
     for (int64_t d = 0; d < n; d++) {
         bool fits = f->dims[d] < 0 || f->dims[d] == dims[d];
 
-        if (!fits || dims[d] < 0 || dims[d] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
-        *inner *= dims[d];
-        if (*inner > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        if (fits && dims[d] >= 0 && dims[d] <= LEVADA_BLOCK_LIMIT) *inner *= dims[d];
+        else fits = false;
+        if (!fits || *inner > LEVADA_BLOCK_LIMIT) {
+            return levada_state_damaged(from, key, err, "dimension %lld is %lld", (long long)d,
+                                        (long long)dims[d]);
+        }
     }
     levada_builder_dims(b, i, dims);
     return LEVADA_OK;
@@ -375,13 +392,20 @@ static levada_status rows_get_lengths(levada_state_reader *from, const char *key
 {
     const levada_column *c = &b->block->columns[i];
     int32_t             *lengths = NULL;
+    const void          *saved = NULL;
 
     if (!levada_state_has(from, key)) return LEVADA_OK;
-    if (!c->field->padded || c->field->ndim == 0) return rows_damaged(err);
+    if (!c->field->padded || c->field->ndim == 0) {
+        return levada_state_damaged(from, key, err, "lengths of '%.64s', which is not padded",
+                                    c->field->name);
+    }
+    LEVADA_TRY(rows_get_bytes(from, key, n, sizeof *lengths, &saved, err));
     LEVADA_TRY(levada_builder_lengths(b, i, &lengths, err));
-    LEVADA_TRY(rows_get_bytes(from, key, n * (int64_t)sizeof *lengths, lengths, err));
+    if (n > 0) memcpy(lengths, saved, (size_t)n * sizeof *lengths);
     for (int64_t k = 0; k < n; k++) {
-        if (lengths[k] < 0 || lengths[k] > c->dims[0]) return rows_damaged(err);
+        if (lengths[k] >= 0 && lengths[k] <= c->dims[0]) continue;
+        return levada_state_damaged(from, key, err, "row %lld has length %d of %lld", (long long)k,
+                                    (int)lengths[k], (long long)c->dims[0]);
     }
     return LEVADA_OK;
 }
@@ -392,6 +416,7 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
     const levada_field *f = levada_spec_field(b->block->spec, i);
     bool                bytes = f->dtype == LEVADA_BYTES;
     int64_t             inner = 1, size = bytes ? 1 : levada_dtype_size(f->dtype), rows = n;
+    const void         *saved = NULL;
     void               *values = NULL;
     char                name[LEVADA_STATE_NAME];
 
@@ -405,9 +430,11 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
     if (!bytes) rows *= inner;
     snprintf(name, sizeof name, "%s.%d.len", key, i);
     LEVADA_TRY(rows_get_lengths(from, name, b, i, n, err));
-    LEVADA_TRY(levada_builder_values(b, i, rows, &values, err));
     snprintf(name, sizeof name, "%s.%d.values", key, i);
-    return rows_get_bytes(from, name, rows * size, values, err);
+    LEVADA_TRY(rows_get_bytes(from, name, rows, size, &saved, err));
+    LEVADA_TRY(levada_builder_values(b, i, rows, &values, err));
+    if (rows > 0) memcpy(values, saved, (size_t)(rows * size));
+    return LEVADA_OK;
 }
 
 levada_status levada_rows_get(levada_state_reader *from, const char *key,

@@ -28,11 +28,6 @@ typedef struct restore_all {
     levada_saver_states *states;
 } restore_all;
 
-static levada_status restore_damaged(levada_error *err)
-{
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state of a state saver is damaged");
-}
-
 static levada_status restore_no_memory(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
@@ -45,7 +40,9 @@ static levada_status restore_numbers(restore_all *all, const char *key, int64_t 
     int64_t got = 0;
 
     LEVADA_TRY(levada_state_get_i64s(&all->from, key, out, &got, err));
-    return got == n ? LEVADA_OK : restore_damaged(err);
+    if (got == n) return LEVADA_OK;
+    return levada_state_damaged(&all->from, key, err, "%lld numbers, %lld were expected",
+                                (long long)got, (long long)n);
 }
 
 /* -- fields ------------------------------------------------------------------------------------ */
@@ -65,8 +62,7 @@ static levada_status restore_unlike(const restore_all *all, int32_t i, const cha
                        levada_shape_print(&have->shape, b), have->ragged ? " (ragged)" : "");
 }
 
-static levada_status restore_shape(const int64_t *dims, int64_t n, levada_saver_field *out,
-                                   levada_error *err)
+static bool restore_shape(const int64_t *dims, int64_t n, levada_saver_field *out)
 {
     bool good = n >= 2 && (dims[0] == 0 || dims[0] == 1) && dims[1] >= -1 &&
                 dims[1] < LEVADA_MAX_DIMS && n == 2 + (dims[1] > 0 ? dims[1] : 0);
@@ -78,7 +74,7 @@ static levada_status restore_shape(const int64_t *dims, int64_t n, levada_saver_
         good = out->shape.rank < 0 ||
                (levada_shape_known(&out->shape) && levada_shape_count(&out->shape) >= 0);
     }
-    return good ? LEVADA_OK : restore_damaged(err);
+    return good;
 }
 
 /* Field i: what both know must agree. */
@@ -91,13 +87,21 @@ static levada_status restore_field(restore_all *all, int32_t i, const char **nam
     int64_t             n = 0;
     char                key[LEVADA_SAVER_ENTRY];
 
-    if (dtype >= end) return restore_damaged(err);
+    if (dtype >= end) {
+        return levada_state_damaged(&all->from, "names", err, "field %d has no dtype", (int)i);
+    }
     *names = dtype + strlen(dtype) + 1;
     (void)snprintf(key, sizeof(key), "field+%d", (int)i);
     LEVADA_TRY(levada_state_get_i64s(&all->from, key, &dims, &n, err));
-    LEVADA_TRY(restore_shape(dims, n, &saved, err));
+    if (!restore_shape(dims, n, &saved)) {
+        return levada_state_damaged(&all->from, key, err, "%lld numbers that are not a shape",
+                                    (long long)n);
+    }
     saved.dtype = levada_dtype_find(dtype);
-    if (strcmp(dtype, levada_dtype_name(saved.dtype)) != 0) return restore_damaged(err);
+    if (strcmp(dtype, levada_dtype_name(saved.dtype)) != 0) {
+        return levada_state_damaged(&all->from, "names", err, "field %d has the unknown dtype "
+                                    "'%.20s'", (int)i, dtype);
+    }
     if (strcmp(name, f->name) != 0 || saved.ragged != f->ragged) {
         return restore_unlike(all, i, name, &saved, err);
     }
@@ -132,15 +136,21 @@ static levada_status restore_fields(restore_all *all, levada_error *err)
     LEVADA_TRY(levada_state_get_bytes(&all->from, "names", &bytes, &size, err));
     names = bytes;
     end = names + size;
-    if (size == 0 || end[-1] != '\0') return restore_damaged(err);
+    if (size == 0 || end[-1] != '\0') {
+        return levada_state_damaged(&all->from, "names", err, "the last name is cut");
+    }
     all->fields = levada_alloc((size_t)n * sizeof(*all->fields));
     if (all->fields == NULL) return restore_no_memory(err);
     memcpy(all->fields, s->fields, (size_t)n * sizeof(*all->fields));
     for (int32_t i = 0; i < n; i++) {
-        if (names >= end) return restore_damaged(err);
+        if (names >= end) {
+            return levada_state_damaged(&all->from, "names", err, "%d names for %d fields", (int)i,
+                                        (int)n);
+        }
         LEVADA_TRY(restore_field(all, i, &names, end, err));
     }
-    return names == end ? LEVADA_OK : restore_damaged(err);
+    if (names == end) return LEVADA_OK;
+    return levada_state_damaged(&all->from, "names", err, "more names than the %d fields", (int)n);
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -167,15 +177,23 @@ static levada_status restore_open(restore_all *all, const char *key, levada_dtyp
         bool good = (int64_t)(size / (size_t)levada_dtype_size(dtype)) == count &&
                     size % (size_t)levada_dtype_size(dtype) == 0;
 
-        return good ? LEVADA_OK : restore_damaged(err);
+        if (good) return LEVADA_OK;
+        return levada_state_damaged(&all->from, key, err, "%zu bytes for %lld values of %s", size,
+                                    (long long)count, levada_dtype_name(dtype));
     }
     (void)snprintf(ends, sizeof(ends), "%s.ends", key);
     LEVADA_TRY(restore_numbers(all, ends, count, &out->ends, err));
     for (int64_t i = 0; i < count; i++) {
-        if (out->ends[i] < before || out->ends[i] > INT32_MAX) return restore_damaged(err);
+        if (out->ends[i] < before || out->ends[i] > INT32_MAX) {
+            return levada_state_damaged(&all->from, ends, err, "string %lld ends at %lld, after "
+                                        "%lld", (long long)i, (long long)out->ends[i],
+                                        (long long)before);
+        }
         before = out->ends[i];
     }
-    return before == (int64_t)size ? LEVADA_OK : restore_damaged(err);
+    if (before == (int64_t)size) return LEVADA_OK;
+    return levada_state_damaged(&all->from, key, err, "%zu bytes, and the strings end at %lld",
+                                size, (long long)before);
 }
 
 /* The next elements as a tensor. */
@@ -186,7 +204,10 @@ static levada_status restore_tensor(restore_all *all, restore_values *from,
     int64_t        n = levada_shape_count(shape), size = levada_dtype_size(from->dtype), first, end;
     levada_tensor *t = NULL;
 
-    if (n < 0 || n > from->count - from->at) return restore_damaged(err);
+    if (n < 0 || n > from->count - from->at) {
+        return levada_state_damaged(&all->from, NULL, err, "%lld values, more were expected",
+                                    (long long)from->count);
+    }
     if (from->dtype != LEVADA_BYTES) {
         LEVADA_TRY(levada_tensor_make(all->s->pool, from->dtype, shape, &t, err));
         if (n > 0) memcpy(t->data, from->bytes + from->at * size, (size_t)(n * size));
@@ -219,7 +240,8 @@ static levada_status restore_states(restore_all *all, levada_error *err)
         restore_values            values;
 
         if (f->dtype == LEVADA_NONE || f->shape.rank < 0 || levada_shape_count(&shape) < 0) {
-            return restore_damaged(err);
+            return levada_state_damaged(&all->from, "names", err,
+                                        "the dtype or shape of state %d is missing", (int)i);
         }
         (void)snprintf(key, sizeof(key), "state+%d", (int)i);
         LEVADA_TRY(restore_open(all, key, f->dtype, levada_shape_count(&shape), &values, err));
@@ -237,15 +259,18 @@ static levada_status restore_column(restore_all *all, const char *word, int32_t 
     int64_t        each = levada_shape_count(&f->shape), count = 0;
     restore_values values;
 
-    if (f->dtype == LEVADA_NONE || each < 0) return restore_damaged(err); /* examples settle it */
     (void)snprintf(key, sizeof(key), "%s+%d", word, (int)i);
+    if (f->dtype == LEVADA_NONE || each < 0) { /* examples settle it */
+        return levada_state_damaged(&all->from, key, err, "its dtype or shape is missing");
+    }
     (void)snprintf(text, sizeof(text), "%s.rows", key);
     LEVADA_TRY(restore_numbers(all, text, all->n, &rows, err));
     for (int64_t r = 0; r < all->n; r++) {
         int64_t n = leading ? rows[r] : 1;
 
         if (n < 0 || n > LEVADA_COUNT_LIMIT / 8 / (each + 1) || count > LEVADA_COUNT_LIMIT / 8) {
-            return restore_damaged(err);
+            return levada_state_damaged(&all->from, text, err, "example %lld has %lld rows",
+                                        (long long)r, (long long)n);
         }
         count += n * each;
     }
@@ -277,7 +302,9 @@ static levada_status restore_examples(restore_all *all, levada_error *err)
             c[1][i] < 1 || c[1][i] > INT32_MAX || c[2][i] < 0 || c[2][i] >= c[1][i] ||
             c[3][i] < 0 || c[3][i] > INT32_MAX || c[4][i] < -1 || c[5][i] < 0 ||
             (uint64_t)c[5][i] > size - at || c[5][i] > INT32_MAX / 2) {
-            return restore_damaged(err);
+            return levada_state_damaged(&all->from, "number", err,
+                                        "the numbers of example %lld do not fit together",
+                                        (long long)i);
         }
         e = levada_saver_live_create(s, (const uint8_t *)keys + at, (size_t)c[5][i], 0);
         if (e == NULL) return restore_no_memory(err);
@@ -292,13 +319,16 @@ static levada_status restore_examples(restore_all *all, levada_error *err)
         e->states = all->states;
         levada_refs_add(&all->states->refs);
     }
-    return at == size ? LEVADA_OK : restore_damaged(err);
+    if (at == size) return LEVADA_OK;
+    return levada_state_damaged(&all->from, "keys", err, "%zu bytes, and the keys have %zu", size,
+                                at);
 }
 
 /* The tensors of an example must be those that an insert accepts, with as many segments. */
 static levada_status restore_check_data(const restore_all *all, levada_error *err)
 {
     const levada_state_saver *s = all->s;
+    char                      key[LEVADA_SAVER_ENTRY];
 
     for (int64_t r = 0; r < all->n; r++) {
         const levada_saver_live *e = all->rows[r];
@@ -312,7 +342,12 @@ static levada_status restore_check_data(const restore_all *all, levada_error *er
 
             if (good && at != NULL) good = at[0] == 0 && at[steps] == t->shape.dims[0];
             for (int64_t k = 0; good && at != NULL && k < steps; k++) good = at[k] <= at[k + 1];
-            if (!good) return restore_damaged(err);
+            if (good) continue;
+            (void)snprintf(key, sizeof(key), "%s+%d", offsets != NULL ? "offsets" : "sequence",
+                           (int)i);
+            return levada_state_damaged(&all->from, key, err,
+                                        "example %lld does not have its %d segments", (long long)r,
+                                        (int)e->nsegments);
         }
     }
     return LEVADA_OK;
@@ -362,12 +397,17 @@ static levada_status restore_read(restore_all *all, levada_error *err)
     LEVADA_TRY(restore_fields(all, err));
     LEVADA_TRY(restore_numbers(all, "counts", LEVADA_SAVER_COUNTS, &all->counts, err));
     for (int i = 0; i < LEVADA_SAVER_COUNTS; i++) {
-        if (all->counts[i] < 0 || all->counts[i] > LEVADA_COUNT_LIMIT) return restore_damaged(err);
+        if (all->counts[i] >= 0 && all->counts[i] <= LEVADA_COUNT_LIMIT) continue;
+        return levada_state_damaged(&all->from, "counts", err, "must be from 0 to %lld, got %lld",
+                                    (long long)LEVADA_COUNT_LIMIT, (long long)all->counts[i]);
     }
     LEVADA_TRY(levada_state_get_i64s(&all->from, "seen", &all->seen, &all->nseen, err));
     for (int64_t i = 0; i < all->nseen; i++) {
-        if (all->seen[i] <= (i > 0 ? all->seen[i - 1] : all->counts[6]))
-            return restore_damaged(err);
+        int64_t before = i > 0 ? all->seen[i - 1] : all->counts[6];
+
+        if (all->seen[i] > before) continue;
+        return levada_state_damaged(&all->from, "seen", err, "%lld after %lld",
+                                    (long long)all->seen[i], (long long)before);
     }
     LEVADA_TRY(levada_state_get_i64s(&all->from, "number", &all->columns[0], &all->n, err));
     for (int i = 1; i < LEVADA_SAVER_COLUMNS; i++) {

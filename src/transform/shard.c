@@ -348,7 +348,8 @@ static levada_status shard_restore(void *state, levada_state_reader *from, levad
     if (holds == (s->held.block != NULL) && (!holds || s->batches || s->held.block->n == 1)) {
         return LEVADA_OK;
     }
-    return levada_state_damaged(from, err);
+    return levada_state_damaged(from, "held.n", err, "%s records, and %lld were seen",
+                                s->held.block ? "has" : "has no", (long long)s->seen);
 }
 
 const levada_stage_def levada_stage_shard = {

@@ -8,6 +8,7 @@
 #include "conformance/fault.h"
 #include "registry/registry.h"
 #include "state/state_priv.h"
+#include "support/forge.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include <levada/binding.h>
@@ -206,25 +207,34 @@ static bool any_number(const char *key)
     return strcmp(key, "epoch") == 0 || strcmp(key, "function") == 0;
 }
 
-static levada_status restore_made_up(const char *text, levada_state_reader *r)
+static levada_status restore_bytes(const char *text, const char *bytes, size_t size,
+                                   levada_error *err)
 {
-    levada_state_writer w = { .entries = r->entries, .n = r->n };
-    levada_iter        *it = t_iter_open(text, 1, 4);
-    char               *bytes = NULL;
-    size_t              size = 0;
-    levada_status       st;
+    levada_iter  *it = t_iter_open(text, 1, 4);
+    levada_status st;
 
-    assert_int_equal(levada_state_encode(&w, &r->head, t_iter_env(), &bytes, &size, NULL),
-                     LEVADA_OK);
-    st = levada_iter_restore(it, bytes, size, NULL);
+    st = levada_iter_restore(it, bytes, size, err);
     for (int32_t i = 0; st == LEVADA_OK && i < 300; i++) { /* to the end, or an error */
         levada_block *block = NULL;
 
         if (levada_iter_next(it, &block, NULL) != LEVADA_OK) break;
         levada_block_unref(&block);
     }
-    levada_string_free(&bytes);
     levada_iter_close(&it);
+    return st;
+}
+
+static levada_status restore_made_up(const char *text, levada_state_reader *r)
+{
+    levada_state_writer w = { .entries = r->entries, .n = r->n };
+    char               *bytes = NULL;
+    size_t              size = 0;
+    levada_status       st;
+
+    assert_int_equal(levada_state_encode(&w, &r->head, t_iter_env(), &bytes, &size, NULL),
+                     LEVADA_OK);
+    st = restore_bytes(text, bytes, size, NULL);
+    levada_string_free(&bytes);
     return st;
 }
 
@@ -251,25 +261,65 @@ static void make_up(const char *text, levada_state_reader *r, levada_entry *e)
     }
 }
 
-static levada_conform_verdict refuses_numbers_that_were_made_up(levada_conform *c)
+/* The state of the example after a block. */
+static levada_state_reader state_of_example(const levada_conform *c)
 {
-    levada_conform_verdict verdict = levada_conform_prepare(c);
-    levada_iter           *it;
-    t_bytes                head = { 0 }, saved;
-    levada_state_reader    r;
+    levada_iter        *it = t_iter_open(c->example, 1, 4);
+    t_bytes             head = { 0 }, saved;
+    levada_state_reader r;
 
-    if (verdict != LEVADA_CONFORM_GOOD) return verdict;
-    it = t_iter_open(c->example, 1, 4);
     (void)t_iter_read(it, 1, c->want.batches, &head);
     saved = t_iter_save(it);
     assert_int_equal(levada_state_decode(saved.at, saved.size, t_iter_env(), &r, NULL), LEVADA_OK);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&head);
+    return r;
+}
+
+static levada_conform_verdict refuses_numbers_that_were_made_up(levada_conform *c)
+{
+    levada_conform_verdict verdict = levada_conform_prepare(c);
+    levada_state_reader    r;
+
+    if (verdict != LEVADA_CONFORM_GOOD) return verdict;
+    r = state_of_example(c);
     for (int32_t i = 0; i < r.n; i++) {
         if (r.entries[i].type != LEVADA_ENTRY_BYTES) make_up(c->example, &r, &r.entries[i]);
     }
     levada_state_reader_clear(&r);
-    levada_iter_close(&it);
-    t_clear(&saved);
-    t_clear(&head);
+    return LEVADA_CONFORM_GOOD;
+}
+
+/* -- entries that were forged */
+
+static void refuse_forged(const char *text, const levada_state_reader *r, int32_t at, t_form form)
+{
+    const levada_entry *e = &r->entries[at];
+    levada_error        err = LEVADA_ERROR_INIT;
+    char               *bytes = NULL;
+    size_t              size = 0;
+
+    if (!t_forge(r, at, form, &bytes, &size)) return;
+    if (restore_bytes(text, bytes, size, &err) != LEVADA_OK && !t_names_an_entry(r, at, &err)) {
+        fail_msg("%s: %s/%s in form %d: %s", text, e->path, e->key, (int)form, err.message);
+    }
+    levada_string_free(&bytes);
+}
+
+static levada_conform_verdict names_entries_that_were_forged(levada_conform *c)
+{
+    levada_conform_verdict verdict = levada_conform_prepare(c);
+    levada_state_reader    r;
+
+    if (verdict != LEVADA_CONFORM_GOOD) return verdict;
+    r = state_of_example(c);
+    for (int32_t i = 0; i < r.n; i++) {
+        for (int form = 0; form < T_FORMS; form++) {
+            refuse_forged(c->example, &r, i, (t_form)form);
+        }
+    }
+    levada_state_reader_clear(&r);
     return LEVADA_CONFORM_GOOD;
 }
 
@@ -281,6 +331,9 @@ static const levada_conform_check changed = {
 
 static const levada_conform_check made_up = { "made up", "refuses numbers that were made up",
                                               refuses_numbers_that_were_made_up };
+
+static const levada_conform_check forged = { "forged", "names entries that were forged",
+                                             names_entries_that_were_forged };
 
 typedef struct subject {
     const char                 *name, *stage; /* the stage: whose options are tried */
@@ -373,14 +426,15 @@ static bool of_encoded(subject *s, levada_env *env, const levada_op *op)
 #define NAMES 256
 #define SUITE 5
 #define FORMAT 3
-#define CHECKS (SUITE + FORMAT + 2) /* and two of ours */
+#define CHECKS (SUITE + FORMAT + 3) /* and three of ours */
 
 /* Number k of them, or NULL: a check of formats, and this is not one. */
 static const levada_conform_check *suite(const subject *s, int k)
 {
     if (k < SUITE) return &levada_conform_checks[k];
     if (k < SUITE + FORMAT) return s->format ? &levada_conform_format_checks[k - SUITE] : NULL;
-    return k == SUITE + FORMAT ? &changed : &made_up;
+    if (k == SUITE + FORMAT) return &changed;
+    return k == SUITE + FORMAT + 1 ? &made_up : &forged;
 }
 
 static size_t add_checks(struct CMUnitTest *tests, subject *subjects, size_t n, subject of,
@@ -420,16 +474,35 @@ static const char *const pipes[] = {
 
 #define PIPES (sizeof pipes / sizeof pipes[0])
 
+/* Pipelines whose states have entries that those of no example have. */
+static const char *const held[] = {
+    "range:9 | map:{c:twice} | shuffle:4",
+    "zip(range:9 | shuffle:3 | rename:{value:x}; range:9) | shuffle:4 | batch:2",
+    "text_lines:lines.txt | bucket_by_sequence_length:line,num_buckets=2,max_tokens=40",
+    "range:20 | shard:1,count=3,equal=pad | batch:2 | prefetch:3",
+    "range:30 | group_by_window:\"value % 3\",window_size=4 | unbatch | enumerate | batch:2",
+};
+
+#define HELD (sizeof held / sizeof held[0])
+
+static size_t add_pipe(struct CMUnitTest *tests, subject *subjects, size_t n, size_t number,
+                       const char *pipe, const levada_conform_check *check)
+{
+    subject *s = &subjects[n];
+
+    *s = (subject){ .name = pipe, .stage = "tfrecord", .example = pipe, .check = check };
+    (void)snprintf(s->claim, sizeof s->claim, "pipe %zu %s", number, check->claim);
+    tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms, .initial_state = s };
+    return n + 1;
+}
+
 static size_t add_pipes(struct CMUnitTest *tests, subject *subjects, size_t n)
 {
-    for (size_t i = 0; i < PIPES; i++, n++) {
-        subject *s = &subjects[n];
+    for (size_t i = 0; i < PIPES + HELD; i++) {
+        const char *pipe = i < PIPES ? pipes[i] : held[i - PIPES];
 
-        *s = (subject){ .name = pipes[i], .stage = "tfrecord", .example = pipes[i],
-                        .check = &changed };
-        (void)snprintf(s->claim, sizeof s->claim, "pipe %zu %s", i, changed.claim);
-        tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
-                                        .initial_state = s };
+        if (i < PIPES) n = add_pipe(tests, subjects, n, i, pipe, &changed);
+        n = add_pipe(tests, subjects, n, i, pipe, &forged);
     }
     return n;
 }

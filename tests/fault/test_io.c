@@ -461,12 +461,12 @@ static void threads_can_not_be_started(void **state)
 #define PIECES ((size_t)13 << 20)
 
 /* `size` bytes through an encoder with threads, in steps; a flush in the middle. Takes no more than
- * `room` bytes of output at a time. */
-static t_bytes encode_on_threads(const uint8_t *data, size_t size, int32_t threads, size_t room)
+ * `space` bytes of output at a time. */
+static t_bytes encode_on_threads(const uint8_t *data, size_t size, int32_t threads, size_t space)
 {
     const levada_filter_def *filter = levada_registry_filter(NULL, "zstd");
     void                    *state = calloc(1, filter->state_size);
-    uint8_t                 *out = malloc(room);
+    uint8_t                 *out = malloc(space);
     levada_filter_step       step = { .finished = false };
     t_bytes                  made = { 0 };
     size_t                   at = 0;
@@ -480,10 +480,10 @@ static t_bytes encode_on_threads(const uint8_t *data, size_t size, int32_t threa
         if (at < size / 2 && at + n > size / 2) n = size / 2 - at;
         if (flushing) n = 0;
         flushing = flushing || (n > 0 && at + n == size / 2);
-        step = (levada_filter_step){ .in = data + at, .in_size = n, .out = out, .out_size = room,
+        step = (levada_filter_step){ .in = data + at, .in_size = n, .out = out, .out_size = space,
                                      .flush = flushing, .in_ended = at + n == size };
         assert_int_equal(filter->encode(state, &step, NULL), LEVADA_OK);
-        flushing = flushing && (step.made == room || step.used < n);
+        flushing = flushing && (step.made == space || step.used < n);
         t_add(&made, out, step.made);
         at += step.used;
     }

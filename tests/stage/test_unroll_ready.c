@@ -4,6 +4,7 @@
  * restores; what is fed back and refused; what waits and is reported.
  */
 #include "base/random.h"
+#include "support/forge.h"
 #include "support/iters.h"
 
 #include <levada/binding.h>
@@ -513,6 +514,45 @@ static void a_block_that_nobody_got_comes_again(void **state)
     levada_iter_close(&it);
 }
 
+/* Entries of the saver inside name themselves, too. */
+static void errors_of_states_name_the_entry(void **state)
+{
+    static const char text[] = "t_rows:20,lengths=[3,5],bare=true | unroll:2,batch_size=2,"
+                               "layout=ready,capacity=3," STATES;
+    levada_iter        *it = t_iter_open(text, 1, 4);
+    levada_block       *block = NULL;
+    levada_state_reader r;
+    int64_t             refused = 0;
+    t_bytes             saved;
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_feed(it, block, NULL), LEVADA_OK);
+    levada_block_unref(&block);
+    saved = t_iter_save(it);
+    levada_iter_close(&it);
+    assert_int_equal(levada_state_decode(saved.at, saved.size, NULL, &r, NULL), LEVADA_OK);
+    for (int32_t i = 0; i < r.n * T_FORMS; i++) {
+        levada_error err = LEVADA_ERROR_INIT;
+        char        *bytes = NULL;
+        size_t       size = 0;
+
+        if (!t_forge(&r, i / T_FORMS, (t_form)(i % T_FORMS), &bytes, &size)) continue;
+        it = t_iter_open(text, 1, 4);
+        if (levada_iter_restore(it, bytes, size, &err) != LEVADA_OK) {
+            refused++;
+            if (!t_names_an_entry(&r, i / T_FORMS, &err)) {
+                fail_msg("%s in form %d: %s", r.entries[i / T_FORMS].key, i % T_FORMS, err.message);
+            }
+        }
+        levada_string_free(&bytes);
+        levada_iter_close(&it);
+    }
+    assert_in_range(refused, 3 * r.n, T_FORMS * r.n);
+    levada_state_reader_clear(&r);
+    t_clear(&saved);
+}
+
 static void refuses_options_that_do_not_fit(void **state)
 {
     static const char *const cases[][2] = {
@@ -547,6 +587,7 @@ int main(void)
         cmocka_unit_test(starts_with_the_field_of_a_state),
         cmocka_unit_test(follows_the_policy_for_repeated_keys),
         cmocka_unit_test(a_block_that_nobody_got_comes_again),
+        cmocka_unit_test(errors_of_states_name_the_entry),
         cmocka_unit_test(refuses_options_that_do_not_fit),
     };
 

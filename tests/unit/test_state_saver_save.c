@@ -2,6 +2,7 @@
 /* Saved savers: a restored one delivers what the other would have delivered. */
 #include "state/state_priv.h"
 #include "support/queues.h"
+#include "support/forge.h"
 #include "support/savers.h"
 
 #include <levada/levada.h>
@@ -268,6 +269,39 @@ static void other_names_and_dtypes_are_refused(void **state)
     levada_string_free(&from.bytes);
 }
 
+/* Each entry in each wrong form: the error names one of them. */
+static void errors_name_the_entry(void **state)
+{
+    int64_t             k = 0, refused = 0;
+    levada_state_saver *s = make();
+    levada_state_reader r;
+    saved               from;
+
+    (void)state;
+    feed(s, &k);
+    from = save(s, true);
+    levada_state_saver_unref(&s);
+    assert_int_equal(levada_state_decode(from.bytes, from.size, NULL, &r, NULL), LEVADA_OK);
+    for (int32_t i = 0; i < r.n * T_FORMS; i++) {
+        levada_error err = LEVADA_ERROR_INIT;
+        saved        forged = { NULL, 0 };
+
+        if (!t_forge(&r, i / T_FORMS, (t_form)(i % T_FORMS), &forged.bytes, &forged.size)) continue;
+        s = make();
+        if (levada_state_saver_restore(s, forged.bytes, forged.size, NULL, NULL, &err)) {
+            refused++;
+            if (!t_names_an_entry(&r, i / T_FORMS, &err)) {
+                fail_msg("%s in form %d: %s", r.entries[i / T_FORMS].key, i % T_FORMS, err.message);
+            }
+        }
+        levada_state_saver_unref(&s);
+        levada_string_free(&forged.bytes);
+    }
+    assert_in_range(refused, 4 * r.n, T_FORMS * r.n);
+    levada_state_reader_clear(&r);
+    levada_string_free(&from.bytes);
+}
+
 static void an_ordinal_comes_once(void **state)
 {
     levada_state_saver *s = test_saver(1, 2);
@@ -334,6 +368,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(other_names_and_dtypes_are_refused),
+        cmocka_unit_test(errors_name_the_entry),
         cmocka_unit_test(an_ordinal_comes_once),
         cmocka_unit_test(a_checkpoint_is_small),
     };
