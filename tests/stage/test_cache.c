@@ -234,6 +234,47 @@ static void columns_of_another_dataset_are_errors(void **state)
     }
 }
 
+static int64_t number_at(t_bytes file, size_t at)
+{
+    int64_t value;
+
+    memcpy(&value, file.at + at, sizeof value);
+    return value;
+}
+
+/* The description does not say what the function returns: the first block does. */
+static void blocks_have_the_columns_of_the_first(void **state)
+{
+    static const char *const texts[] = { "range:20 | map:{c:twice} | cache:%s",
+                                         "range:20 | map:{c:half} | cache:%s" };
+    t_bytes      good, other;
+    size_t       index, at, end;
+    levada_iter *it;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        t_outcome o = { 0, LEVADA_ERROR_INIT };
+
+        it = t_iter_open(with_path(texts[i], i ? "halves" : "open"), 1, 7);
+        assert_int_equal(t_iter_read_rest(it, &o), LEVADA_END);
+        levada_iter_close(&it);
+    }
+    good = t_read_file(t_path("open"));
+    other = t_read_file(t_path("halves"));
+    assert_int_equal(good.size, other.size); /* columns of the same size */
+    index = (size_t)number_at(good, good.size - 28);
+    assert_int_equal(number_at(good, good.size - 20), 3);
+    at = (size_t)number_at(good, index + 16);
+    end = (size_t)number_at(good, index + 32);
+    memcpy(good.at + at, other.at + at, end - at);
+    t_write_file(t_path("open"), good.at, good.size);
+    it = t_iter_open(with_path(texts[0], "open"), 1, 7);
+    t_iter_fails(it, LEVADA_EDATA_LOSS, "the cache is damaged: block 1");
+    levada_iter_close(&it);
+    t_clear(&good);
+    t_clear(&other);
+}
+
 static void a_fifo_is_refused(void **state)
 {
     levada_dataset *ds = NULL;
@@ -284,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_pass_that_was_not_finished_leaves_no_file),
         cmocka_unit_test(damaged_files_are_errors),
         cmocka_unit_test(columns_of_another_dataset_are_errors),
+        cmocka_unit_test(blocks_have_the_columns_of_the_first),
         cmocka_unit_test(a_fifo_is_refused),
         cmocka_unit_test(refuses_what_would_not_change_between_epochs),
         cmocka_unit_test(goes_on_after_a_restore),
