@@ -54,7 +54,8 @@ def values(page: str) -> dict[str, float]:
 
 
 def machine(page: str) -> str:
-    return re.search(r"^Machine: (.*?, \d+ cores)", page, re.MULTILINE)[1]
+    found = re.search(r"^Machine: (.*?), (\d+) cores", page, re.MULTILINE)
+    return f"{found[1]}, 1 of {found[2]} cores"
 
 
 def bar(i: int, name: str, value: float, most: float) -> str:

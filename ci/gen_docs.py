@@ -17,12 +17,15 @@ FAMILIES = {
     "stage": "Stages: blocks to blocks",
     "combiner": "Combiners: several inputs, and threads",
 }
+SHARED = "Options of all formats"
+SHARED_ANCHOR = "options-of-all-formats"
 HEAD = """\
 # Sources, decoders and stages
 
-This page lists the sources, formats, decoders, stages and combiners of a description, with their
-options. `make generated` writes it from the option tables. `levada stages NAME` prints the same,
-and includes plug-ins. The name of an option marked * may be omitted.
+This page is the reference of all sources, formats, decoders, stages and combiners that a pipeline
+can use. `levada stages NAME` prints the same, also for plug-ins. You may omit the name of an option
+marked *. In Python, sources are functions (`lv.tfrecord`) and stages are methods
+([of Dataset](site/reference/python-dataset.md)) with these options as arguments.
 """
 
 
@@ -43,17 +46,33 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def section(row: dict) -> str:
+def section(row: dict, shared: list[dict]) -> str:
+    """One entry; options that all formats share are not repeated."""
     lines = [f"### {row['name']}\n", f"{row['doc'][:1].upper()}{row['doc'][1:]}.\n"]
     if row["example"]:
         lines.append(f"```\n{row['example']}\n```\n")
-    if row["args"]:
+    own = [arg for arg in row["args"] if arg not in shared]
+    lines += table(own)
+    if len(own) < len(row["args"]):
+        lines += [""] * bool(own) + [f"It also has [the options of all formats](#{SHARED_ANCHOR})."]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def table(args: list[dict]) -> list[str]:
+    lines = []
+    if args:
         lines += ["| option | type | default | allowed | meaning |", "|---|---|---|---|---|"]
-    for arg in row["args"]:
-        name = f"`{arg['name']}`{' *' if arg['positional'] else ''}"
+    for arg in args:
+        name = f"`{arg['name']}`{'&nbsp;*' if arg['positional'] else ''}"
         cells = [name, arg["type"], default(arg), allowed(arg), arg["doc"]]
         lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return lines
+
+
+def shared_of(rows: list[dict]) -> list[dict]:
+    """The options that every row has."""
+    first, *rest = [row["args"] for row in rows]
+    return [arg for arg in first if all(arg in args for args in rest)]
 
 
 def page(rows: list[dict]) -> str:
@@ -62,7 +81,10 @@ def page(rows: list[dict]) -> str:
         ours = [row for row in rows if row["family"] == family and row["plugin"] is None]
         if ours:
             parts.append(f"## {title}\n")
-            parts += [section(row) for row in sorted(ours, key=lambda row: row["name"])]
+            shared = shared_of(ours) if family == "format" else []
+            if shared:
+                parts.append("\n".join([f"### {SHARED}\n", *table(shared)]) + "\n")
+            parts += [section(row, shared) for row in sorted(ours, key=lambda row: row["name"])]
     return "\n".join(parts)
 
 

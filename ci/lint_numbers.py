@@ -90,6 +90,10 @@ def check(root: Path) -> list[Finding]:
     real, found, used = numbers(root), [], set()
     for path, text in pages(root):
         for n, line in enumerate(text.splitlines(), 1):
+            if line.startswith("<!--"):
+                found.append(
+                    Finding(f"{path}", n, "a line begins with <!--, which ends a paragraph")
+                )
             for name, shown in PLACE.findall(line):
                 used.add(name)
                 if not real.get(name):

@@ -331,12 +331,12 @@ def test_numbers_of_pages_are_those_of_the_results(tree, shown, found):
              "missed": "goals; below", "none": "1; lines; tf; .0f"}  # fmt: skip
     used = [(name, meaning) for name, meaning in names.items() if f"<!--{name}-->" in shown]
     tree("bench/numbers.txt", "".join(f"{name} = {meaning}\n" for name, meaning in used))
-    root = tree("page.md", f"{shown}\n")
+    root = tree("page.md", f"About {shown}\n")
     texts = [finding.text for finding in lint_numbers.check(root)]
     assert len(texts) == len(found)
     assert all(part in text for part, text in zip(found, texts, strict=True))
     lint_numbers.update(root)
-    assert ("is" in "".join(texts)) == ((root / "page.md").read_text() != f"{shown}\n")
+    assert ("is" in "".join(texts)) == ((root / "page.md").read_text() != f"About {shown}\n")
 
 
 def test_a_number_that_no_page_shows_is_found(tree):

@@ -19,7 +19,7 @@ BOUNDARIES = [64, 128, 256, 512, 1024, 2048, 4096]
 MAX_TOKENS = 131_072
 WAYS: dict[str, Any] = {  # what bucket_by_sequence_length is given besides the budget
     "7 boundaries": {"boundaries": BOUNDARIES},
-    "look-ahead of 16 000": {"lookahead": 16_000},
+    "look-ahead of 16,000": {"lookahead": 16_000},
 }
 SPEC = "sequences={tokens:{kind:FixedLenSequence,shape:[],dtype:int64}}"
 
@@ -84,7 +84,7 @@ def run(path: Path, way: str, total: int) -> Totals:
 
 
 def number(n: int) -> str:
-    return f"{n:,}".replace(",", " ")
+    return f"{n:,}"
 
 
 def table(path: Path, runs: dict[str, Totals]) -> None:

@@ -66,7 +66,7 @@ def read(path: Path) -> tuple[list[Row], float]:
 
 
 def number(n: int) -> str:
-    return f"{n:,}".replace(",", " ")
+    return f"{n:,}"
 
 
 def bar(share: float) -> str:

@@ -151,7 +151,7 @@ void levada_cli_count(levada_cli_buffer *b, int64_t n)
     int  size = snprintf(digits, sizeof digits, "%" PRId64, n);
 
     for (int i = 0; i < size; i++) {
-        if (i > (n < 0) && (size - i) % 3 == 0) levada_cli_puts(b, " ");
+        if (i > (n < 0) && (size - i) % 3 == 0) levada_cli_puts(b, ",");
         levada_cli_add(b, digits + i, 1);
     }
 }

@@ -32,9 +32,9 @@ void levada_cli_ints(levada_cli_buffer *b, const int64_t *n, int64_t count);
 /* n times the same text. */
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n);
 
-/* "53 127" */
+/* "53,127" */
 void levada_cli_count(levada_cli_buffer *b, int64_t n);
-/* "1 record", "53 127 records": the count and the noun that agrees with it. */
+/* "1 record", "53,127 records": the count and the noun that agrees with it. */
 void levada_cli_counted(levada_cli_buffer *b, int64_t n, const char *one, const char *many);
 /* "41.2 MiB" */
 void levada_cli_bytes(levada_cli_buffer *b, int64_t n);

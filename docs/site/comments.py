@@ -55,7 +55,7 @@ def paragraph(lines: list[str], options: bool) -> list[str]:
         if bullet:
             out += ["", line]
         elif option:
-            out += ["", f":{option[1]}: {line[option.end() :]}"]
+            out += ["", f":param {option[1]}: {line[option.end() :]}"]
         elif item and line.startswith(" "):
             out.append("  " + line.strip())
         else:

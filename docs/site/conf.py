@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 import comments  # noqa: E402  beside this file
+import expand  # noqa: E402
 import levada  # noqa: E402  the installed package, whose docstrings are read
 
 project = "levada"
@@ -49,6 +50,7 @@ html_theme = "furo"
 html_title = f"levada {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 
 
@@ -64,10 +66,12 @@ class CommandHelp(Directive):
         return [nodes.literal_block(done.stdout, done.stdout, language="text")]
 
 
-def add_navigation(app, docname: str, source: list[str]) -> None:
-    """The README is the first page, and has no navigation of its own where it is browsed."""
+def read_source(app, docname: str, source: list[str]) -> None:
+    """The README is the first page, with a navigation; fences of the reference are expanded."""
     if docname == root_doc:
         source[0] += "\n" + (HERE / "navigation.md").read_text()
+    if docname.startswith("docs/site/reference/"):
+        source[0] = expand.expanded(source[0], ROOT)
 
 
 def write_start(app, exception) -> None:
@@ -80,7 +84,7 @@ def write_start(app, exception) -> None:
 def setup(app) -> None:
     app.add_lexer("output", TextLexer)
     app.add_directive("command-help", CommandHelp)
-    app.connect("source-read", add_navigation)
+    app.connect("source-read", read_source)
     app.connect("builder-inited", lambda _: comments.stage_headers(ROOT, Path(hawkmoth_root)))
     app.connect("hawkmoth-process-docstring", comments.as_restructured_text)
     app.connect("autodoc-process-docstring", comments.docstring)

@@ -34,6 +34,7 @@ typedef struct levada_barrier_options {
  * sizeof(levada_barrier_options). */
 LEVADA_API void levada_barrier_options_init(levada_barrier_options *all, size_t size);
 
+/* Creates a barrier; the caller owns the reference in *out. */
 LEVADA_API
 LEVADA_MUST_USE levada_status levada_barrier_create(levada_env *env,
                                                     const levada_barrier_options *options,

@@ -64,7 +64,9 @@ LEVADA_API levada_block *levada_block_ref(const levada_block *block);
  * calling thread. */
 LEVADA_API void levada_block_unref(levada_block **block);
 
+/* Returns the number of rows. */
 LEVADA_API int64_t            levada_block_rows(const levada_block *block);
+/* Returns the columns of the block, borrowed for its life. */
 LEVADA_API const levada_spec *levada_block_spec(const levada_block *block);
 /* Returns true if the caller holds the only reference, so that it may write values. */
 LEVADA_API bool levada_block_exclusive(const levada_block *block);

@@ -61,6 +61,7 @@ typedef struct levada_env_options {
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_env_options). */
 LEVADA_API void levada_env_options_init(levada_env_options *all, size_t size);
 
+/* Creates an environment with the built-in stages, sources, formats and decoders. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_env_create(const levada_env_options *options,
                                                            levada_env **out, levada_error *err);
 LEVADA_API void levada_env_destroy(levada_env **env);

@@ -94,6 +94,7 @@ LEVADA_API void levada_error_place(levada_error *err, const char *stage, const c
  * `text`. */
 LEVADA_API const char *levada_error_text(const levada_error *err, char *text, size_t size);
 
+/* Makes the error empty again, without code, message and place. */
 LEVADA_API void levada_error_clear(levada_error *err);
 
 /* Allocates a clear error, for languages that cannot declare one; NULL if out of memory. */

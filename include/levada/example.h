@@ -18,6 +18,7 @@ extern "C" {
 
 typedef struct levada_example levada_example;
 
+/* Creates a builder of messages, which starts with an empty one. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_create(levada_example **out,
                                                                levada_error *err);
 LEVADA_API void levada_example_destroy(levada_example **example);
@@ -83,11 +84,13 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_decode_strings(
  * a time uses it. Blocks stay valid after close. The environment must outlive it. */
 typedef struct levada_decoding levada_decoding;
 
+/* Prepares the decoder `name` with its options. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_decoding_open(levada_env         *env,
                                                               const char         *name,
                                                               const levada_value *options,
                                                               levada_decoding   **out,
                                                               levada_error       *err);
+/* Decodes n byte strings to a block of n rows, which the caller owns. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_decoding_run(levada_decoding *decoding, const void *const *strings, const size_t *sizes,
                     int64_t n, levada_block **out, levada_error *err);

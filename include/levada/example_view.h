@@ -56,6 +56,7 @@ typedef struct levada_example_values {
     const size_t      *sizes;
 } levada_example_values;
 
+/* Creates a view, whose memory serves one record after the other. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_view_create(levada_example_view **out,
                                                                     levada_error *err);
 LEVADA_API void levada_example_view_destroy(levada_example_view **view);

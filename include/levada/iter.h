@@ -42,6 +42,7 @@ LEVADA_API void levada_iter_options_init(levada_iter_options *all, size_t size);
 LEVADA_API LEVADA_MUST_USE levada_status levada_errors_check(const char *errors,
                                                              levada_error *err);
 
+/* Starts a run of the dataset; options of NULL are the defaults. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_open(const levada_dataset *dataset,
                                                           const levada_iter_options *options,
                                                           levada_iter **out, levada_error *err);

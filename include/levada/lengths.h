@@ -37,6 +37,7 @@ levada_optimal_boundaries(const int64_t *lengths, const int64_t *counts, int64_t
 /* A histogram of lengths. One thread at a time uses it. */
 typedef struct levada_length_histogram levada_length_histogram;
 
+/* Creates an empty histogram of lengths. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_length_histogram_create(levada_length_histogram **out, levada_error *err);
 /* Frees it and sets *histogram to NULL; accepts NULL. */

@@ -60,6 +60,7 @@ typedef struct levada_queue_options {
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_queue_options). */
 LEVADA_API void levada_queue_options_init(levada_queue_options *all, size_t size);
 
+/* Creates a queue; the caller owns the reference in *out. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_create(levada_env                 *env,
                                                              const levada_queue_options *options,
                                                              levada_queue              **out,

@@ -100,10 +100,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read_up_to(levada_reader 
  * from the same reader. `timeout` is the rest of the call's timeout. */
 typedef levada_status (*levada_reader_names)(void *user, int64_t timeout, levada_tensor **name,
                                              levada_error *err);
+/* Reads the next record, and takes names of files from a function instead of a queue. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_reader_read_from(levada_reader *reader, levada_reader_names names, void *user,
                         int64_t timeout, levada_tensor **key, levada_tensor **value,
                         levada_error *err);
+/* Reads up to n records, and takes names of files from a function instead of a queue. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_reader_read_up_to_from(levada_reader *reader, levada_reader_names names, void *user,
                               int64_t n, int64_t timeout, levada_block **out, levada_error *err);

@@ -18,10 +18,12 @@ extern "C" {
 
 typedef struct levada_rowstore levada_rowstore;
 
+/* Creates an empty store. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_create(const levada_context *context,
                                                                 levada_rowstore     **out,
                                                                 levada_error         *err);
 LEVADA_API void    levada_rowstore_destroy(levada_rowstore **store);
+/* Returns the number of rows in the store. */
 LEVADA_API int64_t levada_rowstore_count(const levada_rowstore *store);
 
 /* Adds rows [first, first + n) of a block, to which it keeps a reference, and writes their slots to

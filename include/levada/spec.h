@@ -81,6 +81,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_spec_create(const levada_field *
 LEVADA_API levada_spec *levada_spec_ref(const levada_spec *spec);
 LEVADA_API void levada_spec_unref(levada_spec **spec);
 
+/* Returns the number of fields. */
 LEVADA_API int32_t levada_spec_count(const levada_spec *spec);
 /* Returns field i, borrowed for the life of the spec. */
 LEVADA_API const levada_field *levada_spec_field(const levada_spec *spec, int32_t i);

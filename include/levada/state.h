@@ -19,9 +19,11 @@ extern "C" {
 /* Limit of counts of records, passes and bytes, so that sums of a few counts fit in an int64. */
 #define LEVADA_COUNT_LIMIT (1LL << 60)
 
+/* Writes an integer under a key. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_i64(levada_state_writer *to,
                                                               const char *key, int64_t value,
                                                               levada_error *err);
+/* Writes bytes under a key. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_bytes(levada_state_writer *to,
                                                                 const char *key, const void *bytes,
                                                                 size_t size, levada_error *err);
@@ -32,6 +34,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_i64s(levada_state_writ
                                                                const int64_t *values, int64_t n,
                                                                levada_error *err);
 
+/* Reads the integer under a key; EDATA_LOSS if the state lacks it. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_get_i64(levada_state_reader *from,
                                                               const char *key, int64_t *out,
                                                               levada_error *err);

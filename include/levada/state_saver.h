@@ -77,6 +77,7 @@ typedef struct levada_state_saver_options {
  * sizeof(levada_state_saver_options). */
 LEVADA_API void levada_state_saver_options_init(levada_state_saver_options *all, size_t size);
 
+/* Creates a state saver; the caller owns the reference in *out. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_state_saver_create(levada_env *env, const levada_state_saver_options *options,
                           levada_state_saver **out, levada_error *err);
@@ -158,6 +159,7 @@ typedef struct levada_segment_view {
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_segment_view). */
 LEVADA_API void levada_segment_view_init(levada_segment_view *all, size_t size);
 
+/* Describes the batch; the pointers in *out are borrowed for its life. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_segment_batch_get(levada_segment_batch *batch,
                                                                   levada_segment_view  *out,
                                                                   levada_error         *err);
@@ -227,6 +229,7 @@ typedef struct levada_state_saver_stats {
  * sizeof(levada_state_saver_stats). */
 LEVADA_API void levada_state_saver_stats_init(levada_state_saver_stats *all, size_t size);
 
+/* Writes the current counters to *out. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_state_saver_get_stats(const levada_state_saver *saver, levada_state_saver_stats *out,
                              levada_error *err);

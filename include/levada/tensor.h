@@ -44,7 +44,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_tensor_wrap(levada_dtype        
 LEVADA_API levada_tensor *levada_tensor_ref(const levada_tensor *tensor);
 LEVADA_API void           levada_tensor_unref(levada_tensor **tensor);
 
+/* Returns the dtype of the values. */
 LEVADA_API levada_dtype        levada_tensor_dtype(const levada_tensor *tensor);
+/* Returns the shape, borrowed for the life of the tensor. */
 LEVADA_API const levada_shape *levada_tensor_shape(const levada_tensor *tensor);
 /* Return the number of elements, the bytes of the values, and the values. */
 LEVADA_API int64_t levada_tensor_count(const levada_tensor *tensor);

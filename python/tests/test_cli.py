@@ -364,7 +364,7 @@ def test_one_large_file_has_a_progress_line(tmp_path, command, members):
     os.close(end)
     drawn += read_all(terminal)
     os.close(terminal)
-    assert process.returncode == 0 and f"{members}0 000 000" in text
+    assert process.returncode == 0 and f"{members}0,000,000" in text
     assert re.search(" records/s.* left", drawn.decode()) and b"\n" not in drawn
     assert drawn.endswith(b"\r\x1b[K")
 
@@ -578,7 +578,7 @@ def test_bench_phases_in_processor_time():
 
 def test_bench_table():
     text = levada("bench", "range:1000 | batch:10", "--repeat", "1").stdout
-    assert text.startswith("records     1 000") and "batch" in text
+    assert text.startswith("records     1,000") and "batch" in text
 
 
 def test_head_reads_with_the_options_of_a_source(folder):

@@ -92,7 +92,7 @@ def test_many_files_without_records_are_eight_lines_and_a_count(tmp_path, comman
     words = ["text_lines:e*.txt"] if command == "run" else names
     lines = levada(command, *words, cwd=tmp_path).stderr.splitlines()
     assert len(lines) == 9 and all(": the file has no records" in line for line in lines)
-    assert lines[-1] == "levada: the file has no records: 1 242 more messages"
+    assert lines[-1] == "levada: the file has no records: 1,242 more messages"
 
 
 @pytest.mark.parametrize(("threads", "stages"), [(1, []), (2, ["4.batch", "2.prefetch"])])

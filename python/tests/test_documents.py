@@ -93,7 +93,7 @@ def test_the_result_of_make_run_counts_every_record(folder):
         for n in range(1, 301):
             writer.write(lv.make_sequence_example({}, {"tokens": [1] * n}))
     lines = example("result.py", folder).split("\n")
-    assert lines[1].startswith("levada read 300 records, 45 150 tokens, in ")
+    assert lines[1].startswith("levada read 300 records, 45,150 tokens, in ")
     shown = [int(n) for n in re.findall(r"^  below .{10}[^ ]* (\d+)", "\n".join(lines), re.M)]
     assert sum(shown) == 300
 

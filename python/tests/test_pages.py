@@ -8,7 +8,11 @@ import pages
 import pytest
 
 # stages.md is generated from the tables; the conformance suite runs its examples.
-PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (pages.ROOT / "docs").glob("*.md"))]
+FOUND = [
+    *(pages.ROOT / "docs").glob("*.md"),
+    *(pages.ROOT / "docs/site/reference").glob("python-*.md"),
+]
+PAGES = ["README.md", *sorted(str(page.relative_to(pages.ROOT)) for page in FOUND)]
 RUN = [page for page in PAGES if page != "docs/stages.md"]
 
 

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import levada as lv
 import pytest
+from levada._dtypes import DTYPES
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
@@ -87,9 +89,46 @@ def test_a_search_finds_a_page(words, name):
 
 def test_every_public_header_is_in_the_reference():
     pages = "".join(page.read_text() for page in (SITE / "reference").glob("c-*.md"))
-    shown = re.findall(r"c:autodoc:: levada/(\w+\.h)$", pages, re.MULTILINE)
+    shown = re.findall(r"^```\{functions\} levada/(\w+\.h)$", pages, re.MULTILINE)
     headers = {path.name for path in (ROOT / "include/levada").glob("*.h")}
     assert sorted(shown) == sorted(headers - NOT_SHOWN), "add it to docs/site/reference/c-*.md"
+
+
+def listed():
+    """The names in the fences of the Python reference: "levada.Dataset.shuffle"."""
+    for page in sorted((SITE / "reference").glob("python-*.md")):
+        text = page.read_text()
+        for owner, names in re.findall(r"^```\{members\} (\S+)\n(.*?)^```$", text, re.M | re.S):
+            yield from (f"{owner}.{name}" for name in names.split())
+        for path, names in re.findall(r"^```\{class\} (\S+)\n(.*?)^```$", text, re.M | re.S):
+            yield from (path, *(f"{path}.{name}" for name in names.split()))
+
+
+def test_every_public_name_is_on_one_page_of_the_reference():
+    found = list(listed())
+    assert len(set(found)) == len(found)
+    elsewhere = {*DTYPES, "errors", "samples", "train"}  # the table of dtypes; modules
+    assert {n for n in lv.__all__ if f"levada.{n}" not in found} == elsewhere
+    assert {n for n in lv.train.__all__ if f"levada.train.{n}" not in found} == set()
+    methods = [name for name in dir(lv.Dataset) if not name.startswith("_")]
+    assert [name for name in methods if f"levada.Dataset.{name}" not in found] == []
+
+
+def test_every_page_of_the_python_reference_has_an_example():
+    for page in (SITE / "reference").glob("python-*.md"):
+        assert "```python\n" in page.read_text(), page.name
+
+
+def test_every_function_of_c_and_every_header_has_a_sentence():
+    sys.path.insert(0, str(SITE))
+    expand = imported(SITE / "expand.py")
+    missing = []
+    for header in sorted((ROOT / "include/levada").glob("*.h")):
+        text = header.read_text()
+        missing += [name for name, about in expand.declared(text) if not about]
+        if header.name not in NOT_SHOWN and not expand.header_sentence(text):
+            missing.append(header.name)
+    assert missing == []
 
 
 def test_every_command_is_in_the_reference():
@@ -139,7 +178,7 @@ def test_plain_comments_become_documentation():
     text = "Frees *p of `q`.\n\nrows: how\n    many\nend: the last\n\n    f(x)"
     assert comments.restructured(text, options=True) == [
         "Frees \\*p of ``q``.", "",
-        "", ":rows: how", "  many", "", ":end: the last", "",
+        "", ":param rows: how", "  many", "", ":param end: the last", "",
         "::", "", "        f(x)", "",
     ]  # fmt: skip
 
@@ -160,7 +199,9 @@ def test_the_chart_has_peers_that_were_measured_and_no_limits():
 | P1 | another row | 9 (1..2) | torch DataLoader | 8 (1..2) |
 """
     assert chart.values(page) == {"ours": 1500, "<new>": 100}
-    assert "&lt;new&gt;" in chart.picture(page) and "Box (AVX2), 2 cores." in chart.picture(page)
+    assert "&lt;new&gt;" in chart.picture(page) and "Box (AVX2), 1 of 2 cores." in chart.picture(
+        page
+    )
 
 
 def test_the_picture_of_the_readme_is_that_of_a_run():
