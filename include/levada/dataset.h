@@ -80,9 +80,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_traits(const levada_data
                                                                levada_error         *err);
 
 /* Returns every name that a pipeline may contain, in order, as JSON:
- * [{"name","family","doc","example","plugin","inputs":[least, most or -1],"args":[{"name","type",
- *   "default","required","positional","tuning","min","max","choices","doc"}]}]. Help, Python
- * methods and docs are generated from it. */
+ * [{"name","family","doc","example","plugin","traits":{"rows","reads",...},
+ *   "inputs":[least, most or -1],"args":[{"name","type","default","required","positional","tuning",
+ *   "min","max","choices","doc"}]}]. Help, Python methods and docs are generated from it. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_stages_json(levada_env *env, char **out,
                                                             levada_error *err);
 

@@ -34,6 +34,7 @@
 #include <levada/builder.h>
 #include <levada/coordinator.h>
 #include <levada/dataset.h>
+#include <levada/divide.h>
 #include <levada/env.h>
 #include <levada/error.h>
 #include <levada/example.h>

@@ -2,6 +2,7 @@
 /* Datasets as Python sees them: made from a name and options, read from text, printed. */
 #include "module.h"
 #include <levada/binding.h>
+#include <levada/divide.h>
 #include <levada/inspect.h>
 #include <levada/open.h>
 #include <levada/sample.h>
@@ -101,6 +102,30 @@ static PyObject *dataset_inputs(PyObject *self, PyObject *unused)
     return inputs;
 }
 
+/* What the last stage does to records: those traits that the package asks for. */
+static PyObject *dataset_traits(PyObject *self, PyObject *unused)
+{
+    levada_traits t = {.struct_size = sizeof t};
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    if (!levada_py_ok(levada_dataset_traits(dataset_of(self), &t, &err), &err)) return NULL;
+    return Py_BuildValue("(OO)", t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False,
+                         t.shards ? Py_True : Py_False);
+}
+
+/* Records or batches; None = not known. */
+static PyObject *dataset_length(PyObject *self, PyObject *unused)
+{
+    int64_t       n = -1;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    LEVADA_PY_UNLOCKED(st = levada_dataset_length(dataset_of(self), &n, &err));
+    if (!levada_py_ok(st, &err)) return NULL;
+    if (n < 0) Py_RETURN_NONE;
+    return PyLong_FromLongLong(n);
+}
+
 static PyMethodDef dataset_methods[] = {
     {"text", dataset_text, METH_NOARGS, "Short text form."},
     {"json", dataset_json, METH_NOARGS, "Canonical JSON."},
@@ -110,6 +135,8 @@ static PyMethodDef dataset_methods[] = {
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},
     {"options", dataset_options, METH_NOARGS, "Options of the last stage."},
     {"inputs", dataset_inputs, METH_NOARGS, "Inputs of the last stage."},
+    {"traits", dataset_traits, METH_NOARGS, "(random, shards) of the last stage."},
+    {"length", dataset_length, METH_NOARGS, "Records or batches; None = not known."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -186,6 +213,41 @@ static PyObject *dataset_remake(PyObject *module, PyObject *args)
         return NULL;
     ds = levada_py_dataset_of(state, last);
     return ds ? dataset_make(state, NULL, ds, tuple, dict) : NULL;
+}
+
+/* divide(dataset, index, count, equal or None, files, seeded, skips) */
+static PyObject *dataset_divide(PyObject *module, PyObject *args)
+{
+    levada_py_state      *state = PyModule_GetState(module);
+    levada_divide_options o = LEVADA_DIVIDE_OPTIONS_INIT;
+    PyObject             *object = NULL;
+    long long             index = 0, count = 0;
+    int                   files = 0, seeded = 0, skips = 0;
+    const levada_dataset *dataset = NULL;
+    levada_dataset       *made = NULL;
+    levada_error          err = LEVADA_ERROR_INIT;
+    levada_status         st;
+
+    if (!PyArg_ParseTuple(args, "OLLzppp:divide", &object, &index, &count, &o.equal, &files,
+                          &seeded, &skips))
+        return NULL;
+    dataset = levada_py_dataset_of(state, object);
+    if (!dataset) return NULL;
+    o.index = index;
+    o.count = count;
+    o.by = files ? LEVADA_DIVIDE_FILES : LEVADA_DIVIDE_RECORDS;
+    o.seeded = seeded;
+    o.skips = skips;
+    LEVADA_PY_UNLOCKED(st = levada_dataset_divide(dataset, &o, &made, &err));
+    return levada_py_ok(st, &err) ? levada_py_dataset_new(state, &made) : NULL;
+}
+
+static PyObject *dataset_check_divided(PyObject *module, PyObject *object)
+{
+    const levada_dataset *dataset = levada_py_dataset_of(PyModule_GetState(module), object);
+    levada_error          err = LEVADA_ERROR_INIT;
+
+    return dataset ? levada_py_none(levada_dataset_check_divided(dataset, &err), &err) : NULL;
 }
 
 /* open(tuple of paths, source or None, parse) */
@@ -440,20 +502,23 @@ static PyObject *dataset_late_decode(PyObject *module, PyObject *how)
 
 PyMethodDef levada_py_functions_dataset[] = {
     {"append", dataset_append, METH_VARARGS,
-     "append(name, options, inputs): a stage on top of a tuple of datasets."},
+      "append(name, options, inputs): a stage on top of a tuple of datasets." },
+    {"divide", dataset_divide, METH_VARARGS, "One part of a dataset."},
+    { "check_divided", dataset_check_divided, METH_O,
+      "Fails where a shard follows an unseeded draw." },
     {"remake", dataset_remake, METH_VARARGS,
-     "remake(dataset, inputs, changes): its last stage on other inputs, with other options."},
+      "remake(dataset, inputs, changes): its last stage on other inputs, with other options." },
     {"open", dataset_open, METH_VARARGS,
-     "open(files, source, parse): a dataset of files whose format is found out."},
+      "open(files, source, parse): a dataset of files whose format is found out." },
     {"parse", dataset_parse, METH_O, "Dataset from text or JSON."},
     {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
     {"check_errors", dataset_check_errors, METH_O, "Raises unless the option `errors` is valid."},
     {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
     {"index", dataset_index, METH_VARARGS,
-     "index(path, source, check): writes or checks the index of a file; returns its records."},
+      "index(path, source, check): writes or checks the index of a file; returns its records." },
     {"lengths", dataset_index_lengths, METH_VARARGS,
-     "Lengths of a field, from the index of the source; None: it has none."},
+      "Lengths of a field, from the index of the source; None: it has none." },
     {"count", dataset_count, METH_O, "Records of a dataset, from the index of its source."},
     {"record", dataset_record, METH_VARARGS, "record(dataset, number): a block of one record."},
     {"late_decode", dataset_late_decode, METH_O, "Sets a levada_late_decode, for tests."},

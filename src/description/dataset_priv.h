@@ -112,6 +112,8 @@ bool levada_traits_unchanged(const levada_traits *traits);
 bool levada_traits_order(const levada_traits *traits);
 /* The records (batches) that the last stage makes of n; -1 = not known. */
 int64_t levada_traits_count(const levada_dataset *dataset, int64_t n);
+/* Appends what they are with any options, as members of JSON. */
+void levada_traits_print(levada_text *text, const levada_op *op);
 /* The dataset whose last stage batches for one rank; what reads ahead downstream of that stage
  * stays. *out stays NULL where the stage has no ranks of that kind. */
 LEVADA_MUST_USE levada_status levada_dataset_rank(const levada_dataset *dataset,
@@ -120,10 +122,17 @@ LEVADA_MUST_USE levada_status levada_dataset_rank(const levada_dataset *dataset,
 /* The last stage that does more than read ahead. */
 const levada_dataset *levada_dataset_last(const levada_dataset *dataset);
 
-/* The name of a stage or source whose random numbers change which records there are or their order,
- * or NULL. `seeded`: also with a seed of its own, and if it changes the records alone. */
-const levada_dataset *levada_dataset_draws(const levada_dataset *at, bool seeded);
-/* The name of one that draws from the seed of the iterator upstream of a shard, or NULL. */
+/* What is drawn: the order or choice of records from the seed of the iterator; the same, also from
+ * a seed of the stage; anything. */
+typedef enum levada_draws {
+    LEVADA_DRAWS_SEEDLESS,
+    LEVADA_DRAWS_ORDER,
+    LEVADA_DRAWS_ANY
+} levada_draws;
+
+/* The first stage or source that draws that, or NULL. */
+const levada_dataset *levada_dataset_draws(const levada_dataset *at, levada_draws what);
+/* One that draws from the seed of the iterator upstream of a shard, or NULL. */
 const levada_dataset *levada_dataset_draws_before_shard(const levada_dataset *at);
 
 #endif

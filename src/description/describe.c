@@ -80,7 +80,9 @@ static levada_status describe_op(levada_text *text, levada_env *env, const levad
     describe_string(text, "example", op->example);
     levada_text_char(text, ',');
     describe_string(text, "plugin", op->plugin);
-    levada_text_format(text, ",\"inputs\":[%d,%d],\"args\":[", (int)op->min_inputs,
+    levada_text_put(text, ",\"traits\":{");
+    levada_traits_print(text, op);
+    levada_text_format(text, "},\"inputs\":[%d,%d],\"args\":[", (int)op->min_inputs,
                        (int)op->max_inputs);
     for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
         if (arg != op->args) levada_text_char(text, ',');

@@ -5,27 +5,26 @@
  */
 #include "description/dataset_priv.h"
 
-/* Whether the last stage draws from the seed of the iterator; `seeded`: also from one of its own.
- */
-static bool draws_itself(const levada_dataset *at, bool seeded)
+static bool draws_itself(const levada_dataset *at, levada_draws what)
 {
     const levada_traits t = levada_traits_of(at);
 
-    if (seeded || !levada_traits_order(&t)) return seeded && t.random != LEVADA_RANDOM_NONE;
+    if (what == LEVADA_DRAWS_ANY) return t.random != LEVADA_RANDOM_NONE;
+    if (what == LEVADA_DRAWS_ORDER || !levada_traits_order(&t)) return levada_traits_order(&t);
     return levada_value_kind_of(levada_value_get(at->options, "seed")) == LEVADA_VALUE_NULL;
 }
 
-const levada_dataset *levada_dataset_draws(const levada_dataset *at, bool seeded)
+const levada_dataset *levada_dataset_draws(const levada_dataset *at, levada_draws what)
 {
-    const levada_dataset *found = draws_itself(at, seeded) ? at : NULL;
+    const levada_dataset *found = draws_itself(at, what) ? at : NULL;
 
     for (int32_t i = 0; !found && i < at->ninputs; i++) {
-        found = levada_dataset_draws(at->inputs[i], seeded);
+        found = levada_dataset_draws(at->inputs[i], what);
     }
     for (int64_t i = 0; !found && i < levada_value_count(at->options); i++) {
         const levada_dataset *pipe = levada_value_as_pipe(levada_value_item(at->options, i));
 
-        if (pipe) found = levada_dataset_draws(pipe, seeded);
+        if (pipe) found = levada_dataset_draws(pipe, what);
     }
     return found;
 }
@@ -44,9 +43,9 @@ const levada_dataset *levada_dataset_draws_before_shard(const levada_dataset *at
 {
     const levada_dataset *found = NULL;
 
+    if (draws_divides(at)) found = levada_dataset_draws(at, LEVADA_DRAWS_SEEDLESS);
     for (int32_t i = 0; !found && i < at->ninputs; i++) {
-        if (draws_divides(at)) found = levada_dataset_draws(at->inputs[i], false);
-        if (!found) found = levada_dataset_draws_before_shard(at->inputs[i]);
+        found = levada_dataset_draws_before_shard(at->inputs[i]);
     }
     for (int64_t i = 0; !found && i < levada_value_count(at->options); i++) {
         const levada_dataset *pipe = levada_value_as_pipe(levada_value_item(at->options, i));

@@ -14,6 +14,13 @@ static void traits_add_files(levada_traits *t, const levada_file_args *files)
     t->drawn = files->shuffle_files ? "order of files" : "order of records";
 }
 
+static void traits_imply(levada_traits *t)
+{
+    t->struct_size = sizeof *t;
+    t->divides = t->divides || (t->reads == LEVADA_READS_COLUMNS && t->rows != LEVADA_ROWS_BATCHES);
+    t->keeps_lengths = t->keeps_lengths || levada_traits_unchanged(t);
+}
+
 levada_traits levada_traits_of(const levada_dataset *ds)
 {
     levada_traits t = ds->op->traits;
@@ -22,10 +29,7 @@ levada_traits levada_traits_of(const levada_dataset *ds)
     if (ds->op->family == LEVADA_FAMILY_FORMAT) {
         traits_add_files(&t, (const void *)((const char *)ds->args + ds->op->core_offset));
     }
-    t.struct_size = sizeof t;
-    t.divides = t.divides ||
-                (t.reads == LEVADA_READS_COLUMNS && t.rows != LEVADA_ROWS_BATCHES);
-    t.keeps_lengths = t.keeps_lengths || levada_traits_unchanged(&t);
+    traits_imply(&t);
     return t;
 }
 
@@ -55,4 +59,21 @@ levada_status levada_dataset_traits(const levada_dataset *dataset, levada_traits
     LEVADA_TRY(levada_versioned_check(out, sizeof all, "levada_traits", err));
     levada_versioned_write(out, &all, sizeof all);
     return LEVADA_OK;
+}
+
+void levada_traits_print(levada_text *text, const levada_op *op)
+{
+    static const char *const rows[] = { "many", "one_to_one", "subset", "permutes", "batches",
+                                        "unbatches" };
+    static const char *const reads[] = { "all", "columns", "none" };
+    levada_traits            t = op->traits;
+
+    traits_imply(&t);
+    levada_text_format(text, "\"rows\":\"%s\",\"reads\":\"%s\"", rows[t.rows], reads[t.reads]);
+    if (t.random) levada_text_put(text, ",\"random\":true");
+    if (t.divides) levada_text_put(text, ",\"divides\":true");
+    if (t.keeps_lengths) levada_text_put(text, ",\"keeps_lengths\":true");
+    if (t.never_rejects) levada_text_put(text, ",\"never_rejects\":true");
+    if (t.side_effects) levada_text_put(text, ",\"side_effects\":true");
+    if (t.shards) levada_text_put(text, ",\"shards\":true");
 }

@@ -441,7 +441,6 @@ const levada_combiner_def levada_combiner_interleave = {
     .name = "interleave",
     .doc = "opens a pipe for each record, and returns their records in turn",
     .example = "files:[a.tfrecord,b.tfrecord] | interleave:(tfrecord:\"{path}\"),cycle_length=2",
-    .traits = LEVADA_TRAITS(.divides = true),
     .args = interleave_options,
     .args_size = sizeof(interleave_args),
     .state_size = sizeof(interleave_state),

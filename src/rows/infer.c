@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/infer.h"
 
+#include "description/dataset_priv.h"
+
 #include <levada/block.h>
 #include <levada/iter.h>
 #include <string.h>
@@ -71,18 +73,18 @@ static levada_status infer_block(infer_job *job, const levada_iter *it, const le
     return LEVADA_OK;
 }
 
-/* The input without the stages that only change the order of records or choose a part of them. */
+/* The input without the stages that only change the order of records or emit one of several parts
+ * of them. */
 static const levada_dataset *infer_source(const levada_dataset *input)
 {
-    static const char *const passed[] = { "shuffle", "shard", "prefetch", "repeat" };
-    size_t                   i = 0;
+    for (;; input = levada_dataset_input(input, 0)) {
+        const levada_traits t = levada_traits_of(input);
 
-    while (i < sizeof passed / sizeof *passed) {
-        if (strcmp(levada_dataset_name(input), passed[i++]) != 0) continue;
-        input = levada_dataset_input(input, 0);
-        i = 0;
+        if (input->op->family != LEVADA_FAMILY_STAGE || t.reads != LEVADA_READS_NONE ||
+            !levada_traits_unchanged(&t) || !(t.divides || t.shards)) {
+            return input;
+        }
     }
-    return input;
 }
 
 /* Damage after a good record ends the search, and bad records are passed over: the run reports

@@ -79,7 +79,7 @@ static bool cache_nameless(const levada_dataset *at)
 static levada_status cache_refuse(const levada_dataset *input, const char *path,
                                   levada_error *err)
 {
-    const levada_dataset *drawing = levada_dataset_draws(input, true);
+    const levada_dataset *drawing = levada_dataset_draws(input, LEVADA_DRAWS_ANY);
 
     if (drawing) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -63,6 +63,14 @@ levada_status firsts_restore(void *state, levada_state_reader *from, levada_erro
 }
 
 // C++17 has no designated initializers: members are set one by one.
+const levada_traits first_traits = [] {
+    levada_traits traits = {};
+    traits.struct_size = sizeof traits;
+    traits.rows = LEVADA_ROWS_SUBSET;
+    traits.reads = LEVADA_READS_NONE;
+    return traits;
+}();
+
 const levada_stage_def firsts = [] {
     levada_stage_def def = {};
     def.struct_size = sizeof def;
@@ -70,7 +78,7 @@ const levada_stage_def firsts = [] {
     def.doc = "the first n records";
     def.example = "range:100 | firsts:3";
     def.mode = LEVADA_MODE_SERIAL;
-    def.rows = LEVADA_ROWS_SUBSET;
+    def.traits = &first_traits;
     def.args = firsts_options;
     def.args_size = sizeof(firsts_args);
     def.state_size = sizeof(firsts_state);
