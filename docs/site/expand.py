@@ -33,11 +33,15 @@ USUAL = {
 }
 
 
+ATTRIBUTE = {True: "automethod", False: "autoattribute"}
+
+
 def first_sentence(text: str) -> str:
     """Up to the first period that ends a sentence, in one line."""
-    text = " ".join(line.strip(" *") for line in (text or "").strip().split("\n\n")[0].split("\n"))
-    found = re.match(r"(.*?[.:;])(?= [A-Z`]|$)", text.strip())
-    return (found[1] if found else text).strip().rstrip(":;")
+    paragraph = re.split(r"\n[ *]*\n", (text or "").strip(" *\n"))[0]
+    text = " ".join(line.strip(" *") for line in paragraph.split("\n"))
+    found = re.match(r"(.*?[.:;])(?= [A-Z`]|$)", text)
+    return (found[1] if found else text).rstrip(":;")
 
 
 def cell(text: str) -> str:
@@ -68,7 +72,8 @@ def found(path: str) -> object:
 def kind(path: str, thing: object) -> str:
     owner = found(path.rpartition(".")[0])
     if isinstance(owner, type):
-        return "autoproperty" if isinstance(thing, property) else "automethod"
+        method = callable(thing) or isinstance(thing, classmethod | staticmethod)
+        return "autoproperty" if isinstance(thing, property) else ATTRIBUTE[method]
     if isinstance(thing, type):
         return "autoexception" if issubclass(thing, BaseException) else "autoclass"
     return "autofunction" if callable(thing) else "autodata"

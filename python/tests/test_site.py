@@ -91,6 +91,7 @@ def test_every_public_header_is_in_the_reference():
     pages = "".join(page.read_text() for page in (SITE / "reference").glob("c-*.md"))
     shown = re.findall(r"^```\{functions\} levada/(\w+\.h)$", pages, re.MULTILINE)
     headers = {path.name for path in (ROOT / "include/levada").glob("*.h")}
+    assert "c:autodoc" not in pages, "write ```{functions} levada/NAME.h"
     assert sorted(shown) == sorted(headers - NOT_SHOWN), "add it to docs/site/reference/c-*.md"
 
 
