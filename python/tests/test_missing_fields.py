@@ -98,6 +98,89 @@ def test_fields_that_no_record_has_are_named(files, caplog, name, threads):
     assert notes(ds.take(N - 1), caplog) == (N - 1, [])  # not the end of a pass
 
 
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """Four files, of which only the third has the field `rare`, and nobody `none`."""
+    folder = tmp_path_factory.mktemp("parts")
+    for part in range(4):
+        with lv.TFRecordWriter(folder / f"{part}.tfrecord") as to:
+            for i in range(50):
+                to.write(lv.make_example({"tokens": [i], **({"rare": [1]} if part == 2 else {})}))
+    return [str(folder / f"{part}.tfrecord") for part in range(4)]
+
+
+THREE = {"tokens": VAR, "rare": VAR, "none": VAR}
+PIPE = lv.tfrecord("{path}").parse_example(THREE)
+SOURCES = {
+    "files": lambda parts: lv.tfrecord(parts).parse_example(THREE),
+    "decoder downstream": lambda parts: (
+        lv.files(parts).interleave(lv.tfrecord("{path}")).parse_example(THREE)
+    ),
+    "pipes": lambda parts: lv.files(parts).interleave(PIPE),
+    "one at a time": lambda parts: lv.files(parts).interleave(PIPE, cycle_length=1),
+    "in twos": lambda parts: lv.files(parts).interleave(PIPE, cycle_length=2, block_length=7),
+    "batches": lambda parts: lv.files(parts).interleave(PIPE.batch(3)),
+    "parts of pipes": lambda parts: lv.files(parts).interleave(PIPE.repeat(2).take(60)),
+    "mixed pipes": lambda parts: lv.files(parts).interleave(lv.concat(PIPE.take(9), PIPE)),
+    "pipes of pipes": lambda parts: lv.files(parts).interleave(
+        lv.files("{path}").interleave(PIPE), cycle_length=3
+    ),
+}
+AROUND = {
+    "alone": lambda ds: ds,
+    "concat": lambda ds: lv.concat(ds.take(3), ds),
+    "mix": lambda ds: lv.mix([ds, ds.take(3)], seed=1),
+    "zip": lambda ds: lv.zip(ds, lv.range(1000)),
+    "shuffle": lambda ds: ds.shuffle(20, seed=1),
+    "prefetch": lambda ds: ds.prefetch(2),
+    "rank": lambda ds: ds.shard(1, 2),
+    "batch": lambda ds: ds.batch(7),
+    "repeat(3)": lambda ds: ds.repeat(3),
+    "repeat()": lambda ds: ds.repeat().take(900),
+    "repeat of a shuffle": lambda ds: ds.shuffle(20, seed=1).repeat().take(900),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("around", AROUND)
+def test_fields_that_no_pipe_of_a_pass_has_are_named_once(parts, caplog, around, threads):
+    for name, source in SOURCES.items():
+        if name == "batches" and around not in ("alone", "prefetch", "repeat(3)", "repeat()"):
+            continue
+        ds = AROUND[around](source(parts)).with_options(threads=threads)
+        _, told = notes(ds, caplog)
+        assert len(told) == 1, (name, told)
+        assert "field 'none' was in none of " in told[0] and "have tokens" in told[0], (name, told)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_nothing_is_named_before_the_end_of_a_pass(parts, caplog, name):
+    rows = 199 if name not in ("batches", "parts of pipes") else 60
+    for ds in (SOURCES[name](parts).take(rows), SOURCES[name](parts).repeat().take(rows)):
+        assert notes(ds.with_options(threads=3), caplog)[1] == []
+
+
+@pytest.mark.parametrize("name", ["files", "pipes", "pipes of pipes"])
+def test_the_number_of_records_is_that_of_the_pass(parts, caplog, name):
+    ds = SOURCES[name](parts)
+    texts = {notes(ds.with_options(threads=n).repeat(n), caplog)[1][0] for n in (1, 2, 3)}
+    assert len(texts) == 1 and "none of 200 records" in texts.pop()
+
+
+def test_a_pass_restored_at_any_place_names_at_most_what_it_has_not_seen(parts, caplog):
+    ds = SOURCES["in twos"](parts).with_options(threads=2, block_rows=8)
+    for cut in (1, 60, 120):
+        with iter(ds) as it:
+            for _ in range(cut):
+                next(it)
+            state = it.save()
+        with iter(ds) as it:
+            it.restore(state)
+            assert sum(1 for _ in it) == 200 - cut
+            (problem,) = it.stats()["problems"]
+            assert "'none'" in problem["message"]
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", PRESENT)
 def test_fields_that_are_there_or_have_a_default_are_not(files, caplog, name, threads):

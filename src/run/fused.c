@@ -5,6 +5,7 @@
 #include "description/columns.h"
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
+#include "run/missing.h"
 #include "run/run.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
@@ -21,6 +22,7 @@ struct levada_fused {
     int64_t      pulled;   /* rows of its input so far */
     atomic_llong rejected; /* of these */
     levada_fused_link **links;
+    bool         ended;    /* a pass has */
 };
 
 /* One apply on its way through the links. */
@@ -454,23 +456,32 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
     return st;
 }
 
-levada_status levada_fused_end(levada_fused *fused, levada_error *err)
+bool levada_fused_end(levada_fused *fused)
+{
+    bool first = !fused->ended;
+
+    fused->ended = true;
+    return first;
+}
+
+void levada_fused_found(const levada_fused *fused, levada_missing *to)
 {
     for (int32_t i = 0; i < fused->n; i++) {
         levada_fused_link *l = fused->links[i];
+        char                     have[160] = "";
+        int64_t                  records = 0;
+        bool                    *there;
 
-        if (!l->ended && l->decoder && l->decoder->found)
-            LEVADA_TRY(levada_fused_missing(l, err));
-        l->ended = true;
+        if (!l->decoder || !l->decoder->found) continue;
+        there = levada_alloc_zero((size_t)levada_spec_count(l->decoded) + 1);
+        for (int32_t t = 0; there && t < l->opened; t++) {
+            records += l->decoder->found(levada_fused_state(l, t), there, have,
+                                         have[0] ? 0 : sizeof have);
+        }
+        if (there) levada_missing_add(to, l->path, l->decoded, there, have, records, fused->ended);
+        else to->failed = true;
+        levada_free(there);
     }
-    return LEVADA_OK;
-}
-
-const levada_error *levada_fused_note(levada_fused *fused, int32_t i)
-{
-    levada_fused_link *l = fused->links[i];
-
-    return atomic_exchange(&l->noted, false) ? &l->note : NULL;
 }
 
 void levada_fused_cancel(levada_fused *fused)

@@ -11,6 +11,7 @@
 typedef struct levada_fused levada_fused;
 struct levada_run;
 struct levada_skip_place;
+struct levada_missing;
 
 /* `threads` sets of states. */
 LEVADA_MUST_USE levada_status levada_fused_create(int32_t threads, levada_fused **out,
@@ -55,10 +56,10 @@ LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct lev
                                                  const struct levada_skip_place *place,
                                                  int32_t thread, const levada_block *in,
                                                  levada_block **out, levada_error *err);
-/* The first pass has ended, and no thread is in it: looks for columns that no record had. */
-LEVADA_MUST_USE levada_status levada_fused_end(levada_fused *fused, levada_error *err);
-/* The note that levada_fused_end has made about stage i, once; else NULL. By the consumer. */
-const levada_error *levada_fused_note(levada_fused *fused, int32_t i);
+/* A pass has been read to its end, and no thread is in it. Whether it is the first one. */
+bool levada_fused_end(levada_fused *fused);
+/* Adds what the decoders found. No thread is in it. */
+void levada_fused_found(const levada_fused *fused, struct levada_missing *to);
 /* Makes functions that run in it return soon; any thread. */
 void levada_fused_cancel(levada_fused *fused);
 /* Nanoseconds spent in stage i so far, records that left it, and its path. */

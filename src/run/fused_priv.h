@@ -24,9 +24,6 @@ typedef struct levada_fused_link {
     size_t                state_size;
     int32_t               opened; /* states that open() saw */
     bool                  paced;  /* calls a function of the user for each record */
-    bool                  ended;  /* a pass has                                    */
-    levada_error          note;   /* about columns that no record had ...          */
-    atomic_bool           noted;  /* ... where there is one for the consumer       */
     levada_pace           pace;
     atomic_llong          nanoseconds, records, blocks;
 } levada_fused_link;
@@ -41,8 +38,6 @@ static inline void *levada_fused_state(const levada_fused_link *l, int32_t threa
 LEVADA_MUST_USE levada_status levada_fused_field(const levada_fused_link *link,
                                                  const levada_block *in, int32_t *out,
                                                  levada_error *err);
-/* The note about columns that no record had, where there are such. */
-LEVADA_MUST_USE levada_status levada_fused_missing(levada_fused_link *link, levada_error *err);
 /* Decodes that column of a block of any kind, with the state of a thread. The result has the other
  * columns too, in the order of the spec. */
 LEVADA_MUST_USE levada_status levada_fused_decode(const levada_fused_link *link, int32_t thread,

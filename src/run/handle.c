@@ -140,7 +140,6 @@ static levada_status handle_pull(levada_iter *it, levada_block **out, levada_err
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
     st = handle_take(it, &block, err);
-    if (st == LEVADA_END) LEVADA_TRY(levada_node_missing(it->root, err));
     if (st != LEVADA_OK) return st;
     st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
     levada_block_unref(&block);
@@ -408,21 +407,38 @@ static handle_place handle_find(const char *text, size_t size)
     return found;
 }
 
+/* What is shown of a value: of a long one the part around the byte where it differs. */
+typedef struct handle_part {
+    const char *dots, *text;
+    int         size;
+} handle_part;
+
+static handle_part handle_shown(const char *value, int size, const char *at)
+{
+    const int   most = 60, before = 40;
+    const char *from = size > most && at - value > before ? at - before : value;
+    int         left = size - (int)(from - value);
+
+    while (from > value && left > 0 && (*from & 0xC0) == 0x80) from++, left--; /* inside UTF-8 */
+    return (handle_part){ from > value ? "..." : "", from, left < most ? left : most };
+}
+
 /* Names the first stage or option in which two descriptions differ. */
 static levada_status handle_differs(const char *now, const char *saved, size_t size,
                                     levada_error *err)
 {
     size_t       at = 0, now_size = strlen(now);
     handle_place place;
-    const char  *is;
+    handle_part  was, is;
+    const char  *new;
     int          was_size, is_size, op_size;
 
     while (at < size && at < now_size && now[at] == saved[at]) at++;
     place = handle_find(saved, at);
-    is = place.key ? now + (place.key - saved) : now;
+    new = place.key ? now + (place.key - saved) : now;
     was_size = place.key ? handle_value(place.key, saved + size) : 0;
-    is_size = handle_value(is, now + now_size);
-    if (!place.op || (was_size == is_size && memcmp(is, place.key, (size_t)is_size) == 0)) {
+    is_size = handle_value(new, now + now_size);
+    if (!place.op || (was_size == is_size && memcmp(new, place.key, (size_t)is_size) == 0)) {
         size_t from = at > 40 ? at - 40 : 0;
 
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -431,20 +447,20 @@ static levada_status handle_differs(const char *now, const char *saved, size_t s
                            (int)(size - from < 80 ? size - from : 80), saved + from, 80,
                            now + from);
     }
-    if (was_size > 60) was_size = 60;
-    if (is_size > 60) is_size = 60;
+    was = handle_shown(place.key, was_size, saved + at);
+    is = handle_shown(new, is_size, now + at);
     if (place.op == place.key) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved from another dataset: a stage was %.*s when it was "
-                           "saved, is %.*s now",
-                           was_size, place.key, is_size, is);
+                           "the state was saved from another dataset: a stage was %s%.*s when it "
+                           "was saved, is %s%.*s now",
+                           was.dots, was.size, was.text, is.dots, is.size, is.text);
     }
     op_size = handle_value(place.op, saved + size) - 2;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the state was saved from another dataset: %.*s: %.*s was %.*s when it was "
-                       "saved, is %.*s now",
+                       "the state was saved from another dataset: %.*s: %.*s was %s%.*s when it "
+                       "was saved, is %s%.*s now",
                        op_size, place.op + 1, place.key_size, place.key - 2 - place.key_size,
-                       was_size, place.key, is_size, is);
+                       was.dots, was.size, was.text, is.dots, is.size, is.text);
 }
 
 static levada_status handle_fits(levada_iter *it, levada_state_reader *from, levada_error *err)

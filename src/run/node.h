@@ -150,8 +150,6 @@ const levada_node *levada_node_fed(const levada_node *it);
 /* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
 LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
                                                levada_error *err);
-/* The consumer has come to the end: passes the notes about columns that no record had. */
-LEVADA_MUST_USE levada_status levada_node_missing(levada_node *it, levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
 /* Origins of a record here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);
@@ -175,6 +173,9 @@ LEVADA_MUST_USE levada_status levada_input_peek_rows(levada_input *in, int64_t r
 /* Rejects a record that the stage in next() has pulled: the last one but `unread`. */
 LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_error *why,
                                                  int64_t unread, levada_error *err);
+/* A note that goes to the consumer before the next row of `it`: no record is lost. In next(). */
+LEVADA_MUST_USE levada_status levada_node_note(levada_node *it, const levada_error *why,
+                                               levada_error *err);
 /* Records that the stage in next() drops by design. */
 LEVADA_MUST_USE levada_status levada_node_dropped(levada_node *it, int64_t records,
                                                   levada_error *err);

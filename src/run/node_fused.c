@@ -3,6 +3,7 @@
  * Fused stages as a node: they run on the worker pool by tickets, or else on the thread that pulls.
  */
 #include "base/alloc.h"
+#include "run/missing.h"
 #include "run/workers.h"
 #include "run/plan.h"
 #include "tensor/block_priv.h"
@@ -17,10 +18,16 @@ static bool fused_whole(const levada_node *in)
     return in->at->middle || (levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
-static levada_status fused_ended(levada_result_ring *j, levada_status st, levada_error *err)
+/* At the end of the first pass. The combiner that opened a pipe reports what all its pipes miss. */
+static levada_status fused_ended(levada_node *it, levada_status st, levada_error *err)
 {
-    if (st == LEVADA_END) LEVADA_TRY(levada_fused_end(j->fused, err));
-    return st;
+    levada_fused  *fused = fused_ring(it)->fused;
+    levada_missing missing = { 0 };
+
+    if (st != LEVADA_END || !levada_fused_end(fused) || it->place.piped) return st;
+    levada_fused_found(fused, &missing);
+    LEVADA_TRY(levada_missing_report(&missing, it, err));
+    return LEVADA_END;
 }
 
 static levada_status fused_next(levada_node *it, levada_block **out, levada_error *err)
@@ -32,11 +39,11 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
 
     if (it->run->workers && j->tickets) {
         st = levada_workers_take(it->run->workers, j, *it->worker, out, err);
-        if (st != LEVADA_OK) return fused_ended(j, st, err);
+        if (st != LEVADA_OK) return fused_ended(it, st, err);
         records += j->delivered;
     } else {
         st = levada_node_pull(it->inputs[0], j->fused, &in, err);
-        if (st != LEVADA_OK) return fused_ended(j, st, err);
+        if (st != LEVADA_OK) return fused_ended(it, st, err);
         records = levada_block_rows(in);
         st = levada_fused_apply(j->fused, it->run, &it->place, 0, in, out, err);
         if (st != LEVADA_OK) { /* part of the state */
@@ -160,25 +167,6 @@ static const levada_node_ops fused_ops = {
 levada_fused *levada_node_is_fused(const levada_node *it)
 {
     return it->ops == &fused_ops ? fused_ring(it)->fused : NULL;
-}
-
-levada_status levada_node_missing(levada_node *it, levada_error *err)
-{
-    levada_fused *fused = levada_node_is_fused(it);
-
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_missing(it->inputs[i], err));
-    for (int32_t i = 0; fused && i < levada_fused_count(fused); i++) {
-        const levada_error *why = levada_fused_note(fused, i);
-        levada_reject       note;
-
-        if (!why) continue;
-        note.why = *why;
-        note.row = 0;
-        note.loss = levada_skip_loss(&it->place, &it->run->skips.policy, 0);
-        note.loss.noted = true;
-        LEVADA_TRY(levada_skip_pass(&it->run->skips, it->run->env, &note, err));
-    }
-    return LEVADA_OK;
 }
 
 void levada_node_rest(levada_node *it)

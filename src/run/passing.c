@@ -59,6 +59,15 @@ levada_status levada_node_reject(levada_node *it, const levada_error *why, int64
     return passing_keep(it, &reject, 0, err);
 }
 
+levada_status levada_node_note(levada_node *it, const levada_error *why, levada_error *err)
+{
+    levada_reject note = { .why = *why };
+
+    note.loss = levada_skip_loss(&it->place, &it->run->skips.policy, 0);
+    note.loss.noted = true;
+    return passing_keep(it, &note, 0, err);
+}
+
 levada_status levada_node_dropped(levada_node *it, int64_t records, levada_error *err)
 {
     levada_reject reject = { .why = LEVADA_ERROR_INIT };

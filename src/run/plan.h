@@ -18,6 +18,7 @@ typedef struct levada_pipe_place {
     int32_t             pass;   /* of its sources: makes the origins of a slot differ    */
     uint64_t            salt;   /* makes its randomness its own                          */
     levada_skip_counts *skips;  /* where its nodes count what they skip                  */
+    struct levada_missing *missing; /* where what its decoders found is collected        */
     const int32_t      *worker; /* of its nodes                                          */
 } levada_pipe_place;
 

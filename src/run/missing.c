@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/missing.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "run/fused.h"
+#include "run/plan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MISSING_NAMES = 8, /* of a message */
+    MISSING_HAVE = 160 /* bytes of the names that the records have */
+};
+
+struct levada_missing_decoder {
+    char         path[LEVADA_STATE_PATH];
+    levada_spec *spec;
+    bool        *there;
+    char         have[MISSING_HAVE];
+    int64_t      records;
+    bool         ended;
+};
+
+/* Whether two paths differ in numbers of slots only: "1.interleave/0/2.parse_example". */
+static bool missing_same_path(const char *a, const char *b)
+{
+    bool begins = true; /* a name of the path */
+
+    while (*a || *b) {
+        if (begins && isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            size_t m = strspn(a, "0123456789"), n = strspn(b, "0123456789");
+
+            if (a[m] == '/' && b[n] == '/') {
+                a += m;
+                b += n;
+            }
+        }
+        if (*a != *b) return false;
+        begins = *a == '/';
+        a++, b++;
+    }
+    return true;
+}
+
+static levada_missing_decoder *missing_find(levada_missing *to, const char *path,
+                                            const levada_spec *spec)
+{
+    levada_missing_decoder *d;
+
+    for (int32_t i = 0; i < to->n; i++) {
+        if (missing_same_path(to->decoders[i].path, path)) return &to->decoders[i];
+    }
+    if (!levada_reserve(&to->decoders, &to->capacity, to->n + 1, sizeof *d)) return NULL;
+    d = &to->decoders[to->n];
+    *d = (levada_missing_decoder){ 0 };
+    d->there = levada_alloc_zero((size_t)levada_spec_count(spec) + 1);
+    if (!d->there) return NULL;
+    d->spec = levada_spec_ref(spec);
+    snprintf(d->path, sizeof d->path, "%s", path);
+    to->n++;
+    return d;
+}
+
+void levada_missing_add(levada_missing *to, const char *path, const levada_spec *spec,
+                        const bool *there, const char *have, int64_t records, bool ended)
+{
+    levada_missing_decoder *d = missing_find(to, path, spec);
+
+    if (!d) to->failed = true;
+    if (!d) return;
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        int32_t at = there[i] ? levada_spec_find(d->spec, levada_spec_field(spec, i)->name) : -1;
+
+        if (at >= 0) d->there[at] = true;
+    }
+    if (!d->have[0]) snprintf(d->have, sizeof d->have, "%s", have);
+    d->ended = d->ended || ended;
+    d->records += records;
+}
+
+void levada_missing_add_tree(levada_missing *to, levada_node *it)
+{
+    levada_fused *fused = levada_node_is_fused(it);
+
+    for (int32_t i = 0; i < it->ninputs; i++) levada_missing_add_tree(to, it->inputs[i]);
+    if (fused) levada_fused_found(fused, to);
+}
+
+/* "'a', 'b' and 3 more": the columns that are not there; returns their number. */
+static int32_t missing_list(const levada_missing_decoder *d, levada_text *to)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < levada_spec_count(d->spec); i++) {
+        if (d->there[i] || n++ >= MISSING_NAMES) continue;
+        levada_text_format(to, "%s'%.60s'", n > 1 ? ", " : "",
+                           levada_spec_field(d->spec, i)->name);
+    }
+    if (n > MISSING_NAMES) levada_text_format(to, " and %d more", (int)(n - MISSING_NAMES));
+    return n;
+}
+
+static levada_status missing_note(const levada_missing_decoder *d, levada_node *it,
+                                  levada_error *err)
+{
+    levada_text   names = { 0 };
+    levada_error  why = LEVADA_ERROR_INIT;
+    int32_t       n = missing_list(d, &names);
+    levada_status st = LEVADA_OK;
+
+    if (names.failed) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a note");
+    } else if (n > 0) {
+        (void)levada_fail(&why, LEVADA_ENOT_FOUND,
+                          "%s %s %s in none of %lld records; the records have %s",
+                          n > 1 ? "fields" : "field", names.at, n > 1 ? "were" : "was",
+                          (long long)d->records, d->have[0] ? d->have : "no fields");
+        levada_error_place(&why, d->path, NULL, -1, -1);
+        st = levada_node_note(it, &why, err);
+    }
+    levada_text_clear(&names);
+    return st;
+}
+
+levada_status levada_missing_report(levada_missing *missing, levada_node *it, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    if (missing->failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a note");
+    for (int32_t i = 0; st == LEVADA_OK && i < missing->n; i++) {
+        const levada_missing_decoder *d = &missing->decoders[i];
+
+        if (d->ended && d->records > 0) st = missing_note(d, it, err);
+    }
+    levada_missing_clear(missing);
+    return st;
+}
+
+void levada_missing_clear(levada_missing *missing)
+{
+    for (int32_t i = 0; i < missing->n; i++) {
+        levada_spec_unref(&missing->decoders[i].spec);
+        levada_free(missing->decoders[i].there);
+    }
+    levada_free(missing->decoders);
+    *missing = (levada_missing){ 0 };
+}
