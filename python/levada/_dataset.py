@@ -501,7 +501,10 @@ class Dataset(Divided[T]):
         return f"{settings}\n{explained(self._core)}fingerprint: {self.fingerprint()}\n"
 
     def fingerprint(self) -> str:
-        """32 hex digits over the JSON, without what only tunes and without directories."""
+        """32 hex digits over the JSON, without what only tunes and without directories.
+
+        Functions count by their names and by the values that they capture, not by their code.
+        """
         return self._core.fingerprint().hex()
 
     def __eq__(self, other: object) -> bool:

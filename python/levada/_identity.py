@@ -1,168 +1,156 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text by which a description names a function and its arguments.
 
-``module:function`` or a registered name, then the arguments: ``lines(path='a.txt')``. ``#`` and a
-hash of the code follow for functions of ``__main__``, lambdas and nested functions: the code is a
-part of the key of a cache file, not of a fingerprint, so that a corrected function fits the states
-that were saved before. ``#?``: the text does not say everything, and no file may be reused for it.
+``module:function`` or a registered name, then what the function has besides its arguments, then its
+arguments: ``data:lines[limit=9](path='a.txt')``. ``#`` and a hash of the code follow for functions
+that no import finds (of ``__main__``, lambdas, nested functions): the code is a part of the key of
+a cache file, not of a fingerprint, so that a corrected function fits the states that were saved
+before. ``#?``: the text does not say everything, and no file may be reused for it.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
-import enum
+import dis
 import functools
-import hashlib
-import os
 import sys
 import types
 
-from levada import _levada
+from levada._contents import Contents, changes, digest, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-_LITERALS = (type(None), bool, int, float, str, bytes)
-_LISTS = (list, tuple, set, frozenset)
 _LONGEST = 64 << 10  # characters of a text; a digest stands for more
+_MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
-class Identity:
+class Identity(Contents):
     """Collects the text of one function."""
 
     def __init__(self) -> None:
-        self.code: list[str] = []  # texts of the code that no module has under a name
-        self.whole = True
-        self._inside: list[int] = []
+        super().__init__()
+        self._helpers: set[int] = set()
+
+    def top(self, fn: Any) -> str:
+        """The text of the function that a stage calls."""
+        self._inside.append(id(fn))
+        return self.function(fn) or self.plain(fn)
 
     def suffix(self) -> str:
         if not self.whole:
             return "#?"
-        return "#" + _digest("\n".join(self.code).encode()) if self.code else ""
+        return "#" + digest("\n".join(self.code).encode()) if self.code else ""
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        if not arguments:
-            return name
-        given = [f"{key}={self.value(value)}" for key, value in arguments.items()]
-        return f"{name}({', '.join(given)})"
-
-    def value(self, value: Any) -> str:
-        if type(value) in _LITERALS:
-            return repr(value)
-        if id(value) in self._inside:
-            return "..."
-        self._inside.append(id(value))
-        try:
-            return self._compound(value)
-        finally:
-            self._inside.pop()
-
-    def _compound(self, value: Any) -> str:
-        if type(value) in _LISTS:
-            return self._list(value)
-        if type(value) is dict:
-            items = [f"{self.value(k)}: {self.value(v)}" for k, v in value.items()]
-            return f"{{{', '.join(items)}}}"
-        if callable(value):
-            return self.function(value)
-        if hasattr(value, "to_value"):  # dtypes, features and datasets of levada
-            plain = value.to_value()
-            plain = plain.json() if isinstance(plain, _levada.Dataset) else plain
-            return self.call(_path(type(value)), {"value": plain})
-        if isinstance(value, enum.Enum):
-            return f"{_path(type(value))}.{value.name}"
-        if isinstance(value, os.PathLike):
-            return f"{_path(type(value))}({os.fspath(value)!r})"
-        if dataclasses.is_dataclass(value):
-            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-            return self.call(_path(type(value)), fields)
-        if isinstance(value, tuple) and hasattr(value, "_asdict"):
-            return self.call(_path(type(value)), value._asdict())
-        return self._numpy(value) or self._object(value)
-
-    def _list(self, value: Any) -> str:
-        texts = [self.value(item) for item in value]
-        if type(value) is tuple:
-            return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
-        if type(value) is list:
-            return f"[{', '.join(texts)}]"
-        return f"{{{', '.join(sorted(texts))}}}" if texts else f"{type(value).__name__}()"
-
-    def _numpy(self, value: Any) -> str | None:
-        numpy = sys.modules.get("numpy")
-        if numpy is None:
-            return None
-        if isinstance(value, numpy.dtype):
-            return f"numpy:{value.str}"
-        if not isinstance(value, (numpy.ndarray, numpy.generic)):
-            return None
-        if value.dtype.hasobject:
-            return self.value(value.tolist())
-        data = numpy.ascontiguousarray(value).tobytes()
-        return f"numpy:{value.dtype.str}{list(value.shape)}~{_digest(data)}"
-
-    def _object(self, value: Any) -> str:
-        self.whole = False
-        return f"{_path(type(value))}()"
-
-    def function(self, fn: Any) -> str:
-        """The text of anything that can be called."""
-        named = getattr(type(fn), "named", None)
-        if named is not None:
+    def function(self, fn: Any, code: bool = False) -> str | None:
+        if hasattr(type(fn), "named"):
             name, arguments = fn.named()
-            return self.call(name, arguments)
+            texts = [f"{key}={self.function(v) or self.value(v)}" for key, v in arguments.items()]
+            return f"{name}({', '.join(texts)})" if texts else name
         if isinstance(fn, functools.partial):
             numbered = {f"_{i}": argument for i, argument in enumerate(fn.args)}
-            return self.call(f"partial {self.value(fn.func)}", {**numbered, **fn.keywords})
-        if isinstance(fn, types.MethodType):
-            return f"{self.value(fn.__self__)}.{fn.__name__}"
-        if not hasattr(fn, "__qualname__"):
-            return self._object(fn)
-        path = _path(fn)
-        if not _importable(path):
-            self._unnamed(fn, path)
-        return path
-
-    def _unnamed(self, fn: Any, path: str) -> None:
-        """The code of what no import finds again."""
+            inner = self.function(fn.func, code) or self.plain(fn.func)
+            return self.call(f"partial {inner}", {**numbered, **fn.keywords})
+        if not callable(fn) or not hasattr(fn, "__qualname__"):
+            return None
+        owner = getattr(fn, "__self__", None)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            return f"{self.value(owner)}.{fn.__name__}"
+        found = _imported(fn)
+        text = path_of(fn) if found else self._unnamed(fn, code)
         if isinstance(fn, types.FunctionType):
-            self.code.append(f"{path}: {self._code_of(fn)}")
-        elif isinstance(fn, type):
-            for name, value in sorted(vars(fn).items()):
-                value = getattr(value, "__func__", value)  # of classmethod and staticmethod
-                value = getattr(value, "fget", value)
-                if isinstance(value, types.FunctionType) or not name.startswith("__"):
-                    self.code.append(f"{path}.{name}: {self._captured(value)}")
+            has = ", ".join(f"{name}={text}" for name, text in self._has(fn, found))
+            return f"{text}[{has}]" if has else text
+        return text
+
+    def _unnamed(self, fn: Any, code: bool) -> str:
+        """The path of what no import finds again, whose code is noted."""
+        text = path_of(fn)
+        if isinstance(fn, types.FunctionType):
+            made = _instructions(fn.__code__)
+            self.code.append(f"{text}: {made}")
+            return f"{text}~{digest(made.encode())}" if code else text
+        if isinstance(fn, type):
+            self._methods(fn, text)
+        elif hasattr(fn, "__wrapped__"):  # functools.lru_cache
+            return self.function(fn.__wrapped__, code) or text
         else:
             self.whole = False
+        return text
 
-    def _code_of(self, fn: types.FunctionType) -> str:
-        """Its instructions, defaults, what it captured, and the functions of its module that it
-        names, if nothing imports them either."""
-        cells = fn.__closure__ or ()
-        captured = [self._captured(_content(cell)) for cell in cells]
-        parts = [_instructions(fn.__code__), self.value(fn.__defaults__)]
-        parts += [self.value(fn.__kwdefaults__), *captured]
-        for name in sorted(_names(fn.__code__)):
-            helper = fn.__globals__.get(name)
-            if isinstance(helper, (types.FunctionType, type)) and not _importable(_path(helper)):
-                parts.append(self.value(helper))
-        return " ".join(parts)
+    def _methods(self, kind: type, path: str) -> None:
+        """Notes the code of a class, without what dataclasses and reprlib made."""
+        for name, value in sorted(vars(kind).items()):
+            value = getattr(value, "__func__", value)  # of classmethod and staticmethod
+            value = getattr(value, "fget", value)
+            if isinstance(value, types.FunctionType):
+                skip = name == "__repr__" or value.__code__.co_filename == "<string>"
+            else:
+                skip = name.startswith(("__", "_abc_")) or isinstance(value, _MEMBERS)
+            if not skip:
+                self.code.append(f"{path}.{name}: {self._captured(value)}")
+
+    def _has(self, fn: types.FunctionType, found: bool) -> Iterator[tuple[str, str]]:
+        """The names and the texts of what the function captured, of its defaults, and of the
+        globals that it reads. What it assigns is its state, which no text has."""
+        assigned = {name for op, name in _operations(fn.__code__) if op in _ASSIGN}
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            if name in assigned:
+                self.whole = False
+            else:
+                yield name, self._captured(_content(cell))
+        defaults = fn.__defaults__ or ()
+        names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
+        for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
+            yield name, self._captured(value)
+        for name, value in (fn.__kwdefaults__ or {}).items():
+            yield name, self._captured(value)
+        reads = {name for op, name in _operations(fn.__code__) if op in _READ}
+        for name in sorted(reads & fn.__globals__.keys()):
+            text = None
+            if name in assigned:
+                self.whole = self.whole and found
+            elif not name.startswith("__"):
+                text = self._global(fn.__globals__[name], found)
+            if text:
+                yield name, text
 
     def _captured(self, value: Any) -> str:
         """What may change until it is used does not count as known."""
-        if isinstance(value, (list, dict, set, bytearray)):
-            return self._object(value)
-        return self._code_of(value) if isinstance(value, types.FunctionType) else self.value(value)
+        self.whole = self.whole and not changes(value)
+        return self.short(value)
+
+    def _global(self, value: Any, found: bool) -> str | None:
+        """The text of a global variable of a function; None if it has none of its own. A function
+        that can be imported has the constants of its module, and not what its module may change.
+        """
+        if isinstance(value, types.ModuleType):
+            return None
+        if isinstance(value, (type, types.FunctionType)):
+            return None if found else self._helper(value)
+        if not found:
+            return self._captured(value)
+        whole, self.whole = self.whole, True
+        text = self._captured(value)
+        known, self.whole = self.whole, whole
+        return text if known else None
+
+    def _helper(self, fn: Any) -> str | None:
+        """The text of a function that another one calls: with its own globals only."""
+        if id(fn) in self._inside or id(fn) in self._helpers:
+            return None
+        self._helpers.add(id(fn))
+        text = self.function(fn) or ""
+        self.code.append(text)
+        return text if "[" in text else None
 
 
 def text_of(fn: Any, arguments: Mapping[str, Any]) -> str:
     """The text for a function that is called in the way that `arguments` say."""
     made = Identity()
-    text = made.call(made.function(fn), arguments)
+    text = made.call(made.top(fn), arguments)
     return _fitting(text, made.suffix())
 
 
@@ -194,7 +182,7 @@ def _literal(node: ast.expr) -> Any:
 
 def _fitting(text: str, suffix: str) -> str:
     if len(text) > _LONGEST:
-        text = f"{text[:100]}...~{_digest(text.encode('utf-8', 'surrogatepass'))}"
+        text = f"{text[:100]}...~{digest(text.encode('utf-8', 'surrogatepass'))}"
     return _printable(text) + suffix
 
 
@@ -203,18 +191,14 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=8).hexdigest()
-
-
-def _path(fn: Any) -> str:
-    module = getattr(fn, "__module__", None) or "builtins"
-    module = "__main__" if module == "__mp_main__" else module  # a process of multiprocessing
-    return f"{module}:{getattr(fn, '__qualname__', type(fn).__name__)}"
-
-
-def _importable(path: str) -> bool:
-    return "<" not in path and not path.startswith("__main__:")
+def _imported(fn: Any) -> bool:
+    """Whether an import finds this very function again."""
+    found: Any = sys.modules.get(getattr(fn, "__module__", None) or "builtins")
+    if found is None or found.__name__ in ("__main__", "__mp_main__"):
+        return False
+    for name in fn.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is fn
 
 
 def _content(cell: Any) -> Any:
@@ -224,9 +208,17 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _names(code: types.CodeType) -> set[str]:
-    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+_READ = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_ASSIGN = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
+
+
+def _operations(code: types.CodeType) -> Iterator[tuple[str, Any]]:
+    """The instructions on variables, also of the functions inside."""
+    for each in dis.get_instructions(code):
+        yield each.opname, each.argval
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _operations(inner)
 
 
 def _instructions(code: types.CodeType) -> str:

@@ -110,4 +110,4 @@ bool levada_function_is_known(const levada_function *function)
     return name != NULL && strcmp(name + levada_function_name_size(name), "#?") != 0;
 }
 
-int levada_function_name_shown(const char *name) { return (int)strcspn(name, "(#"); }
+int levada_function_name_shown(const char *name) { return (int)strcspn(name, "[(#"); }

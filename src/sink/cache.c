@@ -90,9 +90,9 @@ static levada_status cache_refuse(const levada_dataset *input, const char *path,
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "a cache file is reused if the description is the same, but the description "
                        "of an array, a list, or a function with an object or a list in it (a "
-                       "callable object, a variable that it captures) does not contain the data; "
-                       "read files, pass functions that capture numbers and strings only, or call "
-                       "cache() without a path");
+                       "callable object, a variable that it captures or reads) does not contain "
+                       "the data; read files, pass functions that use numbers and strings only, or "
+                       "call cache() without a path");
 }
 
 /* -- the content */
