@@ -193,5 +193,6 @@ const levada_conform_check levada_conform_checks[] = {
       levada_conform_cancel },
     { "memory", "survives that memory runs out", levada_conform_memory },
     { "limits", "refuses options beyond their limits", levada_conform_limits },
+    { "traits", "does to records what its traits declare", levada_conform_traits },
     { NULL, NULL, NULL },
 };

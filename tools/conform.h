@@ -111,6 +111,7 @@ levada_conform_verdict levada_conform_prepare(levada_conform *c);
 levada_conform_verdict levada_conform_cancel(levada_conform *c);
 levada_conform_verdict levada_conform_memory(levada_conform *c);
 levada_conform_verdict levada_conform_limits(levada_conform *c);
+levada_conform_verdict levada_conform_traits(levada_conform *c);
 levada_conform_verdict levada_conform_damage(levada_conform *c);
 levada_conform_verdict levada_conform_places(levada_conform *c);
 levada_conform_verdict levada_conform_probe(levada_conform *c);

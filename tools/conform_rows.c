@@ -119,6 +119,22 @@ static conform_rows_bytes conform_rows_at(const levada_conform_rows *rows, int64
     return found;
 }
 
+/* FNV-1a, with the size of each cell. */
+uint64_t levada_conform_rows_hash(const levada_conform_rows *rows, int64_t unit)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (int64_t cell = unit * rows->cells; cell < (unit + 1) * rows->cells; cell++) {
+        conform_rows_bytes bytes = conform_rows_at(rows, cell, 1);
+
+        hash = (hash ^ bytes.size) * UINT64_C(0x100000001b3);
+        for (size_t i = 0; i < bytes.size; i++) {
+            hash = (hash ^ bytes.at[i]) * UINT64_C(0x100000001b3);
+        }
+    }
+    return hash;
+}
+
 static bool conform_rows_same(conform_rows_bytes a, conform_rows_bytes b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, a.size) == 0);

@@ -424,7 +424,7 @@ static bool of_encoded(subject *s, levada_env *env, const levada_op *op)
 }
 
 #define NAMES 256
-#define SUITE 5
+#define SUITE 6
 #define FORMAT 3
 #define CHECKS (SUITE + FORMAT + 3) /* and three of ours */
 

@@ -15,6 +15,9 @@
  *     broken_example    its example is that of another one
  *     broken_empty      its example returns nothing
  *     broken_threads    a PURE stage that counts blocks
+ *     broken_one, _permutes, _divides, _count, _drawn
+ *                       returns the first three records, and declares other traits
+ *     broken_blind      chooses by values, and declares that it does not look at them
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -219,6 +222,78 @@ static const levada_stage_def threads = {
     .apply = threads_apply,
 };
 
+/* -- stages that declare what they do not do */
+
+static levada_status three_next(void *state, const void *args, levada_input *in, levada_block **out,
+                                levada_error *err)
+{
+    int64_t      *given = state;
+    levada_cursor cur = { 0 };
+    levada_status st;
+
+    (void)args;
+    if (*given >= 3) return LEVADA_END;
+    st = levada_cursor_fill(&cur, in, err);
+    if (st == LEVADA_OK) st = levada_cursor_take(&cur, 3 - *given, out, err);
+    if (st == LEVADA_OK) *given += levada_block_rows(*out);
+    levada_cursor_clear(&cur);
+    return st;
+}
+
+static levada_status three_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    return levada_state_put_i64(to, "given", *(const int64_t *)state, err);
+}
+
+static levada_status three_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    return levada_state_get_i64(from, "given", state, err);
+}
+
+static int64_t three_count(const void *args, int64_t n)
+{
+    (void)args;
+    return n;
+}
+
+static levada_status blind_apply(void *state, const void *args, const levada_block *in,
+                                 levada_block **out, levada_error *err)
+{
+    const levada_column *column = levada_block_at(in, 0);
+    int32_t              rows[256];
+    int64_t              n = 0;
+
+    (void)state, (void)args;
+    for (int32_t i = 0; i < levada_block_rows(in); i++) {
+        if (levada_column_i64(column)[i] % 3 == 0) rows[n++] = i;
+    }
+    return levada_block_select(in, rows, n, out, err);
+}
+
+#define THREE(word, ...)                                                                  \
+    {                                                                                     \
+        .struct_size = sizeof(levada_stage_def), .name = "broken_" #word,                 \
+        .doc = "three records", .example = "range:10 | broken_" #word,                    \
+        .mode = LEVADA_MODE_SERIAL, .traits = LEVADA_TRAITS(__VA_ARGS__),                 \
+        .state_size = sizeof(int64_t), .state_version = 1, .next = three_next,            \
+        .save = three_save, .restore = three_restore                                      \
+    }
+
+static const levada_stage_def stages[] = {
+    THREE(one, .rows = LEVADA_ROWS_ONE_TO_ONE),
+    THREE(permutes, .rows = LEVADA_ROWS_PERMUTES),
+    THREE(divides, .rows = LEVADA_ROWS_SUBSET, .divides = true),
+    THREE(count, .rows = LEVADA_ROWS_SUBSET, .count = three_count),
+    THREE(drawn, .rows = LEVADA_ROWS_SUBSET, .random = LEVADA_RANDOM_BY_PASS),
+    { .struct_size = sizeof(levada_stage_def),
+      .name = "broken_blind",
+      .doc = "some records",
+      .example = "range:10,start=1 | broken_blind",
+      .mode = LEVADA_MODE_PURE,
+      .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE),
+      .apply = blind_apply },
+};
+
 /* -- the entry */
 
 /* Descriptors are constant for the life of the process. */
@@ -256,6 +331,9 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
 {
     LEVADA_PLUGIN_BEGIN(host, plugin, "broken", 1);
     loader = pthread_self();
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        LEVADA_TRY(host->add_stage(plugin, &stages[i], err));
+    }
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         LEVADA_TRY(host->add_source(plugin, &sources[i], err));
     }

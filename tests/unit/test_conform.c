@@ -109,6 +109,20 @@ static void finds_examples_that_show_nothing(void **state)
     says(broken, "broken_not", "broken_not:5", "alike", "EINVALID_ARGUMENT");
 }
 
+static void finds_traits_that_do_not_hold(void **state)
+{
+    (void)state;
+    says(broken, "broken_one", "range:10 | broken_one", "traits", "rows are ONE_TO_ONE: 3 of 10");
+    says(broken, "broken_permutes", "range:10 | broken_permutes", "traits", "3 records of 10");
+    says(broken, "broken_divides", "range:10 | broken_divides", "traits",
+         "two halves of its input do not become what all of it becomes");
+    says(broken, "broken_count", "range:10 | broken_count", "traits", "count() says 10");
+    says(broken, "broken_drawn", "range:10 | broken_drawn", "traits",
+         "all seeds have the same records");
+    says(broken, "broken_blind", "range:10,start=1 | broken_blind", "traits",
+         "other values change the choice");
+}
+
 static void finds_nothing_in_good_ones(void **state)
 {
     const char *lines = "one\ntwo, which is longer\n\nx\nfive, the last one";
@@ -206,6 +220,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(finds_records_that_a_cancel_loses),
         cmocka_unit_test(finds_who_loses_memory_or_takes_its_lack_for_the_end),
         cmocka_unit_test(finds_examples_that_show_nothing),
+        cmocka_unit_test(finds_traits_that_do_not_hold),
         cmocka_unit_test(finds_nothing_in_good_ones),
         cmocka_unit_test(finds_what_is_wrong_with_filters),
         cmocka_unit_test(a_filter_that_only_reads_may_carry_its_example),
