@@ -52,6 +52,7 @@ def csv(
     header: bool = False,
     infer: bool = False,
     infer_rows: int = 1000,
+    header_columns: str = "all",
     field_delim: str = ",",
     use_quote_delim: bool = True,
     quote_char: str = '"',
@@ -76,6 +77,9 @@ def csv(
     infer: find record_defaults and header in the first rows of the first file when the dataset
         is made, and write them into the description
     infer_rows: rows that infer reads, 1 to 65536, from 1 KiB for each of them, at least 1 MiB
+    header_columns: columns that the header of each file must have, in any order: all = those of
+        record_defaults; any = a column that it lacks has its default, and other columns are
+        ignored (all, any)
     field_delim: one character between fields
     use_quote_delim: quotes enclose fields; false = they are characters like others
     quote_char: the character that encloses fields
@@ -105,6 +109,7 @@ def csv(
         header=header,
         infer=infer,
         infer_rows=infer_rows,
+        header_columns=header_columns,
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
         quote_char=quote_char,

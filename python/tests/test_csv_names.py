@@ -47,12 +47,11 @@ def test_a_header_names_the_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        ("price,id", "'id', got 'price'"),
         ("id", "'price' of record_defaults"),
         ("id,price,tax", "'tax'"),
         ("id,cost", "'price'"),
-        ("id,id", "'price'"),
-        ("id,price,price", "got 'price'"),
+        ("id,id", "two columns of the header are named 'id'"),
+        ("id,price,price", "two columns of the header are named 'price'"),
     ],
 )
 def test_a_file_with_other_columns_is_refused(tmp_path: Path, header: str, words: str) -> None:
@@ -62,10 +61,10 @@ def test_a_file_with_other_columns_is_refused(tmp_path: Path, header: str, words
         lv.csv(files, header=True, record_defaults=TYPES),
         lv.csv(files, infer=True),
         lv.open(str(tmp_path / "*.csv")),
-        lv.csv(files, infer=True).with_options(errors="skip"),
     ):
         with pytest.raises(InvalidArgumentError, match=rf"{words}(.|\n)*b\.csv"):
             ds.to_list()
+        assert rows(ds.with_options(errors="skip")) == [(1, 10)]
 
 
 def test_names_of_dtypes_are_dtypes(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ static void decode_csv_close(void *state) { levada_csv_close(state); }
 static levada_status decode_csv_decode(void *state, const void *args, const levada_strings *in,
                                        levada_builder *out, levada_error *err)
 {
-    return levada_csv_decode(state, args, in, out, err);
+    return levada_csv_decode(state, args, in, NULL, out, err);
 }
 
 static const levada_example_file decode_csv_files[] = {

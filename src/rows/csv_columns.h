@@ -39,7 +39,7 @@ typedef struct levada_csv_args {
     levada_ints         select_cols;
     levada_texts        columns;
     bool                header, infer; /* format only */
-    int64_t             infer_rows;
+    int64_t             infer_rows, header_columns;
 } levada_csv_args;
 
 /* The entries that both tables of options have. */
@@ -131,9 +131,10 @@ LEVADA_MUST_USE levada_status levada_csv_open(levada_csv *csv, const levada_csv_
                                               bool file, const levada_context *context,
                                               levada_error *err);
 void levada_csv_close(levada_csv *csv);
-/* The hook of a decoder. */
+/* The hook of a decoder. `refused` is what is wrong with each row, or NULL: nothing with any. */
 LEVADA_MUST_USE levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
-                                                const levada_strings *in, levada_builder *out,
+                                                const levada_strings *in,
+                                                const char *const *refused, levada_builder *out,
                                                 levada_error *err);
 
 /* Splits one row: stores field k in to[k * stride], the first `capacity` of them, and sets *n to

@@ -72,7 +72,7 @@ static levada_status decode_reject(const decode_block *b, int64_t row, levada_er
                                    const char *format, ...)
 {
     levada_error why = LEVADA_ERROR_INIT;
-    char         text[256];
+    char         text[320];
     va_list      list;
 
     if (b->csv->bad[row]) return LEVADA_OK;
@@ -424,11 +424,14 @@ static levada_status decode_ragged(const decode_block *b, levada_error *err)
 }
 
 levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
-                                const levada_strings *in, levada_builder *out, levada_error *err)
+                                const levada_strings *in, const char *const *refused,
+                                levada_builder *out, levada_error *err)
 {
     const decode_block b = { csv, args, in, out };
 
     LEVADA_TRY(decode_reserve(csv, in, err));
+    for (int64_t row = 0; row < in->n && refused; row++)
+        if (refused[row]) LEVADA_TRY(decode_reject(&b, row, err, "%s", refused[row]));
     if (csv->n == 0) return decode_ragged(&b, err);
     for (int64_t row = 0; row < in->n && !csv->is_even; row++)
         LEVADA_TRY(decode_row(&b, row, err));

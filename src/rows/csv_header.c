@@ -83,50 +83,82 @@ static const char *header_text(const levada_value *names, int64_t i)
     return levada_value_as_text(levada_value_item(names, i), NULL);
 }
 
-static bool header_has(const levada_value *names, const char *name)
+/* The names are those of the columns, in their order. */
+static bool header_in_order(const levada_value *defaults, const levada_value *names)
 {
-    for (int64_t i = 0; i < levada_value_count(names); i++)
-        if (strcmp(header_text(names, i), name) == 0) return true;
-    return false;
+    int64_t n = levada_value_count(defaults);
+
+    if (levada_value_count(names) != n) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (strcmp(header_text(names, i), levada_value_key(defaults, i)) != 0) return false;
+    return true;
 }
 
-static levada_status header_compare(const levada_value *defaults, const levada_value *names,
-                                    levada_error *err)
+/* Where the name is among those of a header, looked for from place *at on; -1 = nowhere. */
+static levada_status header_find(const levada_value *names, const char *name, int64_t at,
+                                 int32_t *out, levada_error *err)
 {
-    int64_t n = levada_value_count(defaults), has = levada_value_count(names);
+    int64_t n = levada_value_count(names);
 
-    for (int64_t i = 0; i < n; i++)
-        if (!header_has(names, levada_value_key(defaults, i)))
+    *out = -1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = (at + i) % n;
+
+        if (strcmp(header_text(names, place), name) != 0) continue;
+        if (*out >= 0)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the header must have the column '%.80s' of record_defaults",
-                               levada_value_key(defaults, i));
-    for (int64_t i = 0; i < has; i++)
-        if (!levada_value_get(defaults, header_text(names, i)))
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the header has a column '%.80s', which record_defaults lacks: add "
-                               "it, or name the fields to read with select_cols",
-                               header_text(names, i));
-    for (int64_t i = 0; i < n || i < has; i++)
-        if (i >= n || i >= has || strcmp(header_text(names, i), levada_value_key(defaults, i)) != 0)
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "column %lld of the header must be '%.80s', got '%.80s': all files "
-                               "must have the same order of columns; read this file by itself",
-                               (long long)i, i < n ? levada_value_key(defaults, i) : "nothing",
-                               i < has ? header_text(names, i) : "nothing");
+                               "two columns of the header are named '%.80s'", name);
+        *out = (int32_t)place;
+    }
     return LEVADA_OK;
 }
 
-levada_status levada_csv_header_check(const levada_csv_args *args, const uint8_t *data,
-                                      int32_t size, levada_error *err)
+static bool header_has_default(const levada_value *entry)
 {
-    levada_value *names = NULL;
-    levada_status st;
+    const levada_value *value = levada_value_get(entry, "default");
 
-    if (!levada_csv_is_named(args)) return LEVADA_OK;
-    LEVADA_TRY(levada_csv_header_read(args, data, size, &names, err));
-    st = header_compare(args->record_defaults, names, err);
-    levada_value_destroy(&names);
-    return st;
+    return value && levada_value_kind_of(value) != LEVADA_VALUE_NULL;
+}
+
+static levada_status header_lacks(const levada_csv_args *args, int64_t i, levada_error *err)
+{
+    const char *name = levada_value_key(args->record_defaults, i);
+
+    if (!args->header_columns)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the header must have the column '%.80s' of record_defaults; "
+                           "header_columns=any reads its default",
+                           name);
+    if (header_has_default(levada_value_item(args->record_defaults, i))) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the header must have the column '%.80s', which has no default in "
+                       "record_defaults",
+                       name);
+}
+
+levada_status levada_csv_header_map(const levada_csv_args *args, const levada_value *names,
+                                    int32_t *map, bool *in_order, levada_error *err)
+{
+    const levada_value *defaults = args->record_defaults;
+    int64_t             n = levada_value_count(defaults), has = levada_value_count(names);
+
+    *in_order = header_in_order(defaults, names);
+    if (*in_order) return LEVADA_OK;
+    for (int64_t i = 0, at = 0; i < n; i++) {
+        LEVADA_TRY(header_find(names, levada_value_key(defaults, i), at, &map[i], err));
+        if (map[i] < 0) LEVADA_TRY(header_lacks(args, i, err));
+        else at = map[i] + 1;
+    }
+    for (int64_t i = 0; i < has && !args->header_columns; i++)
+        if (!levada_value_get(defaults, header_text(names, i)))
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the header has a column '%.80s', which record_defaults lacks: add "
+                               "it, or set header_columns=any",
+                               header_text(names, i));
+    if (args->select_cols.n == 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the columns that select_cols numbers must have the order of "
+                       "record_defaults in the header; omit select_cols to match them by name");
 }
 
 /* map[name] = a copy of the entry. */

@@ -13,11 +13,13 @@ levada_csv_rules levada_csv_rules_of(const levada_csv_args *args);
 LEVADA_MUST_USE levada_status levada_csv_header_read(const levada_csv_args *args,
                                                      const uint8_t *data, int32_t size,
                                                      levada_value **out, levada_error *err);
-/* Checks that a header has the names of record_defaults, where it has names, in their order.
- * EINVALID_ARGUMENT names the column. */
-LEVADA_MUST_USE levada_status levada_csv_header_check(const levada_csv_args *args,
-                                                      const uint8_t *data, int32_t size,
-                                                      levada_error *err);
+/* Finds the columns of record_defaults, a map, in the names of a header: map[i] is the number of
+ * the field of column i, or -1 where the header lacks it. *in_order: each field is its column; map
+ * is not set then. EINVALID_ARGUMENT names the column: the header lacks it or has it twice, or it
+ * is not one of record_defaults. */
+LEVADA_MUST_USE levada_status levada_csv_header_map(const levada_csv_args *args,
+                                                    const levada_value *names, int32_t *map,
+                                                    bool *in_order, levada_error *err);
 /* record_defaults as a map, in the order of `names`, which a list of defaults gets. *out is NULL
  * where it is that already, or has other names. */
 LEVADA_MUST_USE levada_status levada_csv_header_name(const levada_csv_args *args,

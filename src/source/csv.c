@@ -4,21 +4,21 @@
  * (core/kernels/data/experimental/csv_dataset_op.cc).
  *
  * The format frames rows: a row ends with LF, CR LF, CR or the file, outside of quotes. The decoder
- * splits them into fields on any thread. Empty lines are not rows, and a byte order mark is not
- * part
- * of the first one. A quote opens a field only where one begins, and closes it only where a
- * delimiter
- * or the end of the row follows. A quote at another place is an error of its row. Inside quotes it
- * breaks the row: nobody knows whether later quotes open or close. Such a row ends at the first
- * line
- * end where it has all its fields, or before a line that is a whole row by itself.
+ * splits them into fields on any thread, and matches columns by name with a header (csv_fit.h).
+ * Empty lines are not rows, and a byte order mark is not part of the first one. A quote opens a
+ * field only where one begins, and closes it only where a delimiter or the end of the row follows.
+ * A quote at another place is an error of its row. Inside quotes it breaks the row: nobody knows
+ * whether later quotes open or close. Such a row ends at the first line end where it has all its
+ * fields, or before a line that is a whole row by itself.
  */
 #include "base/alloc.h"
 #include "files/bytes.h"
 #include "files/glob.h"
+#include "rows/csv_fit.h"
 #include "rows/csv_header.h"
 #include "rows/csv_infer.h"
 #include "registry/env_priv.h"
+#include "registry/registry.h"
 
 #include <levada/source.h>
 #include <string.h>
@@ -45,6 +45,10 @@ static const levada_arg csv_options[] = {
     LEVADA_ARG(INT, levada_csv_args, infer_rows, .otherwise = "1000",
                .doc = "rows that infer reads, 1 to 65536, from 1 KiB for each of them, at least "
                       "1 MiB"),
+    LEVADA_ARG(CHOICE, levada_csv_args, header_columns, .choices = "all|any",
+               .doc = "columns that the header of each file must have, in any order: all = those "
+                      "of record_defaults; any = a column that it lacks has its default, and "
+                      "other columns are ignored"),
     LEVADA_CSV_OPTIONS, LEVADA_ARG_END
 };
 
@@ -59,6 +63,10 @@ static levada_status csv_check(const void *args, levada_spec **out, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field_delim cannot be the quote, got '%s' for both", a->quote_char);
     }
+    if (a->header_columns && !a->infer && (!a->header || a->columns.n > 0))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "header_columns=any needs header=true, and record_defaults in place of "
+                           "columns to name them");
     if (a->infer_rows < 1 || a->infer_rows > CSV_INFER_MOST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "infer_rows must be from 1 to %d, got %lld", CSV_INFER_MOST,
@@ -112,7 +120,9 @@ static levada_csv_rules csv_line_rules(const levada_csv_args *a)
 /* Fields of a good row; 0 where they are not known. */
 static int64_t csv_width(const levada_csv_args *a)
 {
-    return a->select_cols.n > 0 || !a->record_defaults ? 0 : levada_value_count(a->record_defaults);
+    bool known = a->record_defaults && a->select_cols.n == 0 && !a->header_columns;
+
+    return known ? levada_value_count(a->record_defaults) : 0;
 }
 
 /* -- rows with misplaced quotes */
@@ -299,8 +309,7 @@ static levada_status csv_next(void *state, const void *args, const uint8_t *data
         csv_walk(&w, s->kernels, capacity);
     }
     if (at_end && out->n < capacity && w.row < size) st = csv_end(&w, err);
-    if (s->heading && out->n > 0) {
-        LEVADA_TRY(levada_csv_header_check(a, data, out->end[0], err));
+    if (s->heading && out->n > 0) { /* columns are compared with the first row (csv_fit.h) */
         s->heading = false;
         out->n = 0;
     }
@@ -346,7 +355,7 @@ typedef struct csv_sample {
     int32_t         nrows; /* at most */
 } csv_sample;
 
-enum { CSV_SLACK = 64, CSV_SAMPLE = 1 << 20 };
+enum { CSV_SLACK = 64, CSV_SAMPLE = 1 << 20, CSV_HEADING = 1 << 12 };
 
 static void csv_sample_close(csv_sample *s)
 {
@@ -362,7 +371,8 @@ static levada_status csv_sample_open(csv_sample *s, const levada_csv_args *a, le
     size_t n;
 
     s->nrows = a->infer ? (int32_t)a->infer_rows + 1 : 1; /* one is the header */
-    s->most = (int64_t)s->nrows << 10 > CSV_SAMPLE ? (int64_t)s->nrows << 10 : CSV_SAMPLE;
+    if (s->most == 0)
+        s->most = (int64_t)s->nrows << 10 > CSV_SAMPLE ? (int64_t)s->nrows << 10 : CSV_SAMPLE;
     n = (size_t)s->nrows + CSV_SLACK;
     s->bytes = levada_alloc_zero((size_t)s->most + 2 * CSV_SLACK);
     s->begin = levada_alloc(n * sizeof *s->begin);
@@ -477,26 +487,68 @@ static levada_status csv_infer(levada_env *env, const void *args, const levada_t
 
 /* -- columns */
 
-static levada_status csv_columns_open(void *state, const void *args,
-                                      const levada_context *context, levada_error *err)
-{
-    levada_status st = levada_csv_open(state, args, true, context, err);
+typedef struct csv_columns_state {
+    levada_csv     csv;
+    levada_csv_fit fit;
+} csv_columns_state;
 
-    if (st != LEVADA_OK) levada_csv_close(state);
+/* A levada_csv_heading. Most headers are short. */
+static levada_status csv_heading(const levada_csv_args *a, const levada_context *context,
+                                 const char *path, const char *compression, levada_value **names,
+                                 levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    for (int64_t most = CSV_HEADING; *names == NULL && most <= CSV_SAMPLE; most *= 16) {
+        csv_sample     sample = { .most = most };
+        levada_strings rows;
+
+        levada_error_clear(err);
+        st = csv_look(&sample, a, context->env, path, compression, &rows, err);
+        if (st == LEVADA_OK)
+            st = levada_csv_header_read(a, rows.data[0], rows.size[0], names, err);
+        csv_sample_close(&sample);
+        if (st != LEVADA_OK && st != LEVADA_EINVALID_ARGUMENT && st != LEVADA_EDATA_LOSS) break;
+    }
     return st;
 }
 
-static void csv_columns_close(void *state) { levada_csv_close(state); }
+static void csv_columns_close(void *state)
+{
+    csv_columns_state *s = state;
+
+    levada_csv_fit_close(&s->fit);
+    levada_csv_close(&s->csv);
+}
+
+static levada_status csv_columns_open(void *state, const void *args,
+                                      const levada_context *context, levada_error *err)
+{
+    csv_columns_state *s = state;
+    const levada_op   *op = levada_registry_find(context->env, "csv");
+    const void        *source = (const uint8_t *)args + op->core_offset;
+    levada_status      st = levada_csv_open(&s->csv, args, true, context, err);
+
+    if (st == LEVADA_OK)
+        st = levada_csv_fit_open(&s->fit, args, source, context, csv_heading, err);
+    if (st != LEVADA_OK) csv_columns_close(state);
+    return st;
+}
 
 static levada_status csv_columns_decode(void *state, const void *args, const levada_strings *in,
                                         levada_builder *out, levada_error *err)
 {
-    return levada_csv_decode(state, args, in, out, err);
+    csv_columns_state *s = state;
+    levada_strings     rows;
+    const char *const *refused;
+
+    LEVADA_TRY(levada_csv_fit_rows(&s->fit, in, &rows, &refused, err));
+    return levada_csv_decode(&s->csv, args, &rows, refused, out, err);
 }
 
 static const levada_decoder_def csv_columns = {
     .struct_size = sizeof(levada_decoder_def),
-    .state_size = sizeof(levada_csv),
+    .state_size = sizeof(csv_columns_state),
     .check = csv_check,
     .open = csv_columns_open,
     .close = csv_columns_close,
