@@ -21,6 +21,7 @@ import lint_names
 import lint_numbers
 import lint_size
 import lint_source
+import lint_stages
 import lint_words
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -343,3 +344,23 @@ def test_a_number_that_no_page_shows_is_found(tree):
     tree("bench/RESULTS.md", RESULTS)
     root = tree("bench/numbers.txt", "fast = 1; lines; ours; ,.0f\n")
     assert [finding.text for finding in lint_numbers.check(root)] == ["no page shows fast"]
+
+
+STAGE = 'const levada_stage_def levada_stage_split = {\n    .name = "split",\n};\n'
+USES = [
+    ("src/run/a.c", 'bool a(void) { return strcmp(name, "split") == 0; }', True),
+    ("src/run/a.c", 'static const char *const a_names[] = { "split" };', True),
+    ("src/run/a.c", '/* as "split" does */', False),
+    ("src/run/a.c", 'int a(void) { return levada_state_put_i64(to, "split", 1, err); }', False),
+    ("src/transform/split.c", STAGE + 'const char *split_name(void) { return "split"; }', False),
+    ("tools/a.c", 'const char *a(void) { return "split"; }', False),
+    ("python/levada/a.py", 'found = core.name == "split"', True),
+    ("python/levada/a.py", 'found = name in ("x", "split")', True),
+    ("python/levada/a.py", 'found = ds.stage("split")', False),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "wrong"), USES)
+def test_only_its_file_knows_the_name_of_a_stage(tree, name, text, wrong):
+    tree("src/transform/split.c", SPDX + STAGE)
+    assert bool(lint_stages.check(tree(name, text + "\n"))) == wrong

@@ -64,6 +64,8 @@ typedef struct levada_decoder_def {
     /* Random values are all that it declares: it makes one record of one, from one column. NULL =
      * nothing is random. */
     const levada_traits *traits;
+    /* Option that asks for infer() with "auto". NULL = none. */
+    const char *finds;
 } levada_decoder_def;
 
 #ifdef __cplusplus

@@ -104,6 +104,12 @@ typedef struct levada_format_def {
      * fetched by number. May be NULL. */
     const char *(*watch)(void *state, const uint8_t *data, const levada_spans *spans,
                          int64_t record);
+    /* Ends of the names of such files, up to a NULL: ".jsonl". NULL = none. */
+    const char *const *suffixes;
+    /* Option that asks for infer(): levada_dataset_open sets a BOOL to true in any case, because
+     * the format has no columns without it, and any other to "auto" where it parses. NULL = none.
+     */
+    const char *finds;
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

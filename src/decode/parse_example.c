@@ -91,5 +91,6 @@ const levada_decoder_def levada_decoder_parse_example = {
     .close = parse_example_close,
     .decode = parse_example_decode,
     .infer = parse_example_infer,
+    .finds = "spec",
     .found = parse_example_found,
 };

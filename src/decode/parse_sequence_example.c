@@ -102,5 +102,6 @@ const levada_decoder_def levada_decoder_parse_sequence_example = {
     .close = parse_sequence_example_close,
     .decode = parse_sequence_example_decode,
     .infer = parse_sequence_example_infer,
+    .finds = "sequences",
     .found = parse_sequence_example_found,
 };

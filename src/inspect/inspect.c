@@ -21,7 +21,7 @@ static levada_status inspect_repair_check(const levada_scan *scan, levada_error 
 {
     const levada_filter_def *filter = levada_registry_filter(scan->dataset->env, scan->compression);
 
-    if (strcmp(levada_dataset_name(scan->dataset), "tfrecord") != 0) {
+    if (strcmp(levada_dataset_name(scan->dataset), LEVADA_SCAN_RECORDS) != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "repair writes TFRecord files, this is %s",
                            levada_dataset_name(scan->dataset));
@@ -225,7 +225,7 @@ static void inspect_info_json(const inspect_info *info, const char *path, levada
 {
     levada_file_reader_counts counts = levada_scan_counted(&info->scan);
     const char               *format = levada_dataset_name(info->scan.dataset);
-    bool                      records = strcmp(format, "text_lines") != 0;
+    bool                      records = !levada_scan_is_text(&info->scan);
     const char               *kind = records ? levada_survey_kind(info->survey) : NULL;
 
     levada_text_put(text, "{\"path\":");

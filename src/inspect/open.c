@@ -152,16 +152,29 @@ static levada_value *open_list(const levada_texts *files)
     return list;
 }
 
+/* Sets the option by which the format or decoder finds its columns in the records. */
+static levada_status open_ask(const levada_op *op, bool parse, levada_value *map, levada_error *err)
+{
+    bool        format = op->family == LEVADA_FAMILY_FORMAT;
+    const char *finds = format ? op->def.format.finds : op->def.decoder.finds;
+
+    for (const levada_arg *arg = op->args; finds && arg->name; arg++) {
+        bool flag = arg->type == LEVADA_ARG_BOOL;
+
+        if (strcmp(arg->name, finds) != 0 || !(flag || parse)) continue;
+        return open_set(map, finds, flag ? levada_value_bool(true) : levada_value_text("auto", 4),
+                        err);
+    }
+    return LEVADA_OK;
+}
+
 static levada_status open_source(levada_env *env, const levada_texts *files, const char *name,
                                  bool parse, levada_dataset **out, levada_error *err)
 {
     levada_value *map = levada_value_map();
     levada_status st = open_set(map, "files", open_list(files), err);
 
-    if (st == LEVADA_OK && strcmp(name, "csv") == 0)
-        st = open_set(map, "infer", levada_value_bool(true), err);
-    if (st == LEVADA_OK && parse && strcmp(name, "jsonl") == 0)
-        st = open_set(map, "fields", levada_value_text("auto", 4), err);
+    if (st == LEVADA_OK) st = open_ask(levada_registry_find(env, name), parse, map, err);
     if (st == LEVADA_OK) st = levada_dataset_append(env, name, map, NULL, 0, out, err);
     levada_value_destroy(&map);
     return st;
@@ -178,8 +191,8 @@ static levada_status open_parse(levada_env *env, levada_dataset **ds, levada_err
     LEVADA_TRY(open_decoder(*ds, &name, err));
     if (!name) return LEVADA_OK;
     map = levada_value_map();
-    st = open_set(map, strcmp(name, "parse_example") == 0 ? "spec" : "sequences",
-                  levada_value_text("auto", 4), err);
+    st = map ? open_ask(levada_registry_find(env, name), true, map, err)
+             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (st == LEVADA_OK)
         st = levada_dataset_append(env, name, map, (const levada_dataset *const *)ds, 1, &parsed,
                                    err);
@@ -204,7 +217,8 @@ levada_status levada_dataset_open(levada_env *env, const char *const *files, int
     levada_status   st = open_identify(env, &all, source, &name, err);
 
     if (st == LEVADA_OK) st = open_source(env, &all, name, parse, &ds, err);
-    if (st == LEVADA_OK && parse && strcmp(name, "tfrecord") == 0) st = open_parse(env, &ds, err);
+    if (st == LEVADA_OK && parse && strcmp(name, LEVADA_SCAN_RECORDS) == 0)
+        st = open_parse(env, &ds, err);
     if (st == LEVADA_OK) *out = ds;
     else levada_dataset_unref(&ds);
     return st;

@@ -37,17 +37,6 @@ static const levada_op *scan_best(const levada_env *env, const uint8_t *head, in
     }
 }
 
-/* Suffixes of names, after that of a compression is removed. */
-static const char *const scan_ends[][2] = {
-    {".tfrecord", "tfrecord"}, {".tfrecords", "tfrecord"}, {".tfrec", "tfrecord"},
-    {"_tfrecord", "tfrecord"},
-    {".txt", "text_lines"},    {".csv", "csv"},     {".tsv", "text_lines"},
-    {".jsonl", "jsonl"},       {".json", "jsonl"},    {".ndjson", "jsonl"},
-    {".tar", "tar"},           {".tgz", "tar"},
-    {".log", "text_lines"},    {".py", "text_lines"},      {".c", "text_lines"},
-    {".md", "text_lines"},
-};
-
 static bool scan_ends_with(const char *path, size_t size, const char *end)
 {
     size_t n = strlen(end);
@@ -98,17 +87,30 @@ static size_t scan_stem(const levada_env *env, const char *path)
     return scan_unpacked(env, path, size);
 }
 
-/* The format of the suffix of the name; NULL for an unknown one. */
+static size_t scan_suffix(const levada_op *op, const char *path, size_t size)
+{
+    size_t longest = 0;
+
+    if (op->family != LEVADA_FAMILY_FORMAT || !op->def.format.suffixes) return 0;
+    for (const char *const *end = op->def.format.suffixes; *end; end++) {
+        if (strlen(*end) > longest && scan_ends_with(path, size, *end)) longest = strlen(*end);
+    }
+    return longest;
+}
+
+/* The format with the longest suffix that the name has; NULL for an unknown one. */
 static const levada_op *scan_named(const levada_env *env, const char *path)
 {
-    size_t size = scan_stem(env, path);
+    size_t           size = scan_stem(env, path), longest = 0;
+    const levada_op *found = NULL, *op;
 
-    for (size_t i = 0; i < sizeof scan_ends / sizeof *scan_ends; i++) {
-        if (scan_ends_with(path, size, scan_ends[i][0])) {
-            return levada_registry_find(env, scan_ends[i][1]);
-        }
+    for (int32_t i = 0; (op = levada_registry_at(env, i)); i++) {
+        size_t n = scan_suffix(op, path, size);
+
+        if (n > longest) found = op;
+        if (n > longest) longest = n;
     }
-    return NULL;
+    return found;
 }
 
 void levada_inspect_name(levada_env *env, const char *path, const char **format,
@@ -238,7 +240,7 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
 
         if (found) content = found;
     }
-    *out = said ? said : content ? content : levada_registry_find(env, "tfrecord");
+    *out = said ? said : content ? content : levada_registry_find(env, LEVADA_SCAN_RECORDS);
     scan->guessed = !said && !content && scan->size != 0; /* an empty file fits any format */
     if (content && content != *out &&
         !((*out)->def.format.probe && (*out)->def.format.probe(head, first) > 0)) {
@@ -462,4 +464,11 @@ levada_file_reader_counts levada_scan_counted(const levada_scan *scan)
     counts.skipped_records += scan->bad_rows;
     counts.damaged_bytes += scan->bad_bytes;
     return counts;
+}
+
+bool levada_scan_is_text(const levada_scan *scan)
+{
+    const levada_format_def *format = &scan->dataset->op->def.format;
+
+    return format->lines && !format->decoder;
 }

@@ -10,6 +10,10 @@
 #include "inspect/rows_check.h"
 #include <levada/inspect.h>
 
+/* The format that levada_writer writes. Repair makes it, its records are parsed where they are
+ * messages, and a file that shows no other format is taken for a damaged one of it. */
+#define LEVADA_SCAN_RECORDS "tfrecord"
+
 typedef struct levada_scan {
     levada_dataset     *dataset; /* one source: the format and the file */
     levada_context      context;
@@ -57,5 +61,8 @@ void levada_scan_report(const levada_scan *scan, levada_inspect_progress *progre
 
 /* What was read so far; rows that do not convert count as skipped. */
 levada_file_reader_counts levada_scan_counted(const levada_scan *scan);
+
+/* Whether its records are lines of text, without columns. */
+bool levada_scan_is_text(const levada_scan *scan);
 
 #endif

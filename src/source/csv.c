@@ -561,6 +561,8 @@ static const levada_example_file csv_files[] = {
     { NULL, NULL, 0 }
 };
 
+static const char *const csv_suffixes[] = { ".csv", NULL };
+
 const levada_format_def levada_format_csv = {
     .struct_size = sizeof(levada_format_def),
     .name = "csv",
@@ -570,6 +572,8 @@ const levada_format_def levada_format_csv = {
         "columns=[name,age,height],header=true",
     .example_files = csv_files,
     .field = "row",
+    .suffixes = csv_suffixes,
+    .finds = "infer",
     .args = csv_options,
     .args_size = sizeof(levada_csv_args),
     .state_size = sizeof(csv_state),

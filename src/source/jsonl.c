@@ -205,6 +205,8 @@ static const levada_example_file jsonl_files[] = {
     { NULL, NULL, 0 },
 };
 
+static const char *const jsonl_suffixes[] = { ".jsonl", ".json", ".ndjson", NULL };
+
 const levada_format_def levada_format_jsonl = {
     .struct_size = sizeof(levada_format_def),
     .name = "jsonl",
@@ -212,6 +214,8 @@ const levada_format_def levada_format_jsonl = {
     .example = "jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}",
     .example_files = jsonl_files,
     .field = "line",
+    .suffixes = jsonl_suffixes,
+    .finds = "fields",
     .args = jsonl_options,
     .args_size = sizeof(levada_json_args),
     .state_size = sizeof(jsonl_state),

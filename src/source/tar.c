@@ -566,6 +566,8 @@ static const levada_example_file tar_files[] = {
     { NULL, NULL, 0 },
 };
 
+static const char *const tar_suffixes[] = { ".tar", ".tgz", NULL };
+
 const levada_format_def levada_format_tar = {
     .struct_size = sizeof(levada_format_def),
     .name = "tar",
@@ -573,6 +575,7 @@ const levada_format_def levada_format_tar = {
     .example = "tar:samples.tar,fields=[txt,cls]",
     .example_files = tar_files,
     .field = "members",
+    .suffixes = tar_suffixes,
     .args = tar_options,
     .args_size = sizeof(tar_args),
     .state_size = sizeof(tar_state),

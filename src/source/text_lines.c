@@ -105,12 +105,17 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
     return LEVADA_OK;
 }
 
+static const char *const text_lines_suffixes[] = {
+    ".txt", ".tsv", ".log", ".py", ".c", ".md", NULL
+};
+
 const levada_format_def levada_format_text_lines = {
     .struct_size = sizeof(levada_format_def),
     .name = "text_lines",
     .doc = "reads lines of text files, without line ends",
     .example = "text_lines:lines.txt",
     .field = "line",
+    .suffixes = text_lines_suffixes,
     .args = text_lines_options,
     .args_size = sizeof(text_lines_args),
     .state_size = sizeof(text_lines_state),

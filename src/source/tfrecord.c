@@ -166,12 +166,16 @@ static int64_t tfrecord_resync(void *state, const void *args, const uint8_t *dat
     return at_end ? size : last + 1 > 1 ? last + 1 : 1;
 }
 
+static const char *const tfrecord_suffixes[] = { ".tfrecord", ".tfrecords", ".tfrec", "_tfrecord",
+                                                 NULL };
+
 const levada_format_def levada_format_tfrecord = {
     .struct_size = sizeof(levada_format_def),
     .name = "tfrecord",
     .doc = "reads records of TFRecord files",
     .example = "tfrecord:examples.tfrecord",
     .field = "record",
+    .suffixes = tfrecord_suffixes,
     .args = tfrecord_options,
     .args_size = sizeof(tfrecord_args),
     .state_size = sizeof(tfrecord_state),
