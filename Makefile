@@ -40,7 +40,7 @@ endef
 
 .PHONY: all help tools setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
-.PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format docs wheel exports generated ci-full clean
+.PHONY: test-one mutate test-model test-oracle sanitize fuzz bench bench-peers lint format docs wheel exports generated ci-full clean
 
 all: build
 
@@ -157,6 +157,11 @@ bench-peers: install ## measure the speed together with other libraries
 		echo "bench: $$peer was not installed; its rows are left unmeasured"; \
 	done
 	@$(BIN)/python bench/run.py
+
+# make mutate FILE=src/batch/pack.c: all lines of a file, in place of those that differ from SINCE.
+mutate: tools ## change the code that changed since SINCE (HEAD~1), and see that tests fail
+	$(call heading,mutate)
+	@$(WITH) python ci/mutate.py --since $(or $(SINCE),HEAD~1) $(FILE)
 
 lint: build ## check the rules of the code
 	@ci/setup.sh types

@@ -23,6 +23,7 @@ import lint_size
 import lint_source
 import lint_stages
 import lint_words
+import mutate
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 GOOD = (
@@ -86,7 +87,7 @@ BREACHES = [
     (lint_names, "src/base/a.c", "int levada_f(int a__x) { return a__x; }", "contains __"),
     (lint_names, "src/base/Big.c", "int levada_f(void) { return 1; }", "lower_snake"),
     (lint_deps, "src/base/a.c", '#include "registry/env.h"', "base/ may not include registry/"),
-    (lint_deps, "src/io/a.c", '#include "runtime/queue.h"', "io/ may not include runtime/"),
+    (lint_deps, "src/rows/a.c", '#include "runtime/queue.h"', "rows/ may not include runtime/"),
     (lint_deps, "src/batch/a.c", '#include "transform/b.h"', "may not include transform/"),
     (lint_deps, "tools/a.c", '#include "base/alloc.h"', "include/levada/ only"),
     (lint_deps, "include/levada/a.h", '#include "base/alloc.h"', "a public header"),
@@ -364,3 +365,21 @@ USES = [
 def test_only_its_file_knows_the_name_of_a_stage(tree, name, text, wrong):
     tree("src/transform/split.c", SPDX + STAGE)
     assert bool(lint_stages.check(tree(name, text + "\n"))) == wrong
+
+
+@pytest.mark.parametrize(
+    ("line", "variants"),
+    [
+        ("    if (a < b) return 0;", ["    if (a <= b) return 0;", "    if (a < b) return 1;"]),
+        ("    while (i < n && !done) {", [
+            "    while (i <= n && !done) {", "    while (i < n || !done) {",
+            "    while (!(i < n && !done)) {",
+        ]),
+        ("    at->count++;", ["    at->count--;"]),
+        ("    forget(at, b);", ["    ;"]),
+        ("    return true; /* a < b */", ["    return false; /* a < b */"]),
+        ("    char *name = text;", []),
+    ],
+)  # fmt: skip
+def test_a_line_has_these_mutants(line, variants):
+    assert list(mutate.mutated(line)) == variants
