@@ -52,6 +52,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["copy.js"]
 html_copy_source = False
+html_search_scorer = str(HERE / "scorer.js")
 
 
 class CommandHelp(Directive):
