@@ -325,7 +325,7 @@ static PyObject *block_new_index(const levada_spec *spec)
     PyObject *index = PyDict_New();
 
     for (int32_t i = 0; index && i < levada_spec_count(spec); i++) {
-        PyObject *name = PyUnicode_InternFromString(levada_spec_field(spec, i)->name);
+        PyObject *name = levada_py_name(levada_spec_field(spec, i)->name);
         PyObject *number = PyLong_FromLong(i);
 
         if (!name || !number || PyDict_SetItem(index, name, number) < 0) Py_CLEAR(index);

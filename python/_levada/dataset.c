@@ -63,10 +63,11 @@ PyObject *levada_py_fields(const levada_spec *spec)
         const levada_field *f = levada_spec_field(spec, i);
 
         dims = levada_py_dims(-1, f->dims, f->ndim);
-        row = dims ? Py_BuildValue("(ssiNOy#)", f->name, levada_dtype_name(f->dtype), f->depth,
-                                   dims, f->padded ? Py_True : Py_False, (const char *)f->pad,
-                                   (Py_ssize_t)levada_dtype_size(f->dtype))
-                   : NULL;
+        row = dims
+                  ? Py_BuildValue("(NsiNOy#)", levada_py_name(f->name), levada_dtype_name(f->dtype),
+                                  f->depth, dims, f->padded ? Py_True : Py_False,
+                                  (const char *)f->pad, (Py_ssize_t)levada_dtype_size(f->dtype))
+                  : NULL;
         if (!row || PyList_Append(fields, row) < 0) Py_CLEAR(fields);
         Py_XDECREF(row);
     }

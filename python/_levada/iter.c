@@ -295,7 +295,7 @@ static PyObject *iter_feeds(PyObject *object, PyObject *unused)
     list = PyList_New(0);
     for (int32_t i = 0; list && i < levada_spec_count(spec); i++) {
         const levada_field *f = levada_spec_field(spec, i);
-        PyObject           *row = Py_BuildValue("(ss)", f->name, levada_dtype_name(f->dtype));
+        PyObject *row = Py_BuildValue("(Ns)", levada_py_name(f->name), levada_dtype_name(f->dtype));
 
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);

@@ -58,6 +58,16 @@ static PyObject *module_number(int64_t number)
     return number >= 0 ? PyLong_FromLongLong(number) : Py_NewRef(Py_None);
 }
 
+PyObject *levada_py_name(const char *name)
+{
+    PyObject *made = PyUnicode_InternFromString(name);
+
+    if (made || !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return made;
+    PyErr_Clear();
+    return levada_py_refuse(LEVADA_EINVALID_ARGUMENT,
+                            "the name of a column must be UTF-8 in Python, got '%.80s'", name);
+}
+
 /* The exception is made in Python: levada.errors knows classes and original exceptions. */
 PyObject *levada_py_raise(const levada_error *err)
 {

@@ -149,6 +149,8 @@ static inline void levada_py_clear(levada_error *err)
 
 /* Sets the exception of this code and message; returns NULL. */
 LEVADA_PRINTF(2, 3) PyObject *levada_py_refuse(levada_status code, const char *fmt, ...);
+/* The name of a column, interned; NULL with an exception, also for a name that is not UTF-8. */
+PyObject *levada_py_name(const char *name);
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);
 /* The same where st is not OK and nothing is set yet; true when it was. */

@@ -127,3 +127,12 @@ def test_convert_writes_into_a_pipe_and_leaves_it(folder):
 def test_convert_writes_no_text(folder):
     done = levada("convert", "ten.tfrecord", "lines.txt", cwd=folder, status=2)
     assert "lines.txt" in done.stderr
+
+
+def test_convert_names_a_header_that_is_not_utf8(folder):
+    (folder / "odd.csv").write_bytes(b"id,pr\xffx\n1,2\n")
+    for out in ("out.tfrecord", "out.jsonl", "out.csv"):
+        done = levada("convert", "odd.csv", out, cwd=folder, status=2)
+        assert "odd.csv: column 1 of the header" in done.stderr
+        assert "UTF-8, got the bytes 70 72 ff 78: " in done.stderr
+    levada("convert", "odd.csv", "out.tfrecord", "--no-header", cwd=folder)

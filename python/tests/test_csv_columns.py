@@ -244,6 +244,23 @@ def test_other_columns_need_names(tmp_path: Path) -> None:
     assert rows(ds) == [(1, 2), (0, 3)]
 
 
+def test_a_name_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,pr\xffx\n1,2\n")
+    words = r"column 1 of the header .* UTF-8, got the bytes 70 72 ff 78: (.|\n)*a\.csv"
+    for find in (
+        lambda: lv.open(path),
+        lambda: lv.csv(path, infer=True),
+        lambda: lv.csv(path, header=True, record_defaults=["int64", "int64"]),
+    ):
+        with pytest.raises(InvalidArgumentError, match=words):
+            find()
+    how: dict[str, Any] = {"header": True, "record_defaults": {"id": "int64"}}
+    assert rows(lv.csv(path, header_columns="any", **how)) == [(1,)]
+    with pytest.raises(InvalidArgumentError, match="which record_defaults lacks"):
+        lv.csv(path, **how).to_list()
+
+
 def test_selected_columns_keep_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,id,price\n9,1,10\n")
     (tmp_path / "b.csv").write_text("x,price,id\n9,20,2\n")

@@ -95,6 +95,17 @@ def test_an_opener_of_a_library_reads_files_of_its_scheme(tmp_path):
         assert list(lv.text_lines(["memory://other", "memory://empty"], errors="skip")) == []
 
 
+def test_a_name_that_is_not_utf8_is_an_error_that_names_it(tmp_path):
+    text = (ROOT / "plugins/example/my_reader.c").read_text()
+    text = text.replace('"record"', r'"r\xff"').replace("my_reader", "bytes_reader")
+    (tmp_path / "bytes.c").write_text(text)
+    lv.load_library(compiled(tmp_path / "bytes.c", tmp_path))
+    ds = lv.from_text("bytes_reader")
+    for use in (lambda: ds.spec, lambda: next(iter(ds)), lambda: next(iter(ds.batch(1)))):
+        with pytest.raises(lv.errors.InvalidArgumentError, match="must be UTF-8 in Python, got 'r"):
+            use()
+
+
 @needs_command
 def test_a_name_that_is_not_utf8_is_a_json_name(tmp_path):
     text = (ROOT / "plugins/example/my_reader.c").read_text()

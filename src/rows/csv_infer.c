@@ -3,10 +3,14 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "option/value_priv.h"
 #include "rows/csv_header.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { INFER_BYTES = 24 }; /* of a name, in messages */
 
 typedef enum infer_kind { INFER_INT, INFER_FLOAT, INFER_TEXT } infer_kind;
 
@@ -231,6 +235,25 @@ static levada_status infer_rows(infer_job *job, bool *header, levada_error *err)
     return LEVADA_OK;
 }
 
+/* Descriptions are UTF-8, and hold the names. */
+static levada_status infer_check_names(const levada_value *names, levada_error *err)
+{
+    for (int64_t i = 0; i < levada_value_count(names); i++) {
+        char        bytes[INFER_BYTES * 3 + 1] = "";
+        size_t      size = 0;
+        const char *name = levada_value_as_text(levada_value_item(names, i), &size);
+
+        if (levada_utf8_check(name, size) == size) continue;
+        for (size_t k = 0; k < size && k < INFER_BYTES; k++)
+            (void)snprintf(bytes + 3 * k, 4, " %02x", (unsigned char)name[k]);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "column %lld of the header must have a name in UTF-8, got the bytes%s: "
+                           "convert the file with iconv, or name the columns",
+                           (long long)i, bytes);
+    }
+    return LEVADA_OK;
+}
+
 /* record_defaults, with the names of a header. */
 static levada_status infer_defaults(infer_job *job, bool *header, levada_value **out,
                                     levada_error *err)
@@ -240,6 +263,7 @@ static levada_status infer_defaults(infer_job *job, bool *header, levada_value *
 
     if (st == LEVADA_OK && *header)
         st = levada_csv_header_read(job->args, job->rows->data[0], job->rows->size[0], &names, err);
+    if (st == LEVADA_OK) st = infer_check_names(names, err);
     if (st == LEVADA_OK)
         st = job->args->infer ? infer_types(job, names, out, err)
                               : levada_csv_header_name(job->args, names, out, err);
