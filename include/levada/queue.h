@@ -41,8 +41,8 @@ typedef enum levada_queue_kind {
 typedef struct levada_queue_options {
     size_t              struct_size;
     levada_queue_kind   kind;
-    int64_t             capacity;  /* elements, -1 = unbounded; 0 is EINVALID_ARGUMENT */
-    int64_t             max_bytes; /* limit of the bytes of all elements, -1 = no limit; a larger
+    int64_t             capacity;  /* elements, negative = unbounded; 0 is EINVALID_ARGUMENT */
+    int64_t             max_bytes; /* limit of the bytes of all elements, negative = none; a larger
                                     * element passes through an empty queue */
     int64_t             min_after_dequeue; /* SHUFFLE              */
     int64_t             seed;              /* SHUFFLE; -1 = random */

@@ -384,8 +384,9 @@ static levada_status padding_report_check(const levada_padding_report_options *o
                            (long long)o->pack_length, PADDING_PACK_MOST);
     }
     if (o->nboundaries >= 0 && (o->boundaries || o->nboundaries == 0)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "boundaries are NULL or their number is "
-                                                      "negative");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "nboundaries=%lld must be the length of boundaries, which %s",
+                       (long long)o->nboundaries, o->boundaries ? "is a list" : "are NULL");
 }
 
 /* What the report is about, before the strategies. */

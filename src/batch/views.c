@@ -279,6 +279,11 @@ levada_status levada_batch_pad(levada_env *env, const levada_block *batch, const
     levada_status        st;
 
     LEVADA_TRY(LEVADA_VERSIONED_READ(o, how, levada_batch_padding, err));
+    if (o.multiple < 0 || o.width < -1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "multiple=%lld must not be negative, and width=%lld at least -1",
+                           (long long)o.multiple, (long long)o.width);
+    }
     LEVADA_TRY(views_open(batch, field, &v, err));
     if (!v.column->field->depth) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is not ragged", field);

@@ -145,6 +145,11 @@ levada_status levada_inspect_verify(levada_env *env, const char *path,
 
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_verify_options, err));
     LEVADA_TRY(levada_versioned_check(result, sizeof *result, "levada_verify_result", err));
+    if (o.expect_good < -1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "expect_good=%lld must be at least -1; -1 is not known",
+                           (long long)o.expect_good);
+    }
     LEVADA_TRY(levada_scan_open(&scan, env, path, o.source, o.compression, true, err));
     st = o.repair ? inspect_repair_open(&writer, env, &scan, path, &o, err) : LEVADA_OK;
     if (st == LEVADA_OK) st = inspect_walk(&scan, writer, &o, err);

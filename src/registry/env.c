@@ -88,6 +88,15 @@ static levada_status env_check(const levada_env_options *o, levada_error *err)
     if ((o->alloc == NULL) != (o->free == NULL)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
     }
+    if ((int)o->cpu < 0 || o->cpu > LEVADA_CPU_AVX512) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "cpu=%d is not a levada_cpu_level",
+                           (int)o->cpu);
+    }
+    if (o->max_bytes < -1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "max_bytes=%lld must be at least -1; -1 = without a limit",
+                           (long long)o->max_bytes);
+    }
     if (o->log_level < LEVADA_LOG_DEBUG || o->log_level > LEVADA_LOG_ERROR) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "log_level=%d is not a levada_log_level",
                            (int)o->log_level);
@@ -110,8 +119,8 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
     if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&env->refs, 1);
     env->options = all;
-    env->kernels = levada_kernels_for(all.cpu);
     status = env_check(&all, err);
+    if (status == LEVADA_OK) env->kernels = levada_kernels_for(all.cpu);
     if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, LEVADA_LOCK_LOADING, err);
     env->lockable = status == LEVADA_OK;
     if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);

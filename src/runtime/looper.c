@@ -51,6 +51,11 @@ levada_status levada_looper_start(levada_coordinator          *coordinator,
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a looper needs %s",
                            all.run == NULL ? "a function to run" : "a coordinator");
     }
+    if (all.interval < -1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "interval=%lld must be at least -1; -1 is without pauses",
+                           (long long)all.interval);
+    }
     copy = levada_alloc(sizeof(*copy));
     if (copy == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a looper");
     *copy = all;

@@ -60,6 +60,10 @@ static levada_status queue_check_shape(const levada_queue_options *o, int32_t i,
 
 static levada_status queue_check_components(const levada_queue_options *o, levada_error *err)
 {
+    if (o->ncomponents < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ncomponents=%d must be at least 1",
+                           (int)o->ncomponents);
+    }
     if (o->ncomponents < 1 || o->dtypes == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "empty component types for a queue");
     }
@@ -97,7 +101,7 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "capacity=0 would block forever; -1 is unbounded");
     }
-    if (o->kind == LEVADA_QUEUE_SHUFFLE && least < 0) {
+    if (least < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "min_after_dequeue=%lld must be >= 0",
                            least);
     }

@@ -90,7 +90,7 @@ static levada_status runner_check(const levada_queue *queue, const levada_queue_
         if (o->ops[i].run != NULL) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "op %d has no function to run", (int)i);
     }
-    if (o->closed != NULL && o->nclosed < 1) {
+    if (o->closed != NULL ? o->nclosed < 1 : o->nclosed != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "nclosed=%d: closed must be a non-empty list of codes, or NULL",
                            (int)o->nclosed);

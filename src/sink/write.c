@@ -167,6 +167,10 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "shard_records=%lld and shard_bytes=%lld must not be negative",
                            (long long)w->options.shard_records, (long long)w->options.shard_bytes);
+    if (w->options.level < -1)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "level=%d must be at least -1; -1 is the default of the compression",
+                           (int)w->options.level);
     if (w->options.threads < 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "threads=%d must not be negative",
                            (int)w->options.threads);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define BUCKET_MOST 65536    /* buckets, a thread each */
+#define BUCKET_THREADS 65536 /* that call `next` */
 #define BUCKET_NAME_SIZE 320 /* bytes of the name of a queue */
 
 enum { BUCKET_COMPONENTS = LEVADA_QUEUE_COMPONENTS - 2 }; /* besides the length and the number */
@@ -86,6 +87,16 @@ static levada_status bucket_check_sizes(const levada_bucket_options *o, int32_t 
     return LEVADA_OK;
 }
 
+/* A list that may be NULL. */
+static levada_status bucket_check_list(const char *name, const int64_t *list, int32_t n,
+                                       levada_error *err)
+{
+    if (n >= 0 && (list != NULL || n == 0)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "n%s=%d must be the length of %s, which is %s", name, (int)n, name,
+                       list != NULL ? "a list" : "NULL");
+}
+
 static levada_status bucket_check(const levada_bucket_options *o, levada_error *err)
 {
     int32_t n = levada_bucket_count(o);
@@ -95,9 +106,15 @@ static levada_status bucket_check(const levada_bucket_options *o, levada_error *
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "num_buckets=%d is not in [1, %d]",
                            (int)n, BUCKET_MOST);
     }
-    if (o->num_threads < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "num_threads=%d must be at least 1",
-                           (int)o->num_threads);
+    if (o->num_threads < 0 || o->num_threads > BUCKET_THREADS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "num_threads=%d must be from 1 to %d",
+                           (int)o->num_threads, BUCKET_THREADS);
+    }
+    LEVADA_TRY(bucket_check_list("boundaries", o->boundaries, o->nboundaries, err));
+    LEVADA_TRY(bucket_check_list("capacities", o->capacities, o->ncapacities, err));
+    if (o->ncomponents < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ncomponents=%d must not be negative",
+                           (int)o->ncomponents);
     }
     return bucket_check_sizes(o, n, err);
 }

@@ -33,6 +33,26 @@ static levada_status reader_fill(levada_reader *r, levada_env *env,
     return LEVADA_OK;
 }
 
+/* Also numbers that a reader of another kind would use. */
+static levada_status reader_check(const levada_reader_options *o, levada_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t     value;
+    } numbers[] = { { "skip_header_lines", o->skip_header_lines },
+                    { "record_bytes", o->record_bytes },
+                    { "header_bytes", o->header_bytes },
+                    { "footer_bytes", o->footer_bytes },
+                    { "hop_bytes", o->hop_bytes } };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value >= 0) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%lld must not be negative",
+                           numbers[i].name, (long long)numbers[i].value);
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_reader_create(levada_env *env, const levada_reader_options *options,
                                    levada_reader **out, levada_error *err)
 {
@@ -44,6 +64,7 @@ levada_status levada_reader_create(levada_env *env, const levada_reader_options 
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_env_have(env, err));
     LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_reader_options, err));
+    LEVADA_TRY(reader_check(&all, err));
     r = levada_alloc_zero(sizeof *r);
     if (!r) return levada_reader_short(err);
     r->process = levada_process();

@@ -5,8 +5,10 @@
  * for structs that have no case here; it is skipped without the argument.
  */
 #include "base/versioned.h"
+#include "conformance/fault.h"
 #include "files/opener.h"
 #include "support/buckets.h"
+#include "support/fields.h"
 #include "support/files.h"
 #include "support/register.h"
 #include "support/versioned.h"
@@ -21,6 +23,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#define NUMBERS_BYTES (32 << 20) /* that a call with one number may take */
 
 static const char *headers;
 
@@ -345,6 +349,7 @@ static void complete(void)
     of("levada_barrier_options")->as.barrier.ncomponents = 1;
     of("levada_barrier_options")->as.barrier.dtypes = &int64_type;
     of("levada_barrier_options")->as.barrier.shapes = &scalar;
+    of("levada_barrier_take")->as.take.timeout = 0;
     of("levada_looper_options")->as.looper.run = end;
     of("levada_queue_runner_options")->as.runner.nops = 1;
     of("levada_queue_runner_options")->as.runner.ops = &nothing;
@@ -467,6 +472,95 @@ static void rows_of_a_table_have_one_size(void **state)
     assert_non_null(strstr(err.message, "option 'other': struct_size="));
 }
 
+/* -- numbers ----------------------------------------------------------------------------------- */
+
+enum { LESS = 1, LEAST = 2, MOST = 4, ANY = 7 }; /* -1 and the ends of the type */
+
+/* What means something, as the headers say. Any other value of these is an error that names it. */
+static const struct {
+    const char *of, *name;
+    int         accepted;
+} meanings[] = {
+    { "levada_barrier_take", "timeout", ANY },          /* a time; negative is forever */
+    { "levada_bucket_options", "keep_component", LESS }, /* none */
+    { "levada_bucket_options", "capacity", LESS | MOST },
+    { "levada_looper_options", "interval", LESS | MOST },
+    { "levada_env_options", "max_bytes", LESS | MOST },
+    { "levada_verify_options", "expect_good", LESS | MOST },
+    { "levada_iter_options", "seed", LESS | MOST },
+    { "levada_iter_options", "epoch", MOST },
+    { "levada_iter_options", "max_record_bytes", MOST },
+    { "levada_queue_options", "capacity", ANY },
+    { "levada_queue_options", "max_bytes", ANY },
+    { "levada_queue_options", "min_after_dequeue", MOST }, /* of the kind SHUFFLE only */
+    { "levada_queue_options", "seed", ANY },
+    { "levada_reader_options", "skip_header_lines", MOST }, /* of other kinds than the default */
+    { "levada_reader_options", "record_bytes", MOST },
+    { "levada_reader_options", "header_bytes", MOST },
+    { "levada_reader_options", "footer_bytes", MOST },
+    { "levada_reader_options", "hop_bytes", MOST },
+    { "levada_state_saver_options", "batch_size", MOST },
+    { "levada_state_saver_options", "capacity", LESS | MOST },
+    { "levada_state_saver_options", "state_timeout", MOST },
+    { "levada_batch_padding", "width", LESS },
+    { "levada_watchdog_options", "limit", MOST },
+    { "levada_write_options", "level", LESS | MOST }, /* a file without compression */
+    { "levada_write_options", "shard_records", MOST },
+    { "levada_write_options", "shard_bytes", MOST },
+    { "levada_write_options", "threads", MOST },
+};
+
+static int accepted(const test_field *f)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        if (strcmp(meanings[i].of, f->of) == 0 && strcmp(meanings[i].name, f->name) == 0)
+            return meanings[i].accepted;
+    }
+    return 0;
+}
+
+static void try_number(const versioned_case *c, const test_field *f, int which)
+{
+    versioned_case changed = *c;
+    levada_error   err = LEVADA_ERROR_INIT;
+    levada_status  st;
+    char           number[32];
+    int64_t        least = f->size == 4 ? INT32_MIN : INT64_MIN;
+    int64_t        value = which == LESS ? -1 : which == LEAST ? least : -1 - least;
+    int32_t        narrow = (int32_t)value;
+
+    memcpy((char *)&changed.as + f->at, f->size == 4 ? (void *)&narrow : (void *)&value, f->size);
+    fault_arm(INT64_MAX);
+    st = use(&changed, c->size, 0, &err);
+    (void)fault_disarm();
+    (void)snprintf(number, sizeof number, "%lld", (long long)value);
+    if (fault_bytes() > NUMBERS_BYTES) {
+        fail_msg("%s.%s=%s takes %lld bytes", f->of, f->name, number, (long long)fault_bytes());
+    }
+    if (st == LEVADA_OK && !(accepted(f) & which)) {
+        fail_msg("%s.%s=%s is accepted", f->of, f->name, number);
+    }
+    if (st == LEVADA_EINVALID_ARGUMENT && !strstr(err.message, number)) {
+        fail_msg("%s.%s=%s: %s", f->of, f->name, number, err.message);
+    }
+}
+
+static void numbers_mean_something_or_are_refused(void **state)
+{
+    (void)state;
+    for (const test_field *f = test_fields; f->of; f++) {
+        const versioned_case *c = of(f->of);
+
+        bool                  counts = c && c->use == test_use_saver && f->name[0] == 'n' &&
+                      strcmp(f->name, "num_unroll") != 0; /* of lists, which the call sets */
+
+        if (!c || counts ||
+            (!strstr(f->of, "_options") && c->use != use_take && c->use != test_use_padding))
+            continue;
+        for (int which = LESS; which <= MOST; which *= 2) try_number(c, f, which);
+    }
+}
+
 #define SAME_INIT(type, initializer)                                            \
     do {                                                                        \
         static const type want = initializer;                                      \
@@ -587,6 +681,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(members_that_we_do_not_know_are_refused),
         cmocka_unit_test(the_message_says_what_to_do),
         cmocka_unit_test(rows_of_a_table_have_one_size),
+        cmocka_unit_test(numbers_mean_something_or_are_refused),
         cmocka_unit_test(functions_initialize_as_the_macros_do),
         cmocka_unit_test(the_function_of_loopers_initializes_as_the_macro_does),
         cmocka_unit_test(each_struct_of_the_headers_has_a_case),
