@@ -178,6 +178,31 @@ static levada_status use_kind(const void *kind, levada_error *err)
     return levada_inspect_kind(NULL, t_path("a.txt"), NULL, (levada_file_kind *)(void *)copy, err);
 }
 
+static levada_status use_traits(const void *traits, levada_error *err)
+{
+    levada_dataset *dataset = NULL;
+    unsigned char   copy[1024];
+    levada_status   st;
+
+    memcpy(copy, traits, sizeof copy);
+    assert_int_equal(levada_dataset_parse(NULL, "range:3", &dataset, NULL), LEVADA_OK);
+    st = levada_dataset_traits(dataset, (levada_traits *)(void *)copy, err);
+    levada_dataset_unref(&dataset);
+    return st;
+}
+
+static levada_status use_divide(const void *options, levada_error *err)
+{
+    levada_dataset *dataset = NULL, *part = NULL;
+    levada_status   st;
+
+    assert_int_equal(levada_dataset_parse(NULL, "range:3", &dataset, NULL), LEVADA_OK);
+    st = levada_dataset_divide(dataset, options, &part, err);
+    levada_dataset_unref(&part);
+    levada_dataset_unref(&dataset);
+    return st;
+}
+
 static levada_status call(void *run, const levada_block *in, levada_block **out, levada_error *err)
 {
     (void)run;
@@ -253,6 +278,8 @@ typedef struct versioned_case {
         levada_batch_padding        padding;
         levada_verify_result        result;
         levada_file_kind            kind;
+        levada_traits               traits;
+        levada_divide_options       divide;
         levada_write_options        write;
         levada_write_result         written;
         levada_function_def         function;
@@ -317,6 +344,9 @@ static versioned_case cases[] = {
     { "levada_write_result", sizeof(levada_write_result), test_use_written,
       { .written = LEVADA_WRITE_RESULT_INIT } },
     { "levada_file_kind", sizeof(levada_file_kind), use_kind, { .kind = LEVADA_FILE_KIND_INIT } },
+    { "levada_divide_options", sizeof(levada_divide_options), use_divide,
+      { .divide = LEVADA_DIVIDE_OPTIONS_INIT } },
+    { "levada_traits", sizeof(levada_traits), use_traits, { .env = { 0 } } },
     { "levada_function_def", sizeof(levada_function_def), use_function, { .env = { 0 } } },
     { "levada_stage_def", sizeof(levada_stage_def), NULL, { .env = { 0 } } },
     { "levada_format_def", sizeof(levada_format_def), NULL, { .env = { 0 } } },
@@ -504,6 +534,7 @@ static const struct {
     { "levada_state_saver_options", "state_timeout", MOST },
     { "levada_batch_padding", "width", LESS },
     { "levada_watchdog_options", "limit", MOST },
+    { "levada_divide_options", "count", MOST },
     { "levada_write_options", "level", LESS | MOST }, /* a file without compression */
     { "levada_write_options", "shard_records", MOST },
     { "levada_write_options", "shard_bytes", MOST },
@@ -611,6 +642,7 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_verify_options, LEVADA_VERIFY_OPTIONS_INIT);
     SAME_INIT(levada_verify_result, LEVADA_VERIFY_RESULT_INIT);
     SAME_INIT(levada_write_options, LEVADA_WRITE_OPTIONS_INIT);
+    SAME_INIT(levada_divide_options, LEVADA_DIVIDE_OPTIONS_INIT);
     SAME_INIT(levada_write_result, LEVADA_WRITE_RESULT_INIT);
     SAME_INIT(levada_file_kind, LEVADA_FILE_KIND_INIT);
 }
