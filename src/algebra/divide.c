@@ -342,9 +342,10 @@ static levada_status divide_check(const levada_divide_options *o, levada_error *
                            o->equal);
     }
     if (o->by != LEVADA_DIVIDE_RECORDS && (o->by != LEVADA_DIVIDE_FILES || o->equal)) {
-        return levada_fail(
-            err, LEVADA_EINVALID_ARGUMENT,
-            "by must be LEVADA_DIVIDE_RECORDS, or LEVADA_DIVIDE_FILES without equal");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "by must be LEVADA_DIVIDE_RECORDS, or LEVADA_DIVIDE_FILES without "
+                           "equal, got %d",
+                           (int)o->by);
     }
     return LEVADA_OK;
 }
