@@ -34,6 +34,10 @@ exclude_patterns = ["build*", "dist", ".*", "docs/site/navigation.md"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "hawkmoth"]
 myst_heading_anchors = 3
+myst_html_meta = {
+    "description": "Input pipelines for sequence models: batches with almost no padding, and "
+    "checkpoints that resume at the exact batch."
+}
 myst_enable_extensions = ["html_image"]
 highlight_language = "text"
 autodoc_member_order = "bysource"
@@ -49,6 +53,7 @@ hawkmoth_clang = [f"-I{hawkmoth_root}"]
 html_theme = "furo"
 html_title = f"levada {version}"
 html_static_path = ["static"]
+html_favicon = "static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["copy.js"]
 html_copy_source = False
