@@ -37,11 +37,6 @@ POSITIONAL = {
     "shard": ["index", "count"],
     "slice": ["field", "begin", "size", "out"],
 }
-# What iterating over the result returns: batches, records, or the same as before the stage.
-BATCHING = set("batch bucket_by_sequence_length padded_batch unroll".split())
-RECORDS = {"unbatch"}
-# Options that may be skipped or be a function in Python, though not in a description.
-OPTIONAL: set[tuple[str, str]] = set()
 # Options that other methods set: shard(sync="buckets").
 HIDDEN = {("bucket_by_sequence_length", "ranks"), ("bucket_by_sequence_length", "tail")}
 FUNCTIONS = {
@@ -141,7 +136,7 @@ def parameter(row: dict, arg: dict) -> str:
     kind = FUNCTIONS.get(place, TYPES[arg["type"]])
     if is_source(row) and arg["name"] in ("files", "pattern"):
         kind = "Paths"
-    if arg["required"] and place not in OPTIONAL:
+    if arg["required"]:
         return f"{arg['name']}: {kind}"
     default = arg["default"]
     if default is None:
@@ -200,9 +195,10 @@ def function(row: dict, indent: str) -> str:
 
 def result(row: dict) -> str:
     """The type of the dataset that a source or stage returns."""
-    if row["name"] in BATCHING:
+    rows = row["traits"]["rows"]
+    if rows == "batches":
         return "Dataset[Batch]"
-    if is_source(row) or row["name"] in RECORDS:
+    if is_source(row) or rows == "unbatches":
         return "Dataset[dict[str, Any]]"
     return "Dataset[T]"
 

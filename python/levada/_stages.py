@@ -878,7 +878,7 @@ class Stages(Typed[T]):
         pad_to_multiple: int = 1,
         padding_side: str = "right",
         drop_remainder: bool = False,
-    ) -> Dataset[T]:
+    ) -> Dataset[Batch]:
         """Groups neighboring records into batches, which may overlap.
 
         size: records in a window
