@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from levada import _levada
@@ -125,12 +126,18 @@ class Dataset(Divided[T]):
     which ``levada.from_text`` reads back.
     """
 
-    __slots__ = ("__weakref__", "_core", "_epochs", "_settings")
+    __slots__ = ("__weakref__", "_core", "_epochs", "_home", "_settings")
 
-    def __init__(self, core: _levada.Dataset, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        core: _levada.Dataset,
+        settings: dict[str, Any] | None = None,
+        home: int | None = None,
+    ) -> None:
         self._core = core
         self._settings = settings or {}
         self._epochs = Epochs()
+        self._home = os.getpid() if home is None else home  # the process that made its sources
 
     def to_value(self) -> _levada.Dataset:
         return self._core
@@ -140,8 +147,11 @@ class Dataset(Divided[T]):
     def _append(
         self, name: str, options: dict[str, Any], more: Iterable[Dataset[Any]] = ()
     ) -> Dataset[Any]:
-        inputs = (self._core, *(dataset._core for dataset in more))
-        return Dataset(_levada.append(name, options, inputs), self._settings)
+        every = (self, *more)
+        made = _levada.append(name, options, tuple(dataset._core for dataset in every))
+        here = os.getpid()
+        home = next((dataset._home for dataset in every if dataset._home != here), here)
+        return Dataset(made, self._settings, home)
 
     def stage(self, name: str, **options: Any) -> Dataset[Any]:
         """A stage by its name, for those of loaded libraries."""
@@ -382,7 +392,7 @@ class Dataset(Divided[T]):
                 _levada.check_errors(value)
             else:
                 raise TypeError(f"{name}={value!r} must be a str")
-        return Dataset(self._core, {**self._settings, **given})
+        return Dataset(self._core, {**self._settings, **given}, self._home)
 
     # -- running
 
@@ -533,10 +543,10 @@ class Dataset(Divided[T]):
         return length(self._core)
 
     def __copy__(self):
-        return Dataset(self._core, self._settings)
+        return Dataset(self._core, self._settings, self._home)
 
     def __deepcopy__(self, memo):
-        return Dataset(self._core, dict(self._settings))
+        return Dataset(self._core, dict(self._settings), self._home)
 
     def __reduce__(self):
         """Functions are pickled by name, as Python does it; arrays go along."""
@@ -590,7 +600,7 @@ def _known_length(core):
 def _unpickle(given, settings):
     from levada._pickling import unpickled
 
-    return Dataset(unpickled(given), settings)
+    return Dataset(unpickled(given), settings, home=0)
 
 
 def with_spec(handle, spec, keeps_lengths=False):

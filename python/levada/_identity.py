@@ -37,7 +37,7 @@ class Identity(Contents):
     def top(self, fn: Any) -> str:
         """The text of the function that a stage calls."""
         self._inside.append(id(fn))
-        return self.function(fn) or self.plain(fn)
+        return self.function(fn) or (self.plain(fn) if callable(fn) else self._object(fn))
 
     def suffix(self) -> str:
         if not self.whole:

@@ -27,6 +27,11 @@ def same_parts(one, other):
     return all(_is_target(a) and type(a) is type(b) and _same_target(a, b) for a, b in pairs)
 
 
+def described(core):
+    """Whether the text of a dataset says everything, without arrays and unknown functions."""
+    return all(_is_target(part) and not part.text.endswith("#?") for part in _parts(core))
+
+
 def _same_target(one, other):
     """Their texts are equal, as parts of equal descriptions; `#?`: they do not say everything."""
     (fn, options), (other_fn, other_options) = one.handled, other.handled

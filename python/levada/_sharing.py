@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dividing a dataset between processes: workers of a loader, ranks."""
 
+import os
+import socket
 import sys
 import warnings
 
@@ -107,10 +109,14 @@ def _divided(core):
 
 
 def warn_in_worker(dataset):
-    """Warns in a worker of a DataLoader of several, where an iterator of all records is opened."""
+    """Warns in a worker of a DataLoader of several that opens an iterator of all records. A dataset
+    whose sources the worker made itself may have files or items of this worker alone: then another
+    worker must have opened the same one."""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data else None
     if info is None or info.num_workers == 1 or _divided(dataset._core):
+        return
+    if dataset._home == os.getpid() and not _open_elsewhere(dataset._core, info):
         return
     warnings.warn(
         f"each of the {info.num_workers} workers of this DataLoader reads all records of the "
@@ -118,6 +124,42 @@ def warn_in_worker(dataset):
         "lv.torch_dataset(ds) to the DataLoader, or iterate over "
         "ds.shard(worker_info.id, worker_info.num_workers)",
         stacklevel=4,
+    )
+
+
+_opened: dict[str, socket.socket] = {}  # abstract sockets, which vanish with this process
+
+
+def _open_elsewhere(core, info):
+    """Whether another living worker of the loader has opened a dataset of the same description.
+    False if the description does not contain the records."""
+    from levada._contents import digest
+    from levada._pickling import described
+
+    if not described(core):
+        return False
+    loader = f"{os.getppid()}-{info.seed - info.id}"  # the base seed is that of all workers
+    name = f"\0levada-{loader}-{digest(core.json().encode())}"
+    if name not in _opened:
+        held = socket.socket(socket.AF_UNIX)
+        try:
+            held.bind(name)
+        except OSError:
+            held.close()
+            return True
+        _opened[name] = held
+    return False
+
+
+def warn_of_whole(made, function, count):
+    """Warns if a function of (index, count) returns the same dataset for each part."""
+    if count == 1 or _divided(made._core) or made != function(1, count):
+        return
+    warnings.warn(
+        f"torch_dataset: the function returned the same dataset for parts 0 and 1 of {count}, so "
+        "each rank and worker reads all of its records; return one part, such as "
+        "ds.shard(index, count)",
+        stacklevel=5,
     )
 
 

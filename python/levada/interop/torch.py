@@ -306,7 +306,10 @@ class Shared:
         _, workers, seed = _worker()
         seed = seed if workers == count else None  # ranks draw other ones
         if callable(self.dataset):
-            made = _sharing.checked(self.dataset(index, count), count, seed)
+            given = self.dataset(index, count)
+            if index == 0:
+                _sharing.warn_of_whole(given, self.dataset, count)
+            made = _sharing.checked(given, count, seed)
         else:
             self._refuse_ranks()
             made = _sharing.share(self.dataset, index, count, seed, self.equal or None)
