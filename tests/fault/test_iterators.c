@@ -6,6 +6,7 @@
 #include "conformance/fault.h"
 #include "support/iters.h"
 
+#include <levada/divide.h>
 #include <levada/example.h>
 #include <levada/inspect.h>
 
@@ -463,6 +464,54 @@ static void mix_allocates_for_blocks_only(void **state)
     levada_iter_close(&it);
 }
 
+/* Each allocation of a division fails once; nothing is left over. */
+static void divide_short_of_memory(const char *text, const char *equal, levada_divide by)
+{
+    levada_divide_options o = LEVADA_DIVIDE_OPTIONS_INIT;
+    levada_dataset       *ds = NULL;
+    bool                  reached = false;
+
+    o.index = 1;
+    o.count = 2;
+    o.equal = equal;
+    o.by = by;
+    o.seeded = true;
+    assert_int_equal(levada_dataset_parse(t_iter_env(), text, &ds, NULL), LEVADA_OK);
+    for (int64_t number = 0; !reached; number++) {
+        levada_error    err = LEVADA_ERROR_INIT;
+        levada_dataset *part = NULL;
+        int64_t         before = fault_live();
+        levada_status   st;
+
+        fault_arm(number);
+        st = levada_dataset_divide(ds, &o, &part, &err);
+        reached = fault_disarm() <= number;
+        if (reached) assert_int_equal(st, LEVADA_OK);
+        else if (st != LEVADA_OK) fault_expect_short(st, &err);
+        levada_dataset_unref(&part);
+        fault_expect_live(before, number);
+    }
+    levada_dataset_unref(&ds);
+}
+
+static void parts_of_datasets(void **state)
+{
+    static const char *const texts[] = {
+        "range:20 | shuffle:4 | select:[value] | batch:3 | prefetch:2",
+        "zip(range:9; range:9 | rename:{value:x} | shuffle:3) | take:4",
+        "concat(range:9; range:5 | shuffle:2) | repeat:2",
+        "files:a | interleave:(text_lines:\"{path}\" | take:3),cycle_length=2 | batch:2",
+        "text_lines:a | decode_raw:uint8,field=line | unroll:4,batch_size=2 | prefetch:2",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        divide_short_of_memory(texts[i], NULL, LEVADA_DIVIDE_RECORDS);
+        divide_short_of_memory(texts[i], NULL, LEVADA_DIVIDE_FILES);
+        divide_short_of_memory(texts[i], "pad", LEVADA_DIVIDE_RECORDS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +532,7 @@ int main(void)
         cmocka_unit_test(mix_allocates_for_blocks_only),
         cmocka_unit_test(a_save_in_front_of_a_failure),
         cmocka_unit_test(with_workers),
+        cmocka_unit_test(parts_of_datasets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
