@@ -100,6 +100,19 @@ def test_dcp_resumes_with_other_numbers_of_ranks(tmp_path):
         assert sorted(before + after) == list(range(4000))
 
 
+def test_a_rank_without_parts_offers_none():
+    """It offered all parts as not begun, which replaced the positions of other ranks."""
+    import levada.dcp
+
+    def state(rank):
+        data = lv.torch_dataset(lv.range(9), rank, 4, parts=2, equal=False)
+        return levada.dcp.DataState(data).state_dict()
+
+    assert set(state(0)) == {"epoch", "parts", "part_00000", "part_00001"}  # before a load
+    for rank in (2, 3):
+        assert state(rank) == {"epoch": 0, "parts": 2}
+
+
 def test_a_position_belongs_to_a_batch():
     import pickle
 

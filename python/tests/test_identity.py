@@ -3,13 +3,13 @@
 
 import functools
 import itertools
-import json
 import pathlib
 
 import levada as lv
 import numpy as np
 import pytest
 from levada import _levada, errors
+from registered import examples
 
 SPEC = {"line": lv.FixedLenFeature([], lv.string)}
 
@@ -210,13 +210,7 @@ OTHERS = {
 def test_each_option_of_each_registered_name_is_in_the_fingerprint():
     """The options of the tables, with the values that a table and a stage accept."""
     tried = 0
-    for row in json.loads(_levada.stages()):
-        try:
-            core = lv.from_text(row["example"] or "")._core
-        except errors.LevadaError:  # functions and plug-ins
-            continue
-        while core.name != row["name"]:
-            core = core.inputs()[0]
+    for row, core in examples():
         for arg in row["args"]:
             seen = {core.fingerprint(): core.json()}
             for value in [*(arg["choices"] or []), *OTHERS.get(arg["type"], [])]:

@@ -3,7 +3,6 @@
 
 import functools
 import inspect
-import json
 import os
 import pickle
 import signal
@@ -12,6 +11,7 @@ import traceback
 import levada as lv
 import pytest
 from levada import _levada, errors, train
+from registered import examples
 
 TOKENS = {"tokens": lv.VarLenFeature(lv.int64)}
 
@@ -350,13 +350,7 @@ def test_only_an_integer_is_an_integer(value):
         with pytest.raises((TypeError, errors.InvalidArgumentError)):
             call()
     tried = 0
-    for row in json.loads(_levada.stages()):
-        try:
-            core = lv.from_text(row["example"] or "")._core
-        except errors.LevadaError:  # functions and plug-ins
-            continue
-        while core.name != row["name"]:
-            core = core.inputs()[0]
+    for row, core in examples():
         for arg in row["args"]:
             lists = arg["type"] == "ints" and isinstance(value, list)
             if arg["type"] not in ("int", "ints", "bytes") or lists:

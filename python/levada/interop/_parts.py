@@ -37,17 +37,21 @@ def fresh(parts: int, epoch: int, index: int, count: int) -> Owned:
     return Owned(parts, epoch, states, (index, count))
 
 
-def _found(state: Any) -> Iterator[Mapping[str, Any]]:
-    """The states of parts in what loaders and ranks saved: in dicts and lists of any depth."""
+def found(state: Any, *kinds: set[str]) -> Iterator[Mapping[str, Any]]:
+    """The states in what loaders and ranks saved, in dicts and lists of any depth: maps that have
+    all keys of one of the kinds."""
     if isinstance(state, Mapping):
-        if {"parts", "epoch", "states"} <= state.keys():
+        if any(keys <= state.keys() for keys in kinds):
             yield state
             return
         state = state.values()
     if isinstance(state, (str, bytes)) or not hasattr(state, "__iter__"):
         return
     for each in state:
-        yield from _found(each)
+        yield from found(each, *kinds)
+
+
+_STATE = {"parts", "epoch", "states"}  # keys of Owned.to_dict
 
 
 def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
@@ -70,11 +74,11 @@ def resumed(state: Any, parts: int, index: int, count: int) -> Owned:
     """Worker `index` of `count` continues: with its own state alone, as a loader hands it to each
     worker, or with the states of all workers of a world of any size. In a world of the same size it
     has the same parts either way."""
-    found = {tuple(each.get("worker", ())): each for each in _found(state)}
-    own = found.get((index, count))
-    if own is None or len(found) > 1:
+    workers = {tuple(each.get("worker", ())): each for each in found(state, _STATE)}
+    own = workers.get((index, count))
+    if own is None or len(workers) > 1:
         epoch, states = merged(state, parts)
-        if own is None or found.keys() != {(i, count) for i in range(count)}:
+        if own is None or workers.keys() != {(i, count) for i in range(count)}:
             return Owned(parts, epoch, dealt(states, index, count), (index, count))
     return Owned(parts, own["epoch"], _checked(own, parts), (index, count))
 
@@ -88,7 +92,7 @@ def merged(state: Any, parts: int) -> tuple[int, dict[int, bytes | None]]:
     """
     epochs: set[int] = set()
     states: dict[int, bytes | None] = {}
-    for each in _found(state):
+    for each in found(state, _STATE):
         epochs.add(each["epoch"])
         for part, value in _checked(each, parts).items():
             if states.setdefault(part, value) != value:
@@ -158,7 +162,7 @@ class PartsIterator:
 
     def load_state_dict(self, state: Any) -> None:
         """Continues where a state of the same worker was saved."""
-        owned = next(_found(state), None)
+        owned = next(found(state, _STATE), None)
         if owned is None:
             raise InvalidArgumentError("expected a state that parts= saved")
         states = _checked(owned, self._owned.parts)

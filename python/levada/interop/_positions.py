@@ -18,7 +18,6 @@ from levada.interop import _parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from levada.interop.torch import Shared
@@ -72,22 +71,10 @@ def state_of(batch: Any) -> Mapping[str, Any]:
     )
 
 
-def flat(state: Any) -> Iterator[Mapping[str, Any]]:
-    """The states of workers in what loaders and ranks saved: in dicts and lists of any depth."""
-    if isinstance(state, Mapping):
-        if "part" in state or "levada" in state:
-            yield state
-            return
-        state = state.values()
-    if isinstance(state, (str, bytes)) or not hasattr(state, "__iter__"):
-        return
-    for each in state:
-        yield from flat(each)
-
-
 def own_of(state: Any, index: int, count: int) -> Mapping[str, Any]:
     """The state of part `index` of `count`. Raises FailedPreconditionError if it is not there."""
-    found = {tuple(each.get("part", (index, count))): each for each in flat(state)}
+    states = _parts.found(state, {"part"}, {"levada"})
+    found = {tuple(each.get("part", (index, count))): each for each in states}
     if (index, count) in found:
         return found[index, count]
     if not found:
