@@ -282,9 +282,10 @@ const levada_cli_command levada_cli_check = {
     .doc = "load a plug-in and run the conformance suite on it",
     .more = "The suite runs the example of each name with several block sizes and numbers of\n"
             "threads. It saves and restores at every cut, cancels and saves at every step,\n"
-            "makes each allocation fail in turn, and passes options beyond their limits. Byte\n"
-            "filters get streams in pieces, truncated and damaged; so do file formats with\n"
-            "example_files. Each line of a failure says where to look.",
+            "makes each allocation fail in turn, passes options beyond their limits, and\n"
+            "compares the declared traits with the behavior. Byte filters get streams in\n"
+            "pieces, truncated and damaged; so do file formats with example_files. Each line\n"
+            "of a failure says where to look.",
     .options = cmd_check_options,
     .min_words = 1,
     .max_words = 1,
