@@ -10,10 +10,17 @@ from levada.errors import InvalidArgumentError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from typing import Any, Protocol
 
     from levada._typed import T
     from levada._values import Paths
+
+    class Indexed(Protocol):
+        """A map-style dataset."""
+
+        def __len__(self) -> int: ...
+
+        def __getitem__(self, index: int, /) -> Any: ...
 
 
 def _text_of(description):
@@ -146,7 +153,7 @@ def from_arrays(
 
 
 def from_records(
-    records: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]],
+    records: Iterable[Mapping[str, Any]] | Indexed | Callable[[], Iterable[Mapping[str, Any]]],
     *,
     spec: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
@@ -157,14 +164,14 @@ def from_records(
     feature}. Without one, lists and arrays are sequences of any length in their first dimension,
     and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;
     a later record that does not fit exactly raises InvalidArgumentError. The position can be saved
-    where the iterable is a sequence such as a list (as an index), or where its iterator has
-    ``save() -> bytes`` and ``restore(bytes)``.
+    where the iterable is a sequence such as a list or a map-style dataset of torch or of Hugging
+    Face (as an index), or where its iterator has ``save() -> bytes`` and ``restore(bytes)``.
     """
     from levada import _functions
 
     if hasattr(records, "keys"):
         raise TypeError("from_records takes records one by one; columns go to from_arrays")
-    if not callable(records) and not hasattr(records, "__iter__"):
+    if not (callable(records) or hasattr(records, "__iter__") or _functions.is_sequence(records)):
         raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)

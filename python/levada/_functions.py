@@ -365,6 +365,16 @@ class Cost(_Target):
             raise TypeError(wrong_result(self.fn, cost, "a number")) from None
 
 
+def is_sequence(records: object) -> bool:
+    """Whether record i is ``records[i]``: a Sequence, or a map-style dataset of torch or of Hugging
+    Face. Such a dataset has items only, or ``__getitems__``; other tables iterate over columns."""
+    if isinstance(records, Sequence):
+        return True
+    if not (hasattr(records, "__len__") and hasattr(records, "__getitem__")):
+        return False
+    return hasattr(records, "__getitems__") or not hasattr(records, "__iter__")
+
+
 class _Positions:
     """An iterator over a sequence that knows where it is."""
 
@@ -411,7 +421,7 @@ class Records(_Target):
     def _iterator(self, run):
         if run not in self.states:
             given = self.source() if callable(self.source) else self.source
-            given = _Positions(given) if isinstance(given, Sequence) else iter(given)
+            given = _Positions(given) if is_sequence(given) else iter(given)
             self.states[run] = [given, None, None]  # and its position, and what it raised
         return self.states[run][0]
 

@@ -415,6 +415,45 @@ class TestRecords:
             other.restore(it.save())
             assert [row["x"] for row in other] == list(range(cut, 600))
 
+    @pytest.mark.parametrize("kind", ["items", "batches of items"])
+    def test_map_style_datasets_are_sequences(self, kind):
+        """Those of torch have items alone; those of Hugging Face iterate, and get many at once."""
+
+        class Rows:
+            def __len__(self):
+                return 9
+
+            def __getitem__(self, i):
+                return {"x": range(9)[i]}
+
+        class Iterated(Rows):
+            def __iter__(self):
+                return (self[i] for i in range(9))
+
+            def __getitems__(self, numbers):
+                return [self[i] for i in numbers]
+
+        ds = lv.from_records(Rows() if kind == "items" else Iterated()).batch(2)
+        assert [batch["x"].tolist() for batch in ds] == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
+        it = iter(ds)
+        next(it)
+        other = iter(ds)
+        other.restore(it.save())
+        assert [batch["x"].tolist() for batch in other] == [[2, 3], [4, 5], [6, 7], [8]]
+
+    def test_a_table_that_iterates_over_columns_is_not_a_sequence(self):
+        class Table:
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, name):
+                raise KeyError(name)
+
+            def __iter__(self):
+                return iter([{"x": 1}, {"x": 2}, {"x": 3}])
+
+        assert [row["x"] for row in lv.from_records(Table())] == [1, 2, 3]
+
     def test_sequences_wait_in_shuffles_and_batches(self):
         ds = lv.from_records([{"x": i} for i in range(100)]).shuffle(30, seed=3).batch(7)
         expected = [batch["x"].tolist() for batch in ds.iterate(epoch=0)]
