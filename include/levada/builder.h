@@ -67,7 +67,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_builder_end_row(levada_builder *
                                                                 levada_error *err);
 
 /* Rejects one record; the `errors` policy of the iterator decides what happens. The values of the
- * record must still be well-formed (for example, empty). Copies *why. */
+ * record must still be well-formed (for example, empty). Copies *why, which keeps the location that
+ * levada_error_place sets. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_builder_reject(levada_builder *b, int64_t row,
                                                                const levada_error *why,
                                                                levada_error *err);

@@ -120,3 +120,29 @@ def test_a_name_that_is_not_utf8_is_a_json_name(tmp_path):
         done = subprocess.run(words, capture_output=True, check=True)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         assert rows and "base64:/yIb" in str(rows[0]), rows
+
+
+REJECT = """
+    if (st == LEVADA_OK && s->at == 3) {
+        levada_error why = LEVADA_ERROR_INIT;
+
+        (void)levada_fail(&why, LEVADA_EDATA_LOSS, "the sum is wrong");
+        levada_error_place(&why, NULL, "part-1.my", 3, 99);
+        st = levada_builder_reject(b, 0, &why, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish"""
+
+
+def test_a_source_rejects_a_record_with_its_file_and_byte(tmp_path):
+    text = (ROOT / "plugins/example/my_reader.c").read_text().replace("my_reader", "sums_reader")
+    text = text.replace("\n    if (st == LEVADA_OK) st = levada_builder_publish", REJECT, 1)
+    (tmp_path / "sums.c").write_text(text)
+    lv.load_library(compiled(tmp_path / "sums.c", tmp_path))
+    ds = lv.from_text("sums_reader")
+    with pytest.raises(lv.errors.DataLossError, match="the sum is wrong") as caught:
+        ds.to_list()
+    assert (caught.value.file, caught.value.record, caught.value.offset) == ("part-1.my", 3, 99)
+    with iter(ds.with_options(errors="skip")) as it:
+        assert [row["record"][-1:] for row in it] == [b"%d" % i for i in range(10) if i != 3]
+        (problem,) = it.stats()["problems"]
+    assert "part-1.my" in json.dumps(problem) and problem["lost"]
