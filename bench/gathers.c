@@ -71,7 +71,7 @@ static gathers_state *gathers_make(void)
     size = (size_t)s->begin[GATHERS_COUNT] * sizeof *s->steps / GATHERS_PAGE * GATHERS_PAGE;
     s->steps = aligned_alloc(GATHERS_PAGE, size + GATHERS_PAGE);
     if (!s->steps)
-        levada_bench_die("no memory", "for the sequences");
+        levada_bench_die("out of memory", "for the sequences");
     (void)madvise(s->steps, size, MADV_HUGEPAGE);
     for (int64_t i = 0; i < s->begin[GATHERS_COUNT]; ++i)
         s->steps[i] = (int32_t)i;

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 FAMILIES = {
-    "source": "Sources: where records come from",
-    "format": "File formats: records of files",
-    "decoder": "Decoders: byte strings to columns",
-    "stage": "Stages: blocks to blocks",
-    "combiner": "Combiners: several inputs, and threads",
+    "source": "Sources",
+    "format": "File formats",
+    "decoder": "Decoders",
+    "stage": "Stages",
+    "combiner": "Combiners and prefetch",
 }
 SHARED = "Options of all formats"
 SHARED_ANCHOR = "options-of-all-formats"

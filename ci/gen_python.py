@@ -7,6 +7,7 @@ Reads the JSON of `levada stages --json` from standard input:
 """
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -150,9 +151,33 @@ def sentence(text: str) -> str:
     return text + ("" if text.endswith(".") else ".")
 
 
-def describe(arg: dict) -> str:
+def in_python(text: str) -> str:
+    """The text with Python's words for null, true and false."""
+    for word, name in (("null", "None"), ("true", "True"), ("false", "False")):
+        text = re.sub(rf"\b{word}\b", name, text)
+    return text
+
+
+def describe(row: dict, arg: dict) -> str:
+    """An argument with its type, default, meaning and choices."""
+    kind = parameter(row, arg).partition(": ")[2].replace(" | None = None", "")
+    kind, _, default = kind.partition(" = ")
+    default = f", default {default}" if default and default != "None" else ""
     choices = f" ({', '.join(arg['choices'])})" if arg.get("choices") else ""
-    return f"{arg['name']}: {arg['doc'] or ''}{choices}"
+    return f"{arg['name']} ({kind}{default}): {in_python(arg['doc'] or '')}{choices}"
+
+
+def quoted(text: str, width: int) -> list[str]:
+    """The call that makes a dataset of a text, in lines of the width."""
+    if len(text) + 15 <= width:
+        return [f"        lv.from_text({text!r})"]
+    parts = textwrap.wrap(text, width - 8, drop_whitespace=False, break_on_hyphens=False)
+    return ["        lv.from_text(", *(f"            {part!r}" for part in parts), "        )"]
+
+
+def returned(row: dict) -> str:
+    kinds = {"Dataset[Batch]": "batches", "Dataset[dict[str, Any]]": "records"}
+    return f"Dataset: {kinds.get(result(row), 'records, or batches if the input has batches')}."
 
 
 def wrap(text: str, width: int, first: str, rest: str) -> list[str]:
@@ -174,12 +199,14 @@ def function(row: dict, indent: str) -> str:
         lines = [f"def {row['name']}("]
         lines += wrap(", ".join(parameters), width - 1, "    ", "    ")
         lines += [f") -> {result(row)}:"]
-    lines += wrap(f'"""{sentence(row["doc"])}', width - 4, "    ", "    ")
-    lines += [""] if every else []
+    lines += wrap(f'"""{in_python(sentence(row["doc"]))}', width - 4, "    ", "    ")
+    lines += ["", "    Args:"] if every else []
     for arg in every:
-        lines += wrap(describe(arg), width - 4, "    ", "        ")
-    lines += [""] if row.get("example") else []
-    lines += wrap(f"As text: {row['example']}", width, "    ", "        ") if row["example"] else []
+        lines += wrap(describe(row, arg), width - 4, "        ", "            ")
+    lines += ["", "    Returns:", f"        {returned(row)}"]
+    lines += ["", "    Raises:", "        InvalidArgumentError: an option or a field is invalid."]
+    lines += ["", "    Example:"]
+    lines += quoted(row["example"], width - 8)
     lines += ['    """']
     call = "_source" if is_source(row) else "self._stage"
     passed = [f'"{row["name"]}"', *(f"{arg['name']}={arg['name']}" for arg in every)]

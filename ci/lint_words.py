@@ -41,10 +41,33 @@ COMMENT = [
     (r"begun again", "restarted"),
 ]
 # in strings of code
-MESSAGE = [(r"there is no", "no X, unknown X, X does not exist")]
+MESSAGE = [
+    (r"there is no", "no X, unknown X, X does not exist"),
+    (r"no memory|memory is short", "out of memory"),
+    (r"is none of", "must be one of, is out of range"),
+    (r"than asked for|was asked for", "the call requested"),
+    (r"saved state|the state was", "the checkpoint"),
+    (r"may not have", "must not contain"),
+    (r"name(s)? another", "choose another"),
+    (r"exclude each other", "cannot be combined"),
+]
+# in pages for users and in strings of code: one word for one thing
+CONCEPT = [
+    (r"descriptions?", "pipeline"),
+    (r"folders?", "directory"),
+    (r"sounds?", "audio"),
+    (r"saved states?", "checkpoint"),
+]
+# at the beginning of a comment in a public header, and of a summary of a docstring
+HEADLESS = [(r".+", "begin with a verb in the third person, or with a noun")]
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 REMARK = re.compile(r"/\*.*?\*/", re.DOTALL)
 PROSE = re.compile(r".*\.([ch]|py)$|docs/.*\.md$|[A-Z]+\.md$")
+USERS = re.compile(r"docs/[^/]*\.md$|README\.md$")
+CODED = re.compile(r"`[^`]*`|\([^()]*\.md[^()]*\)|<[^>]*>")
+HEADS = re.compile(r"/\*\s+((that|those) of|the same|whether|what|which|how|of)\b", re.IGNORECASE)
+# Where strings are messages for users.
+SHIPPED = ("include", "src", "tools", "python", "plugins")
 SUFFIXES = (".c", ".h", ".py", ".md", ".sh")
 OWN = ("ci/lint_words.py", "ci/test_lint.py")
 
@@ -79,10 +102,42 @@ def prose(path: Path, text: str) -> list[str]:
     return lines
 
 
+def pages(path: Path, lines: list[str]) -> list[str]:
+    """The prose of a page for users, without code."""
+    if not USERS.match(path.as_posix()):
+        return []
+    fenced, rows = False, []
+    for line in lines:
+        fenced ^= line.lstrip().startswith("```")
+        rows.append("" if fenced else CODED.sub("", line))
+    return rows
+
+
+def shown(path: Path, strings: list[str]) -> list[str]:
+    """The strings of the lines of a file that users see: not of tests."""
+    if path.parts[0] not in SHIPPED or "tests" in path.parts:
+        return []
+    return ["" if line.startswith('""') else line for line in strings]
+
+
+def heads(path: Path, lines: list[str]) -> list[str]:
+    """The first words of the comments of a public header."""
+    if not path.as_posix().startswith("include/levada/"):
+        return []
+    found = [HEADS.search(line) for line in lines]
+    return [match[1] if match else "" for match in found]
+
+
 def breaches(path: Path, text: str) -> Iterator[Finding]:
     lines = text.split("\n")
     strings = [" ".join(STRING.findall(line)) if path.suffix != ".md" else "" for line in lines]
-    for rows, phrases in ((lines, TEXT), (strings, MESSAGE), (prose(path, text), COMMENT)):
+    for rows, phrases in (
+        (lines, TEXT),
+        (shown(path, strings), MESSAGE),
+        (prose(path, text), COMMENT),
+        (pages(path, lines), CONCEPT),
+        (heads(path, lines), HEADLESS),
+    ):
         for number, row in enumerate(rows, 1):
             for phrase, better in phrases:
                 for match in re.finditer(rf"\b(?:{phrase})\b", row, re.IGNORECASE):

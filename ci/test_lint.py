@@ -265,6 +265,34 @@ def test_phrases_are_found_in_docstrings_and_comments_of_python(tree):
     assert sorted((f.line, f.key) for f in found) == list(zip([5, 7, 8], keys, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "key"),
+    [
+        ("src/base/a.c", 'fail("no memory for a block")', "no memory"),
+        ("src/base/a.c", 'fail("mode=3 is none of the modes")', "is none of"),
+        ("src/base/a.c", 'fail("the saved state is old")', "saved state"),
+        ("src/base/a.c", 'fail("a name may not have a colon")', "may not have"),
+        ("docs/a.md", "Print the description of the dataset.", "description"),
+        ("docs/a.md", "Each folder has an index.", "folder"),
+        ("docs/a.md", "It resamples sounds.", "sounds"),
+        ("docs/a.md", "A saved state is small.", "saved state"),
+        ("include/levada/a.h", "/* Of the first part. */", "of"),
+        ("include/levada/a.h", "/* The same for bytes. */", "the same"),
+        ("include/levada/a.h", "int a; /* whether it is open */", "whether"),
+    ],
+)
+def test_phrases_are_found_where_users_read(tree, name, text, key):
+    found = lint_words.check(tree(name, f"{SPDX if name.endswith(('.c', '.h')) else ''}{text}\n"))
+    assert [finding.key for finding in found] == [f"{name}:{key}"]
+
+
+def test_code_on_pages_and_other_comments_are_left_alone(tree):
+    page = "Write `description=` in `folder`.\n\n```python\nsounds = folder\n```\n"
+    assert lint_words.check(tree("docs/a.md", page)) == []
+    assert lint_words.check(tree("docs/design/a.md", "The description of a folder.\n")) == []
+    assert lint_words.check(tree("src/base/a.c", f"{SPDX}/* Of the first part. */\n")) == []
+
+
 def test_files_that_tests_leave_are_found(tmp_path):
     script = Path(__file__).parent / "left_files.sh"
     assert subprocess.run([script, tmp_path]).returncode == 0

@@ -17,7 +17,7 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 
-KEPT, STEPS, BURN_IN, STATE = 3, 16, 4, 8  # files, steps of a segment, repeated steps, state
+KEPT, STEPS, BURN_IN, STATE = 3, 16, 4, 8  # files, steps in a segment, repeated steps, state
 
 
 def play(path: Path, rng: np.random.Generator) -> None:

@@ -96,7 +96,7 @@ static void checkpoint_add_position(levada_state_reader *to, const char *name, u
 
     edit_must(levada_state_put_i64(&w, "next", 7, NULL) == LEVADA_OK &&
                   levada_state_encode(&w, &head, NULL, &state, &size, NULL) == LEVADA_OK,
-              "no memory");
+              "out of memory");
     levada_cli_saved_put(&bytes,
                          &(levada_cli_position){ (const uint8_t *)state, size, drop });
     edit_add(to, name, LEVADA_ENTRY_BYTES, bytes.at, bytes.size);
@@ -115,7 +115,7 @@ static void checkpoint_edit_state(levada_entry *e, const uint8_t *edit)
 
     if (!edit_state(e->data + rows, e->size - rows, edit, EDIT_SIZE, &made, &size)) return;
     all = levada_alloc(rows + size);
-    edit_must(all != NULL, "no memory");
+    edit_must(all != NULL, "out of memory");
     memcpy(all, e->data, rows);
     memcpy(all + rows, made, size);
     if (rows) checkpoint_put_le(all + 8, checkpoint_crc32(all + 12, rows + size - 12), 4);

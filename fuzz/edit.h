@@ -111,7 +111,7 @@ static void edit_insert(levada_state_reader *r, int32_t at, uint8_t how)
     made->data = NULL;
     r->n++;
     edit_copy(made, &all[at]);
-    if (!made->data) edit_must((made->data = levada_alloc(1)) != NULL, "no memory");
+    if (!made->data) edit_must((made->data = levada_alloc(1)) != NULL, "out of memory");
     if (how % 4) edit_rename(made, (uint8_t)(how / 4));
 }
 
@@ -212,11 +212,11 @@ static inline void edit_add(levada_state_reader *r, const char *key, levada_entr
 {
     levada_entry *all = levada_realloc(r->entries, (size_t)(r->n + 1) * sizeof *all), *e;
 
-    edit_must(all != NULL, "no memory");
+    edit_must(all != NULL, "out of memory");
     r->entries = all;
     e = &all[r->n++];
     *e = (levada_entry){ .type = (uint8_t)type, .size = size, .data = levada_alloc(size + 1) };
-    edit_must(e->data != NULL, "no memory");
+    edit_must(e->data != NULL, "out of memory");
     (void)snprintf(e->key, sizeof e->key, "%s", key);
     if (size > 0) memcpy(e->data, bytes, size);
 }

@@ -106,7 +106,7 @@ static bool args_set(levada_cli_args *args, int i, const char *value)
     }
     if (!option->value || strcmp(option->value, "N") != 0) return true;
     if (levada_cli_whole(value, &number)) return true;
-    snprintf(args->message, sizeof args->message, "--%s must be a whole number, not '%s'",
+    snprintf(args->message, sizeof args->message, "--%s must be an integer, got '%s'",
              option->name, value);
     return false;
 }

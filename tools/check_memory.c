@@ -195,7 +195,7 @@ static levada_status check_memory_reserve(void **at, int n, int *capacity, size_
 
     if (n < *capacity) return LEVADA_OK;
     larger = realloc(*at, (size_t)wanted * size);
-    if (!larger) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the names");
+    if (!larger) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the names");
     *at = larger;
     *capacity = wanted;
     return LEVADA_OK;

@@ -13,7 +13,7 @@
 static const levada_cli_option cmd_bench_options[] = {
     { "json", 0, NULL, "print one JSON object" },
     { "repeat", 'r', "N", "number of runs; the fastest is reported (default 3)" },
-    { "phases", 0, NULL, "nanoseconds of a record in each stage, on one thread" },
+    { "phases", 0, NULL, "nanoseconds per record of each stage, on one thread" },
     { "cpu", 0, NULL, "with --phases: processor time, for a machine that is busy with other work" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
@@ -158,8 +158,7 @@ static levada_cli_status cmd_bench(levada_env *env, const levada_cli_args *args)
     }
     if (levada_cli_flag(args, "phases")) {
         if (levada_cli_value(args, "limit") || levada_cli_value(args, "threads")) {
-            levada_cli_say("bench: --phases reads all records on one thread: leave out --limit "
-                           "and --threads");
+            levada_cli_say("bench: --phases cannot be combined with --limit or --threads");
             return LEVADA_CLI_USAGE;
         }
         status = levada_cli_phases(env, args, runs, &text);
@@ -194,8 +193,8 @@ static levada_cli_status cmd_bench(levada_env *env, const levada_cli_args *args)
 
 const levada_cli_command levada_cli_bench = {
     .name = "bench",
-    .words = "DESCRIPTION",
-    .doc = "measure how fast a description runs, stage by stage",
+    .words = "PIPELINE",
+    .doc = "measure the speed of a pipeline and of its stages",
     .options = cmd_bench_options,
     .min_words = 1,
     .max_words = 1,

@@ -180,9 +180,9 @@ static bool cmd_check_beside(levada_conform *c, const levada_example_file *files
         if (st != LEVADA_OK) *status = levada_cli_fail(&err);
         else more = cmd_check_name(c, family, json, status);
         levada_conform_drop_files(files);
-        if (fchdir(back) != 0) more = cmd_check_lost("return to the current folder", status);
+        if (fchdir(back) != 0) more = cmd_check_lost("return to the current directory", status);
     } else {
-        more = cmd_check_lost("create a folder in /tmp for the files of the example", status);
+        more = cmd_check_lost("create a directory in /tmp for the files of the example", status);
     }
     if (made) (void)rmdir(folder);
     if (back >= 0) (void)close(back);

@@ -52,7 +52,7 @@ static levada_status cmd_ckpt_begin(ckpt_state *state, const levada_cli_part *pa
     LEVADA_TRY(levada_cli_part_position(part, &position, err));
     at = position.state;
     if (position.size < 52)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved position is damaged");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
     state->format = (uint32_t)levada_cli_le(at + 8, 2);
     if (state->format != 4)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -100,7 +100,7 @@ static levada_status cmd_ckpt_next(ckpt_state *state, ckpt_entry *e, levada_erro
         e->at = state->next + 9;
         good = e->size <= (size_t)(state->end - e->at);
     }
-    if (!good) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved position is damaged");
+    if (!good) return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
     state->next = e->at + e->size;
     state->left--;
     return LEVADA_OK;
@@ -364,7 +364,7 @@ static levada_status cmd_ckpt_index(const levada_cli_buffer *file, ckpt_index *i
 {
     LEVADA_TRY(cmd_ckpt_count(file, index, err));
     index->at = malloc((index->n + 1) * sizeof *index->at);
-    if (!index->at) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!index->at) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     LEVADA_TRY(cmd_ckpt_count(file, index, err));
     qsort(index->at, index->n, sizeof *index->at, cmd_ckpt_by_place);
     return LEVADA_OK;
@@ -478,7 +478,7 @@ static levada_cli_status cmd_ckpt(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_ckpt = {
     .name = "ckpt",
     .words = "show FILE | diff A B",
-    .doc = "show a saved position, or compare two",
+    .doc = "show a checkpoint, or compare two",
     .more = "Like diff, ckpt diff exits with status 1 if the files differ.",
     .choices = "show diff",
     .options = cmd_ckpt_options,

@@ -24,7 +24,7 @@ static const levada_cli_option cmd_convert_options[] = {
     { "level", 'l', "N", "compression level" },
     { "shard-records", 0, "N", "begin a new file after N records: out-00000-of-00003.csv" },
     { "shard-bytes", 0, "N", "begin a new file after N bytes before compression" },
-    { "header", 0, NULL, "csv: the first row of IN names the columns (default: if it has names)" },
+    { "header", 0, NULL, "csv: the first row of IN is a header (default: if it looks like names)" },
     { "no-header", 0, NULL, "csv: the first row of IN is a record; the columns are c0, c1, ..." },
     { "raw", 0, NULL, "text: write each line as a record, not as an Example" },
     { "field", 'f', "NAME", "text: the feature for the line (default line)" },
@@ -144,7 +144,7 @@ static bool cmd_convert_can_print(const convert_job *job)
                         !levada_cli_value(job->args, "compression")))
         return true;
     levada_cli_say("convert: standard output (-) supports only jsonl of TFRecord and text; "
-                   "levada head --json prints the records of a description");
+                   "levada head --json prints the records of a pipeline");
     return false;
 }
 
@@ -163,7 +163,7 @@ static levada_cli_status cmd_convert_plan(convert_job *job)
     else if (cmd_convert_input(job, &job->from, &err) != LEVADA_OK) return levada_cli_fail(&err);
     if (!cmd_convert_is_known(job)) return LEVADA_CLI_USAGE;
     if (!cmd_convert_choose(job)) {
-        levada_cli_say("convert: records of %s are bytes: name the columns in a description, such "
+        levada_cli_say("convert: records of %s are bytes: select the columns in a pipeline, such "
                        "as 'tfrecord:IN | parse_example:auto' or 'jsonl:IN,fields=auto'", job->in);
         return LEVADA_CLI_USAGE;
     }
@@ -185,8 +185,8 @@ static levada_status cmd_convert_source(convert_job *job, levada_error *err)
                                    : convert_names[job->from % CONVERT_UNKNOWN];
 
     if (yes && no)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "--header and --no-header exclude each "
-                           "other");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "--header and --no-header cannot be combined");
     if (job->from == CONVERT_DESCRIBED)
         return levada_dataset_parse(job->env, job->in, &job->pipe.dataset, err);
     if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
@@ -214,7 +214,7 @@ static levada_status cmd_convert_map(convert_job *job, levada_error *err)
     status = levada_value_parse("{spec:{record:string}}", &options, err);
     value = levada_value_function(function);
     if (status == LEVADA_OK && !value)
-        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (status == LEVADA_OK) status = levada_value_set(options, "fn", &value, err);
     if (status == LEVADA_OK) {
         job->pipe.dataset = NULL;

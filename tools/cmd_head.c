@@ -233,7 +233,7 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
 
 const levada_cli_command levada_cli_head = {
     .name = "head",
-    .words = "FILE|DESCRIPTION...",
+    .words = "FILE|PIPELINE...",
     .doc = "print the first records of files",
     .options = cmd_head_options,
     .min_words = 1,

@@ -17,10 +17,10 @@ static const levada_cli_option cmd_index_options[] = {
     { "source", 0, "NAME",
       "read with this source, such as fixed_length:record_bytes=8, instead of "
       "guessing from the name or content" },
-    { "length", 0, "FIELDS", "also write the lengths of these fields (A,B) in each record" },
+    { "length", 0, "FIELDS", "also write the lengths of these fields (A,B) of each record" },
     { "stages", 0, "STAGES",
-      "the stages that make these fields, such as parse_example:@spec.json" },
-    { "check", 0, NULL, "write nothing: compare the files with their indexes" },
+      "the stages that produce these fields, such as parse_example:@spec.json" },
+    { "check", 0, NULL, "compare the files with their indexes, and write nothing" },
     { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
 };
@@ -59,8 +59,7 @@ static void cmd_index_file(index_job *job, const char *path)
 
     job->files++;
     if (levada_cli_file_pipe(path)) {
-        levada_cli_say("%s: it is a pipe, and an index belongs to a file; write the pipe to a file "
-                       "first", path);
+        levada_cli_say("%s: a pipe cannot be indexed; write it to a file first", path);
         return;
     }
     if (!job->check) cmd_index_warn(job, path);
@@ -108,7 +107,7 @@ static levada_cli_status cmd_index(levada_env *env, const levada_cli_args *args)
     int64_t             done = 0, total = 0;
 
     if ((job.stages && !job.length) || (job.check && job.length)) {
-        levada_cli_say(job.check ? "index: --check writes no lengths, so --length has no meaning"
+        levada_cli_say(job.check ? "index: --check cannot be combined with --length"
                                  : "index: --stages needs --length FIELDS");
         return LEVADA_CLI_USAGE;
     }
@@ -131,7 +130,7 @@ static levada_cli_status cmd_index(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_index = {
     .name = "index",
     .words = "FILE...",
-    .doc = "write where each record lies, for random access",
+    .doc = "write the position of each record, for random access",
     .more = "The index of FILE is FILE.lvindex. With it a source reads ranges of records\n"
             "(records=, part=) and all records in random order (shuffle_records=true), and\n"
             "ds[i] works. With --length, bucket_by_sequence_length chooses its boundaries\n"

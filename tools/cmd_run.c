@@ -17,8 +17,8 @@ static const levada_cli_option cmd_run_options[] = {
     { "json", 0, NULL, "print one JSON line per batch: shapes, lengths, keys of records" },
     { "progress", 'p', NULL, "show progress on a terminal" },
     { "stats", 0, "FILE", "write statistics as JSON at the end; - = standard output" },
-    { "save", 0, "FILE", "save the position at the end, after --limit, on Ctrl-C or SIGTERM" },
-    { "resume", 0, "FILE", "resume from a position saved by --save or by Python" },
+    { "save", 0, "FILE", "save a checkpoint at the end, after --limit, on Ctrl-C or SIGTERM" },
+    { "resume", 0, "FILE", "resume from a checkpoint of --save or of Python" },
     { "part", 0, "NAME", "the part to resume from, if the checkpoint has several" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
@@ -78,7 +78,7 @@ static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_e
 
     if (!levada_cli_out_sync())
         return levada_fail(err, LEVADA_EUNAVAILABLE,
-                           "the position was not saved to %s because earlier output was lost",
+                           "the checkpoint was not saved to %s because earlier output was lost",
                            path);
     status = levada_iter_save(p->it, &state, &position.size, err);
     if (status != LEVADA_OK) return status;
@@ -198,11 +198,11 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
 
 const levada_cli_command levada_cli_run = {
     .name = "run",
-    .words = "DESCRIPTION",
-    .doc = "run a description",
+    .words = "PIPELINE",
+    .doc = "run a pipeline",
     .more = "  levada run 'tfrecord:train-*.tfrecord.gz | shuffle:10000 | parse_example:@s.json\n"
             "    | bucket_by_sequence_length:tokens,boundaries=[64,128],batch_sizes=32'\n\n"
-            "DESCRIPTION can be @FILE. levada stages lists all sources, decoders and stages.\n"
+            "PIPELINE can be @FILE. levada stages lists all sources, decoders and stages.\n"
             "kill -USR1 prints which parts of a running pipeline wait.",
     .options = cmd_run_options,
     .min_words = 1,

@@ -21,7 +21,7 @@ static levada_cli_status cmd_sample(levada_env *env, const levada_cli_args *args
     levada_cli_buffer text = { 0 };
 
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        levada_cli_say("cannot create the folder %s: %s", folder, strerror(errno));
+        levada_cli_say("cannot create the directory %s: %s", folder, strerror(errno));
         return LEVADA_CLI_FAILED;
     }
     if (levada_sample_write(env, folder, &err) != LEVADA_OK) return levada_cli_fail(&err);

@@ -17,11 +17,11 @@ static const levada_cli_option cmd_stages_options[] = {
 
 /* Families in the order in which data meets them. */
 static const char *const cmd_stages_families[][2] = {
-    { "source", "sources: where records come from" },
-    { "format", "file formats: records of files" },
-    { "decoder", "decoders: byte strings to columns" },
-    { "stage", "stages: blocks to blocks" },
-    { "combiner", "combiners: threads, and several inputs" },
+    { "source", "sources: return records" },
+    { "format", "file formats: read records of files" },
+    { "decoder", "decoders: convert byte strings to columns" },
+    { "stage", "stages: process blocks" },
+    { "combiner", "combiners: join several inputs, or read ahead" },
     { NULL, NULL },
 };
 

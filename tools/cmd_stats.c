@@ -16,10 +16,10 @@
 
 static const levada_cli_option cmd_stats_options[] = {
     { "field", 'f', "F", "measure the length of this field (default: the only ragged one)" },
-    { "max-tokens", 'm', "N", "elements of a batch, padding included (default 16384)" },
-    { "batch-size", 'b', "N", "records of a batch without such a budget (default 64)" },
+    { "max-tokens", 'm', "N", "maximum elements per batch, including padding (default 16384)" },
+    { "batch-size", 'b', "N", "records per batch, for strategies without a budget (default 64)" },
     { "boundaries", 0, "LIST", "also report these boundaries, such as 64,128,256" },
-    { "buckets", 'k', "N", "also report the best boundaries of N buckets" },
+    { "buckets", 'k', "N", "also report the optimal boundaries of N buckets" },
     { "multiple-of", 0, "N", "pad to a multiple of N (default 1)" },
     { "pack-length", 0, "N", "length of packed records (default: chosen from the lengths)" },
     { "html", 0, "FILE", "also write a page with charts" },
@@ -325,8 +325,8 @@ static levada_cli_status cmd_stats(levada_env *env, const levada_cli_args *args)
 
 const levada_cli_command levada_cli_stats = {
     .name = "stats",
-    .words = "DESCRIPTION",
-    .doc = "print sequence lengths, and what padding costs",
+    .words = "PIPELINE",
+    .doc = "print sequence lengths, and the padding of each batching strategy",
     .more = "  levada stats 'tfrecord:a.tfrecord | parse_sequence_example:...' --field tokens\n\n"
             "Add the recommended call to the pipeline.",
     .options = cmd_stats_options,

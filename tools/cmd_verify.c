@@ -21,9 +21,10 @@ enum { CMD_VERIFY_LINES = 10 }; /* places of damage of one file that are shown *
 
 static const levada_cli_option cmd_verify_options[] = {
     { "source", 0, "NAME",
-      "read with this source, which may have options, instead of that of the name or content" },
-    { "repair", 0, "OUT", "write the good records of damaged files to a folder or a file" },
-    { "quarantine", 0, "FILE", "write one JSON line for each damaged place" },
+      "read with this source, which may have options, instead of guessing from the name or "
+      "content" },
+    { "repair", 0, "OUT", "write the good records of damaged files to a directory or a file" },
+    { "quarantine", 0, "FILE", "write one JSON line for each damaged record" },
     { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
 };
@@ -250,7 +251,7 @@ static levada_status cmd_verify_names(const levada_cli_args *args, levada_error 
     const char  **words = malloc(n * sizeof *words);
     levada_status status = LEVADA_OK;
 
-    if (!words) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!words) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     for (size_t i = 0; i < n; i++) words[i] = args->words[i];
     qsort(words, n, sizeof *words, cmd_verify_compare);
     for (size_t i = 1; i < n && status == LEVADA_OK; i++) {
@@ -305,7 +306,7 @@ static levada_status cmd_verify_folder(const levada_cli_args *args, const char *
     *folder = repair && (args->nwords > 1 || levada_cli_file_ends(repair, "/")
                          || cmd_verify_is_folder(repair));
     if (!*folder || cmd_verify_is_folder(repair) || mkdir(repair, 0777) == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EUNAVAILABLE, "cannot create the folder %s: %s", repair,
+    return levada_fail(err, LEVADA_EUNAVAILABLE, "cannot create the directory %s: %s", repair,
                        strerror(errno));
 }
 
@@ -351,7 +352,7 @@ static levada_status cmd_verify_apart(const levada_cli_args *args, const char *q
     for (int i = 0; quarantine && i < args->nwords; i++) {
         if (levada_cli_file_same(args->words[i], quarantine) && levada_cli_file_regular(quarantine))
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "--quarantine %s would replace the input %s; name another file",
+                               "--quarantine %s would replace the input %s; choose another path",
                                quarantine, args->words[i]);
     }
     if (quarantine && repair && strcmp(quarantine, repair) == 0)

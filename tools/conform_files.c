@@ -13,7 +13,7 @@ levada_status levada_conform_write_files(const levada_example_file *files, levad
     for (; files && files->name; files++) {
         if (strchr(files->name, '/')) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the example file '%s' must not name a folder", files->name);
+                               "the example file '%s' must not contain a directory", files->name);
         }
         LEVADA_TRY(levada_output_save(files->name, files->bytes, files->size, err));
     }

@@ -161,7 +161,7 @@ static levada_status convert_open(void *user, void **run, levada_error *err)
     convert_run              *r = calloc(1, sizeof *r);
     levada_status             status;
 
-    if (!r) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!r) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     r->what = user;
     status = levada_spec_create(&record, 1, LEVADA_SPEC_PLAIN, &r->spec, err);
     if (status == LEVADA_OK) status = levada_example_create(&r->example, err);
@@ -191,7 +191,7 @@ levada_status levada_cli_convert_function(levada_env *env, levada_cli_convert_as
     convert_what *what = malloc(sizeof *what);
     levada_status status;
 
-    if (!what) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!what) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     *what = (convert_what){ env, as, field };
     status = levada_function_create(&def, what, out, err);
     if (status != LEVADA_OK) free(what);

@@ -81,7 +81,7 @@ static levada_status example_make_string(make_values *v, const levada_value *val
                                          levada_error *err)
 {
     if (example_make_dtype_of(value) != LEVADA_BYTES)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes strings with other things");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes strings with other types");
     if (!example_make_bytes(&v->bytes, value))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "an object must be {\"base64\":\"...\"} with valid base64, or "
@@ -100,7 +100,7 @@ static levada_status example_make_number(make_values *v, const levada_value *val
     float        number = (float)levada_value_as_float(value);
 
     if (own != LEVADA_INT64 && own != LEVADA_FLOAT32)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes numbers with other things");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes numbers with other types");
     if (own == LEVADA_INT64 && levada_value_kind_of(value) == LEVADA_VALUE_BOOL)
         number = (float)whole;
     if (!example_make_special(value, &number) && !isfinite(number))
@@ -108,7 +108,7 @@ static levada_status example_make_number(make_values *v, const levada_value *val
                            levada_value_as_float(value));
     if (dtype == LEVADA_FLOAT32) levada_cli_add(&v->numbers, &number, sizeof number);
     else if (own == LEVADA_INT64) levada_cli_add(&v->numbers, &whole, sizeof whole);
-    else return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list of int64 holds a float");
+    else return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list of int64 contains a float");
     return LEVADA_OK;
 }
 
@@ -172,7 +172,7 @@ static levada_status example_make_named(const levada_value *kind, levada_dtype *
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "\"kinds\" must name int64, float, bytes or none");
+                       "\"kinds\" must be int64, float, bytes or none");
 }
 
 static levada_status example_make_fill(make_values *v, const levada_value *value,

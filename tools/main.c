@@ -219,7 +219,7 @@ static levada_cli_status main_run(const levada_cli_command *command, levada_env 
         return LEVADA_CLI_USAGE;
     }
     if (command->max_words >= 0 && args.nwords > command->max_words) {
-        levada_cli_say("%s: unexpected argument '%s'; quote a description that contains spaces or "
+        levada_cli_say("%s: unexpected argument '%s'; quote a pipeline that contains spaces or "
                        "|",
                        command->name, args.words[command->max_words]);
         return LEVADA_CLI_USAGE;

@@ -27,7 +27,7 @@ static levada_cli_status pipe_parse(levada_cli_pipe *p, levada_env *env, const c
     if (from_file && levada_cli_file_read(description + 1, &text, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
     } else if (from_file && memchr(text.at, 0, text.size)) {
-        levada_cli_say("%s is not a description: it contains a zero byte", description + 1);
+        levada_cli_say("%s is not a pipeline: it contains a zero byte", description + 1);
         status = LEVADA_CLI_FAILED;
     } else if (levada_dataset_parse(env, from_file ? text.at : description, &p->dataset, &err)
                != LEVADA_OK) {

@@ -24,14 +24,14 @@ typedef struct levada_cli_pipe {
 /* The option of every command that returns records. Without it they have the limit of verify, info
  * and index, which is the largest: a file is good for all commands or for none. */
 #define LEVADA_CLI_RECORD_OPTION                                                                  \
-    { "max-record-bytes", 0, "BYTES", "refuse longer records (default and most: 1073741824)" }
+    { "max-record-bytes", 0, "BYTES", "maximum record size (default and limit: 1073741824)" }
 int64_t levada_cli_record_bytes(const levada_cli_args *args);
 
 #define LEVADA_CLI_PIPE_OPTIONS                                                                   \
     { "limit", 'n', "N", "stop after N batches" },                                                \
-    { "threads", 't', "N", "threads; 1 runs everything on one (default: one per CPU)" },          \
+    { "threads", 't', "N", "number of threads (default: one per CPU)" },          \
     { "seed", 0, "N", "random seed (default: a new one, which --stats reports)" },                \
-    { "epoch", 0, "N", "number of the epoch, counted from 0" },                                   \
+    { "epoch", 0, "N", "epoch number, from 0" },                                   \
     LEVADA_CLI_RECORD_OPTION,                                                                     \
     { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" }
 

@@ -68,7 +68,7 @@ levada_status levada_cli_parts_open(levada_cli_parts *parts, const levada_cli_bu
     if (!saved_begins(at, file->size, "LVDACKPT")) return LEVADA_OK;
     parts->named = true;
     if (file->size < 16)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is damaged: it is truncated");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: it is truncated");
     version = levada_cli_le(at + 8, 4);
     if (version != SAVED_VERSION)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -77,7 +77,7 @@ levada_status levada_cli_parts_open(levada_cli_parts *parts, const levada_cli_bu
     parts->next = at + 16;
     if (saved_crc32(0, at + 16, file->size - 16) != levada_cli_le(at + 12, 4))
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the checkpoint is damaged: wrong checksum");
+                           "the checkpoint is corrupt: wrong checksum");
     return LEVADA_OK;
 }
 
@@ -97,7 +97,7 @@ levada_status levada_cli_parts_next(levada_cli_parts *parts, levada_cli_part *ou
     name = left < 12 ? 0 : levada_cli_le(at, 4);
     size = left < 12 ? 0 : levada_cli_le(at + 4, 8);
     if (left < 12 || name > left - 12 || size > left - 12 - name)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is damaged");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
     *out = (levada_cli_part){ (const char *)at + 12, (size_t)name, at + 12 + name, (size_t)size };
     parts->next = at + 12 + name + size;
     return LEVADA_OK;
@@ -117,16 +117,16 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
         if (part->size < SAVED_ROWS
             || saved_crc32(0, part->at + 12, part->size - 12) != levada_cli_le(part->at + 8, 4))
             return levada_fail(err, LEVADA_EDATA_LOSS,
-                               "the saved position is damaged: wrong checksum");
+                               "the checkpoint is corrupt: wrong checksum");
         out->drop = levada_cli_le(part->at + 12, 8);
         out->state += SAVED_ROWS;
         out->size -= SAVED_ROWS;
     }
     if (!saved_begins(out->state, out->size, "LVDASTAT"))
-        return levada_fail(err, LEVADA_EDATA_LOSS, "this is not a saved position");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "not a checkpoint");
     if (!saved_state_is_whole(out))
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the saved position is damaged: wrong checksum");
+                           "the checkpoint is corrupt: wrong checksum");
     return LEVADA_OK;
 }
 
@@ -157,14 +157,14 @@ static levada_status saved_refuse(const levada_cli_buffer *file, const char *nam
 
     if (status == LEVADA_OK && found > 0)
         status = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                             "it has %d saved positions; choose one with --part: %s", found,
+                             "it has %d checkpoints; select one with --part: %s", found,
                              names.at);
     else if (status == LEVADA_OK && name)
         status = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "unknown part '%s'; available: %s",
                              name, names.size > 0 ? names.at : "none");
     else if (status == LEVADA_OK)
         status = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                             "none of its parts is a saved position: %s", names.at);
+                             "none of its parts is a checkpoint: %s", names.at);
     levada_cli_buffer_clear(&names);
     return status;
 }

@@ -41,7 +41,8 @@ levada_status levada_cli_source_dataset(levada_env *env, const char *source, con
     levada_status status = LEVADA_OK;
 
     if (options) *options = NULL;
-    if (!files || !text || !map) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!files || !text || !map) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                                      "out of memory");
     if (status == LEVADA_OK) status = levada_value_push(files, &text, err);
     if (status == LEVADA_OK) status = levada_value_set(map, "files", &files, err);
     if (status == LEVADA_OK) status = levada_dataset_append(env, source, map, NULL, 0, out, err);
@@ -71,7 +72,7 @@ bool levada_cli_source_note(levada_cli_buffer *b, const char *source, const char
                             bool guessed, const char *option)
 {
     if (guessed)
-        levada_cli_printf(b, "   unknown format, read as %s (%s NAME chooses another)", source,
+        levada_cli_printf(b, "   unknown format, read as %s (set another with %s NAME)", source,
                           option);
     else if (*content)
         levada_cli_printf(b, "   read as %s, but its first bytes look like %s (%s %s reads them)",

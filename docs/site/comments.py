@@ -88,6 +88,28 @@ def as_restructured_text(app, lines: list[str], transform, options) -> None:
     lines[:] = restructured(text, options=False)
 
 
+SECTION = re.compile(r"^(Args|Returns|Raises|Example):\n((?:    .*\n?|\n(?=    ))+)", re.M)
+ENTRY = re.compile(r"^([\w*]+)(?: \((.*?)\))?: ", re.M)
+FIELDS = {"Args": "param", "Raises": "raises"}
+
+
+def section(match: re.Match[str]) -> str:
+    """A section of a docstring as a field list, and an example as code."""
+    name, body = match[1], textwrap.dedent(match[2]).strip("\n")
+    if name == "Example":
+        return f"Example:\n\n{textwrap.indent(body, '    ')}\n\n"
+    if name == "Returns":
+        return f":returns: {' '.join(body.split())}\n\n"
+    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", body)]
+    return "\n\n".join(ENTRY.sub(field(FIELDS[name]), entry, count=1) for entry in entries) + "\n\n"
+
+
+def field(kind: str):
+    """The beginning of an item of a field list."""
+    return lambda m: f":{kind} {m[1]}: " + (f"({m[2]}) " if m[2] else "")
+
+
 def docstring(app, what, name, thing, options, lines: list[str]) -> None:
     """Of a docstring; the pages have their own words about modules."""
-    lines[:] = [] if what == "module" else restructured("\n".join(lines), options=True)
+    text = SECTION.sub(section, "\n".join(lines) + "\n")
+    lines[:] = [] if what == "module" else restructured(text, options=True)

@@ -34,13 +34,13 @@ typedef struct levada_level {
 typedef struct levada_column {
     const levada_field *field;
     int64_t             n;                           /* rows                                    */
-    int64_t             dims[LEVADA_MAX_DIMS];       /* of one row's innermost value, all known */
+    int64_t             dims[LEVADA_MAX_DIMS];       /* innermost dims of a row, all known       */
     levada_level        level[LEVADA_MAX_DEPTH + 1]; /* field->depth levels, one more for bytes */
     const uint8_t      *values;                      /* 64-byte aligned in built columns        */
     levada_buffer      *owner;                       /* keeps values alive; not for users       */
     const int32_t      *lengths;                     /* padded columns: [n], else NULL          */
     levada_buffer      *lengths_owner;
-    struct levada_encoded *encoded; /* of the core; NULL in all columns that others see */
+    struct levada_encoded *encoded; /* private; NULL in all columns that others see */
     int64_t                encoded_first;
 } levada_column;
 

@@ -146,7 +146,7 @@ typedef struct levada_source_def {
      * something once per iterator. NULL = close() and open() are called. */
     levada_status (*rewind)(void *state, const void *args, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
-    const levada_traits *traits; /* what is random, and side effects; NULL = nothing */
+    const levada_traits *traits; /* random numbers and side effects; NULL = none */
 } levada_source_def;
 
 #ifdef __cplusplus

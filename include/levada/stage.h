@@ -97,7 +97,7 @@ typedef struct levada_stage_def {
     const char       *doc;           /* one line                                         */
     const char       *example;       /* smallest pipeline; the conformance suite runs it */
     levada_mode       mode;
-    const levada_traits *traits;     /* what it does to records; NULL = anything         */
+    const levada_traits *traits;     /* effect on records; NULL = any effect             */
     bool              takes_selection; /* apply() accepts selections; else they are gathered */
     const levada_arg *args;          /* the options; ends with LEVADA_ARG_END */
     size_t            args_size;

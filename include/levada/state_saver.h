@@ -141,7 +141,7 @@ typedef struct levada_segment_view {
     int64_t        n;
     levada_tensor *total_length;    /* steps of the example                                     */
     levada_tensor *length;          /* real steps of the segment, 0 to num_unroll               */
-    levada_tensor *insertion_index; /* of the example, from -2^63                               */
+    levada_tensor *insertion_index; /* insertion number of the example, from -2^63              */
     levada_tensor *key, *next_key;  /* "00000_of_00002:K", "00001_of_00002:K", at last "STOP:K" */
     levada_tensor *sequence, *sequence_count; /* number of the segment, segments of the example */
     levada_tensor *const *sequences;          /* [n, num_unroll, ...]; ragged: [values, ...]    */

@@ -20,31 +20,31 @@
 extern "C" {
 #endif
 
-/* How the records of the result follow from those of the input. The core moves the origins of
- * records that apply() makes ONE_TO_ONE. */
+/* The relation between the records of the result and of the input. The core copies the origins of
+ * records that apply() returns ONE_TO_ONE. */
 typedef enum levada_rows {
-    LEVADA_ROWS_MANY,       /* anything: records are not readable again through the stage      */
-    LEVADA_ROWS_ONE_TO_ONE, /* record i of the result is made of record i of the input         */
-    LEVADA_ROWS_SUBSET,     /* some of the records, unchanged and in their order               */
-    LEVADA_ROWS_PERMUTES,   /* all of the records, unchanged, in any order                     */
-    LEVADA_ROWS_BATCHES,    /* batches of records                                              */
-    LEVADA_ROWS_UNBATCHES   /* the records of batches, in their order                          */
+    LEVADA_ROWS_MANY,       /* any mapping: buffered records cannot be re-read through it */
+    LEVADA_ROWS_ONE_TO_ONE, /* record i of the result is made from record i of the input  */
+    LEVADA_ROWS_SUBSET,     /* some of the records, unchanged, in order                   */
+    LEVADA_ROWS_PERMUTES,   /* all of the records, unchanged, in any order                */
+    LEVADA_ROWS_BATCHES,    /* batches of records                                         */
+    LEVADA_ROWS_UNBATCHES   /* the records of batches, in order                           */
 } levada_rows;
 
-/* What decides about a record. */
+/* The data that a stage reads to process a record. */
 typedef enum levada_reads {
-    LEVADA_READS_ALL,     /* anything: also other records, their number or their order         */
-    LEVADA_READS_COLUMNS, /* its own columns, and nothing else                                 */
-    LEVADA_READS_NONE     /* numbers and order alone: the stage looks at no column             */
+    LEVADA_READS_ALL,     /* anything, including other records, their number or order */
+    LEVADA_READS_COLUMNS, /* only the columns of the record                           */
+    LEVADA_READS_NONE     /* only numbers and order; no columns                       */
 } levada_reads;
 
-/* What random numbers decide. They follow from the option `seed`, where a stage has one, else from
- * the seed of the iterator. */
+/* The use of random numbers, which depend on the option `seed` of the stage, else on the seed of
+ * the iterator. */
 typedef enum levada_random {
     LEVADA_RANDOM_NONE,
-    LEVADA_RANDOM_BY_RECORD, /* values, drawn by the origin of the record and the pass         */
-    LEVADA_RANDOM_BY_SEED,   /* which records there are, or their order: the same in each pass */
-    LEVADA_RANDOM_BY_PASS    /* the same, drawn again in each pass                             */
+    LEVADA_RANDOM_BY_RECORD, /* values, drawn for the record's origin and the pass */
+    LEVADA_RANDOM_BY_SEED,   /* selection or order of records, equal in each pass  */
+    LEVADA_RANDOM_BY_PASS    /* selection or order, drawn again in each pass       */
 } levada_random;
 
 typedef struct levada_traits {
@@ -52,29 +52,31 @@ typedef struct levada_traits {
     levada_rows   rows;
     levada_reads  reads;
     levada_random random;
-    const char   *drawn; /* what is random, for levada_dataset_explain: "order of records" */
-    /* A part of the records may be taken upstream of the stage in place of downstream: all parts
-     * together have the same records (batches: of the same records). Implied where it reads COLUMNS
-     * and makes no batches. */
+    const char   *drawn; /* description of the draws for levada_dataset_explain: "order of
+                          * records" */
+    /* Parts of the records may be selected upstream of the stage instead of downstream; all parts
+     * together contain the same records (batches: of the same records). Implied if it reads COLUMNS
+     * and does not batch. */
     bool    divides;
-    bool    keeps_lengths; /* no field changes its length; implied where records stay unchanged  */
-    bool    never_rejects; /* no record is bad to it */
-    bool    side_effects;  /* it calls a function of the user, which may do and draw anything    */
-    /* It deals records out to `count` ranks and emits those of rank `index`; both are options of
-     * these names. The fingerprint of a dataset omits the stage, and a state is restored only where
-     * these stages have the options that they had when it was saved. */
+    bool    keeps_lengths; /* no field changes its length; implied if records do not change */
+    bool    never_rejects; /* it rejects no record                                          */
+    bool    side_effects;  /* it calls a function of the user, which may have any effect    */
+    /* It divides records among `count` ranks and emits those of rank `index`; both are options with
+     * these names. The fingerprint of a dataset omits the stage, and a checkpoint can be restored
+     * only if these stages have the same options. */
     bool    shards;
-    int64_t repeats; /* SERIAL: how often it reads its input from the beginning, so that origins
-                      * differ in each pass: INT64_MAX = without an end, 0 = once               */
-    const char *saves; /* what save() writes, for levada_dataset_explain; NULL = its position   */
-    /* The number of records (batches) of the result where `n` come in and none is bad; -1 = not
-     * known. NULL: it follows from `rows`, or is not known. */
+    int64_t repeats; /* SERIAL: number of passes over its input, so that origins differ in each
+                      * pass: INT64_MAX = forever, 0 = once */
+    const char *saves; /* content of the saved state, for levada_dataset_explain; NULL = the
+                        * position */
+    /* Returns the number of records (batches) of the result for `n` good records of the input; -1 =
+     * not known. NULL = it follows from `rows`, or is not known. */
     int64_t (*count)(const void *args, int64_t n);
-    /* Changes what depends on the options. NULL = nothing does. */
+    /* Changes the traits that depend on the options. NULL = none do. */
     void (*vary)(const void *args, struct levada_traits *traits);
 } levada_traits;
 
-/* Constant traits, for a descriptor outside of functions. */
+/* Declares constant traits in a descriptor outside of functions. */
 #define LEVADA_TRAITS(...) \
     (&(const levada_traits){ .struct_size = sizeof(levada_traits), __VA_ARGS__ })
 

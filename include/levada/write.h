@@ -33,7 +33,7 @@ typedef struct levada_write_options {
     size_t      struct_size;
     const char *format;      /* tfrecord, csv, jsonl, tar, text_lines; NULL = by the name        */
     const char *compression; /* none, gzip, zlib, zstd; NULL = by the name of the file           */
-    int32_t     level;       /* of the compression; -1 = its default                             */
+    int32_t     level;       /* compression level; -1 = the default                             */
     /* Limits of a file of a set, in records, and in bytes before compression; 0 = no limit, both 0
      * = one file. "%05d-of-%05d" in the path is replaced by number and count; otherwise
      * "-00000-of-00003" is inserted before the suffixes. */

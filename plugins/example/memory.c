@@ -40,7 +40,8 @@ static levada_status memory_open(void *user, const char *path, const levada_canc
 
     (void)user, (void)cancel; /* no read waits */
     if (!found) return levada_fail(err, LEVADA_ENOT_FOUND, "no file of that name in memory");
-    if (!file) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+    if (!file) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while opening a file");
     file->text = found->text;
     file->size = (int64_t)strlen(found->text);
     *out = file;

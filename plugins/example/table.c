@@ -67,7 +67,7 @@ static void table_close(void *state)
 
 static levada_status table_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a table");
 }
 
 /* Capacity for the cells of all rows: no allocation per row, and none at all once it is large

@@ -80,14 +80,18 @@ def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
 
 
 class Batch(_levada.Batch):
-    """Records of one batch, by field name.
+    """The records of a batch, by field name.
 
     ``batch["x"]`` is a NumPy array [n, ...] (FIXED: over the memory of the batch, without a copy,
-    and writable), a ``Ragged``, or ``Bytes``; FIXED byte strings with dimensions are object arrays.
-    Raises KeyError for a name that is not there.
+    and writable), a ``Ragged``, or ``Bytes``; FIXED byte strings with dimensions are object
+    arrays. An unknown name raises KeyError.
 
     ``len(batch)`` is the number of records, as in pandas. Iteration, ``in``, ``keys()``,
-    ``items()`` and ``dict(batch)`` work on fields.
+    ``items()`` and ``dict(batch)`` apply to fields.
+
+    Example:
+        batch = lv.range(6).batch(4).first()
+        print(len(batch), list(batch), batch["value"])
     """
 
     __slots__ = ("__weakref__", "_position")
@@ -126,7 +130,15 @@ class Batch(_levada.Batch):
         return [(name, self[name]) for name in self._block.names]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a field, or `default` if the batch has no such field."""
+        """Returns the value of a field, or `default` if the batch does not have the field.
+
+        Args:
+            name (str): the field.
+            default: the value for a missing field, default None.
+
+        Example:
+            print(lv.range(6).batch(4).first().get("label", 0))
+        """
         return self[name] if name in self else default
 
     @property
@@ -179,17 +191,33 @@ class Batch(_levada.Batch):
         return self._block.bytes
 
     def column(self, name: str) -> _levada.View:
-        """The memory of a FIXED column, or of the values of another one: an object with the buffer
-        protocol, ``__dlpack__`` and ``__dlpack_device__``. Nothing is copied."""
+        """Returns the memory of a FIXED column, or of the values of another column, without a copy.
+
+        Args:
+            name (str): the field.
+
+        Returns:
+            An object with the buffer protocol, ``__dlpack__`` and ``__dlpack_device__``.
+
+        Example:
+            print(memoryview(lv.range(6).batch(4).first().column("value")).nbytes)
+        """
         i = self._index(name)
         view = self._block.values(i)
         return self._block.parts(i)[0] if view is None else view
 
     def lengths(self, name: str) -> Array:
-        """Length of each record before padding, int32 [n]; of a ragged field its row lengths.
+        """Returns the length of each record before padding, int32 [n]; for a ragged field its row
+        lengths.
 
-        Records that ``shard(equal="pad")`` has added (field ``is_padding``) have length 0, except
-        in ragged fields, where lengths are those of the values.
+        Records that ``shard(equal="pad")`` added (field ``is_padding``) have length 0, except in
+        ragged fields, which have the lengths of their values.
+
+        Args:
+            name (str): the field.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).padded_batch(2).first().lengths("x"))
         """
         if self._lengths is None:
             self._lengths = {}
@@ -223,11 +251,17 @@ class Batch(_levada.Batch):
         return np.where(added, 0, lengths).astype(np.int32)
 
     def mask(self, name: str, *, side: str = "right") -> Array:
-        """bool [n, T]: True where a value is, False where padding is, and in all of a record that
-        ``shard(equal="pad")`` has added.
+        """Returns a mask, bool [n, T]: True for values, False for padding.
 
-        `side`: of a ragged field that is padded on that side (``batch.padded(name, side="left")``).
-        A padded field knows its side.
+        The mask is False in all of a record that ``shard(equal="pad")`` added.
+
+        Args:
+            name (str): the field.
+            side (str, default "right"): side on which ``batch.padded(name, side=)`` pads a ragged
+                field. A padded field has its own side.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).padded_batch(2).first().mask("x"))
         """
         _, _, width, *_ = self._block.measure(self._index(name))
         return self._view(name, _MASK, (self.num_records, width), "bool", is_left(side))
@@ -240,11 +274,17 @@ class Batch(_levada.Batch):
         return out
 
     def cu_seqlens(self, name: str) -> Array:
-        """Where sequences begin, and the end: int32 [sequences + 1], the form that
-        variable-length attention kernels expect.
+        """Returns the start of each sequence and the end of the last: int32 [sequences + 1].
 
-        A packed field has one sequence per segment, another field one per record. Of a ragged
-        field that is not packed they are its offsets, without a copy.
+        Attention kernels for variable lengths expect this form. A packed field has one sequence
+        per segment, any other field one per record. For a ragged field that is not packed, the
+        result is its offsets, without a copy.
+
+        Args:
+            name (str): the field.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).batch(2).first().cu_seqlens("x"))
         """
         sequences, *_, packed, _ = self._block.measure(self._index(name))
         value = None if packed else self[name]
@@ -253,22 +293,43 @@ class Batch(_levada.Batch):
         return self._view(name, _CU_SEQLENS, sequences + 1)
 
     def max_seqlen(self, name: str) -> int:
-        """Length of the longest sequence (of a packed field: of the longest segment), an int."""
+        """Returns the length of the longest sequence (of a packed field: of the longest segment).
+
+        Args:
+            name (str): the field.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).batch(2).first().max_seqlen("x"))
+        """
         return self._block.measure(self._index(name))[4]
 
     def positions(self, name: str) -> Array:
-        """Position of each value in its sequence: int32 [n, T] (0 in padding); ragged: [values].
+        """Returns the position of each value in its sequence: int32 [n, T], 0 in padding; ragged:
+        [values].
 
         Positions restart in each segment of a packed field. If a field that is not packed has a
-        field ``<name>_positions`` next to it, that one is returned.
+        field ``<name>_positions`` next to it, that field is returned.
+
+        Args:
+            name (str): the field.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).padded_batch(2).first().positions("x"))
         """
         return self._numbers(name, _POSITIONS, "positions")
 
     def segment_ids(self, name: str) -> Array:
-        """Which sequence each value is of, from 1: int32 [n, T] (0 in padding); ragged: [values].
+        """Returns the number of each value's sequence, from 1: int32 [n, T], 0 in padding; ragged:
+        [values].
 
-        Of a padded field, numbers restart in each record. If a field that is not packed has a field
-        ``<name>_segment_ids`` next to it, that one is returned.
+        Numbers restart in each record of a padded field. If a field that is not packed has a field
+        ``<name>_segment_ids`` next to it, that field is returned.
+
+        Args:
+            name (str): the field.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).padded_batch(2).first().segment_ids("x"))
         """
         return self._numbers(name, _SEGMENT_IDS, "segment_ids")
 
@@ -281,8 +342,17 @@ class Batch(_levada.Batch):
     def padded(
         self, name: str, value: Any = None, length: int | None = None, *, side: str = "right"
     ) -> Array:
-        """Array [n, T, ...] of a field: a ragged one is copied, filled up with `value` (0, or b"")
-        at that `side`; a padded one is returned as it is."""
+        """Returns a field as an array [n, T, ...]; a ragged field is copied and padded.
+
+        Args:
+            name (str): the field.
+            value: padding value of a ragged field, default 0 or b"".
+            length (int): padded length, default the longest record.
+            side (str, default "right"): side of the padding, "left" or "right".
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).batch(2).first().padded("x", -1))
+        """
         column = self[name]
         if isinstance(column, Ragged):
             return column.to_padded(value, length, side=side)
@@ -293,8 +363,17 @@ class Batch(_levada.Batch):
         return column
 
     def ragged(self, name: str) -> Ragged:
-        """A field without padding: a ragged one is returned as it is, values of a padded one are
-        copied."""
+        """Returns a field without padding; the values of a padded field are copied.
+
+        Args:
+            name (str): the field.
+
+        Returns:
+            A ``Ragged``.
+
+        Example:
+            print(lv.from_arrays({"x": [[1, 2], [3]]}).padded_batch(2).first().ragged("x"))
+        """
         column = self[name]
         if isinstance(column, Ragged):
             return column
@@ -307,13 +386,22 @@ class Batch(_levada.Batch):
         return part_of(column[self.mask(name)], (offsets,))
 
     def flash_attention(self, name: str, *, labels: str | None = None) -> dict[str, Any]:
-        """Arguments of a model with variable-length attention, all sequences of the batch in one
-        row, under the names that the flattening collator of Hugging Face uses.
+        """Returns the arguments of a model with variable-length attention, all sequences in one
+        row.
 
-        ``input_ids`` [1, values], ``position_ids`` [1, values] (int32, restart in each sequence),
-        ``cu_seq_lens_q`` and ``cu_seq_lens_k`` (int32), ``max_length_q`` and ``max_length_k``.
-        Values of a ragged field are not copied. `labels`: field with the targets; the first one of
-        each sequence becomes -100, because no value precedes it.
+        The names are those of the flattening collator of Hugging Face: ``input_ids`` [1, values],
+        ``position_ids`` [1, values] (int32, restarting in each sequence), ``cu_seq_lens_q`` and
+        ``cu_seq_lens_k`` (int32), ``max_length_q`` and ``max_length_k``. Values of a ragged field
+        are not copied.
+
+        Args:
+            name (str): the field with the tokens.
+            labels (str): field with the targets; the first target of each sequence becomes -100,
+                because no value precedes it.
+
+        Example:
+            print(sorted(lv.from_arrays({"x": [[1, 2],
+            [3]]}).batch(2).first().flash_attention("x")))
         """
         marks, longest = self.cu_seqlens(name), self.max_seqlen(name)
         sizes = self._block.measure(self._index(name))
@@ -377,13 +465,20 @@ class Batch(_levada.Batch):
         cu_seqlens: bool = False,
         ragged: str = "ragged",
     ) -> dict[str, Any]:
-        """Dict of name to torch.Tensor over the same memory; byte fields become lists of ``bytes``.
+        """Returns a dict of name to torch.Tensor over the same memory; byte fields become lists of
+        ``bytes``.
 
-        `device`: copy there. `lengths`, `mask`, `cu_seqlens`: adds ``<name>_lengths`` (int32 [n]),
-        ``<name>_mask`` (bool [n, T], padded fields only) or ``<name>_cu_seqlens`` (int32 [n + 1])
-        for each field of sequences. Raises InvalidArgumentError if a field has such a name already.
-        `ragged`: "ragged" returns ragged fields as ``Ragged`` with tensors inside, "nested" as
-        ``torch.nested`` tensors with the jagged layout.
+        Args:
+            device: copies the tensors to this device; None = no copy.
+            lengths (bool, default False): adds ``<name>_lengths`` (int32 [n]) for each field of
+                sequences.
+            mask (bool, default False): adds ``<name>_mask`` (bool [n, T]) for each padded field.
+            cu_seqlens (bool, default False): adds ``<name>_cu_seqlens`` (int32 [n + 1]).
+            ragged (str, default "ragged"): "ragged" returns ragged fields as ``Ragged`` of
+                tensors, "nested" as ``torch.nested`` tensors with the jagged layout.
+
+        Raises:
+            InvalidArgumentError: a field already has the name of an added tensor.
         """
         from levada.interop._tensors import batch_to_torch
 
@@ -391,7 +486,12 @@ class Batch(_levada.Batch):
         return batch_to_torch(self, device, [kind for kind, on in added.items() if on], ragged)
 
     def to(self, device: Any, non_blocking: bool = True) -> dict[str, Any]:
-        """Dict of name to torch.Tensor on that device: what Lightning and accelerate call."""
+        """Returns a dict of name to torch.Tensor on a device, as Lightning and accelerate expect.
+
+        Args:
+            device: the device.
+            non_blocking (bool, default True): copies asynchronously from page-locked memory.
+        """
         from levada.interop._tensors import batch_to_torch
 
         return batch_to_torch(self, device, non_blocking=non_blocking)
@@ -404,9 +504,10 @@ class Batch(_levada.Batch):
         return {name: pinned(value) for name, value in self.torch().items()}
 
     def jax(self, sharding: Any = None) -> dict[str, Any]:
-        """Dict of name to jax.Array; byte fields stay as they are.
+        """Returns a dict of name to jax.Array; byte fields are not converted.
 
-        `sharding`: a device or ``jax.sharding.Sharding`` that places the arrays.
+        Args:
+            sharding: a device or ``jax.sharding.Sharding`` that places the arrays.
         """
         from levada.interop.jax import batch_to_jax
 

@@ -31,16 +31,24 @@ def _bytes_of(name, part):
     if hasattr(part, "save"):
         part = part.save()
     if not isinstance(part, (bytes, bytearray, memoryview)):
-        raise TypeError(f"part {name!r} is neither bytes nor has it save(): {type(part).__name__}")
+        raise TypeError(f"part {name!r} must be bytes or have save(), got {type(part).__name__}")
     return bytes(part)
 
 
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
-    """Writes parts (bytes, or anything with ``save() -> bytes``: iterators, readers) to one file.
+    """Writes several parts to a checkpoint file, atomically.
 
-    The file appears complete or not at all, also when the machine stops in between, or other
+    The file appears complete or not at all, even if the machine stops during the call, or other
     threads and processes save to the same path. It keeps the permissions of the file that it
-    replaces. A symbolic link is refused.
+    replaces. A symbolic link is an error.
+
+    Args:
+        path (str): the file.
+        parts: name=bytes, or name=object with ``save() -> bytes`` (iterators, readers).
+
+    Example:
+        it = iter(lv.range(9))
+        lv.save_checkpoint("run.ckpt", data=it, model=b"weights")
     """
     body = bytearray()
     for name, part in parts.items():
@@ -49,15 +57,27 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     head = _MAGIC + struct.pack("<II", _VERSION, zlib.crc32(body))
     path = os.fsdecode(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InvalidArgumentError("a checkpoint is a file", file=path)
+        raise InvalidArgumentError("a checkpoint must be a regular file", file=path)
     _levada.save_file(path, head + body)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """{name: bytes} of a file of ``save_checkpoint``.
+    """Reads a file of ``save_checkpoint``.
 
-    Raises NotFoundError, DataLossError (damaged or cut off) or FailedPreconditionError (written by
-    a later version).
+    Args:
+        path (str): the file.
+
+    Returns:
+        A dict {name: bytes}.
+
+    Raises:
+        NotFoundError: the file does not exist.
+        DataLossError: the file is corrupt or truncated.
+        FailedPreconditionError: a later version wrote the file.
+
+    Example:
+        lv.save_checkpoint("run.ckpt", data=iter(lv.range(9)))
+        print(list(lv.load_checkpoint("run.ckpt")))
     """
     path = os.fsdecode(path)
     data = _read(path)
@@ -67,7 +87,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
     if not 1 <= version <= _VERSION:
         raise FailedPreconditionError(f"checkpoint of version {version}, this is {_VERSION}")
     if zlib.crc32(data[16:]) != checksum:
-        raise DataLossError("the checksum of the checkpoint does not fit", file=path)
+        raise DataLossError("the checkpoint is corrupt: wrong checksum", file=path)
     parts, at = {}, 16
     while at < len(data):
         name, part, at = _part(data, at, path)
@@ -85,14 +105,14 @@ def _read(path):
     try:
         with open(path, "rb", opener=_open) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidArgumentError("a checkpoint is a file", file=path)
+                raise InvalidArgumentError("a checkpoint must be a regular file", file=path)
             return file.read()
     except FileNotFoundError:
-        raise NotFoundError("no such checkpoint", file=path) from None
+        raise NotFoundError("the checkpoint does not exist", file=path) from None
     except IsADirectoryError:
-        raise InvalidArgumentError("a checkpoint is a file", file=path) from None
+        raise InvalidArgumentError("a checkpoint must be a regular file", file=path) from None
     except PermissionError:
-        raise PermissionDeniedError("not allowed to read the checkpoint", file=path) from None
+        raise PermissionDeniedError("no permission to read the checkpoint", file=path) from None
     except OSError as error:
         raise UnavailableError(f"cannot read the checkpoint: {error}", file=path) from error
 

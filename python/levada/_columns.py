@@ -85,7 +85,7 @@ class Kind:
         dims = tuple(dims)
         if self.depth not in (None, depth) or not _alike(self.dims, dims):
             raise ValueError(
-                f"{_like(depth, dims)} came where {_like(self.depth, self.dims)} was expected; a "
+                f"expected {_like(self.depth, self.dims)}, got {_like(depth, dims)}; a "
                 "spec= with a VarLenFeature or FixedLenSequenceFeature allows values of different "
                 "lengths, a Ragged more than one level"
             )

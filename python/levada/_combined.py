@@ -27,12 +27,20 @@ def _text_of(description):
     if isinstance(description, (bytes, bytearray)):
         return bytes(description).decode()
     if not isinstance(description, str):
-        raise TypeError(f"a description is a str, not {type(description).__name__}")
+        raise TypeError(f"a pipeline must be a str, not {type(description).__name__}")
     return description
 
 
 def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
-    """A source by its name, for those of loaded libraries and of ``register_source``."""
+    """Opens a source by its name, for sources of plug-ins and of ``register_source``.
+
+    Args:
+        name (str): the source.
+        options: the options of the source.
+
+    Example:
+        print(lv.source("range", stop=3))
+    """
     from levada import _plugins
 
     maker = _plugins.sources.get(name)
@@ -42,22 +50,31 @@ def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
 
 
 def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Dataset[dict[str, Any]]:
-    """Opens files and finds their format: TFRecord, CSV, tar, JSON lines or text.
+    """Opens files and detects their format: TFRecord, CSV, tar, JSON Lines or text.
 
-    files: a path, a glob, or a list of them. All files have one format.
-    source: a file format such as "tfrecord" or "csv". None finds it in the first file that is not
-        empty: by its content where a checksum proves it, else by its name, else by its content.
-        The columns and types of CSV are inferred, as with ``csv(infer=True)``.
-    spec: "auto" infers the features of tf.train.Example and SequenceExample, and the fields
-        of JSON lines, from the first 1000 records. A feature with one value in each of them is a
-        scalar, any other is ragged. A dict is a spec as in ``parse_example``, or ``fields`` as in
-        ``jsonl``. None returns messages and lines as bytes.
+    The dataset contains the spec that was found: ``ds.spec`` and ``str(ds)`` show it. A later
+    record that does not fit this spec is an error. A checkpoint is valid only for the spec that it
+    was saved with. If the files have changed and another spec is found, ``restore`` raises
+    FailedPreconditionError.
 
-    The dataset has the spec that was found: ``ds.spec`` shows it, and ``str(ds)`` has it. It does
-    not change: a later record that does not fit is an error that names it. A state fits the spec
-    that it was saved with. If the files have changed and another spec is found, ``restore`` raises
-    FailedPreconditionError. ``levada_dataset_open`` is the same in C, ``parse_example:auto`` and
-    ``jsonl:...,fields=auto`` in text.
+    Args:
+        files: a path, a glob, or a list of them. All files must have the same format.
+        source (str): a file format such as "tfrecord" or "csv". None = detect it in the first file
+            that is not empty: by content if a checksum proves it, else by name, else by content.
+            The columns and types of CSV are inferred, as with ``csv(infer=True)``.
+        spec (default "auto"): "auto" infers the features of tf.train.Example and SequenceExample,
+            and the fields of JSON Lines, from the first 1,000 records. A feature with one value in
+            each of these records is a scalar, any other feature is ragged. A dict is a spec as in
+            ``parse_example``, or ``fields`` as in ``jsonl``. None returns messages and lines as
+            bytes.
+
+    Raises:
+        InvalidArgumentError: the format is unknown, or name and content disagree.
+        NotFoundError: no file matches.
+
+    Example:
+        lv.samples.write(".")
+        print(lv.open("train-*.tfrecord.gz").spec)
     """
     from levada._values import paths
 
@@ -88,19 +105,45 @@ def _with_spec(found: Dataset[Any], names: Any, spec: Any) -> Dataset[Any]:
 
 
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[dict[str, Any]]:
-    """Integers as the field ``value`` (int64): ``range(stop)`` or ``range(start, stop, step)``."""
+    """Returns integers as the field ``value`` (int64).
+
+    Args:
+        start (int): the first integer; ``range(stop)`` starts at 0.
+        stop (int): end of the range, which is not returned.
+        step (int, default 1): difference of consecutive integers; not 0.
+
+    Example:
+        print(lv.range(3).to_list())
+    """
     if stop is None:
         return source("range", count=start) if step == 1 else range(0, start, step)
     return source("range", start=start, stop=stop, step=step)
 
 
 def from_text(description: str | bytes) -> Dataset[Any]:
-    """Dataset of a description such as ``"tfrecord:a.tfrecord | shuffle:100"``."""
+    """Parses the text of a pipeline.
+
+    Args:
+        description (str): the text, such as ``"tfrecord:a.tfrecord | shuffle:100"``.
+
+    Raises:
+        InvalidArgumentError: the text is not a valid pipeline; the message shows the column.
+
+    Example:
+        print(lv.from_text("range:9 | take:2").to_list())
+    """
     return Dataset(_levada.parse(_text_of(description)))
 
 
 def from_json(text: str | bytes) -> Dataset[Any]:
-    """Dataset of what ``to_json()`` returned."""
+    """Parses the JSON of a pipeline, as ``to_json()`` returns it.
+
+    Args:
+        text (str): the JSON.
+
+    Example:
+        print(lv.from_json(lv.range(9).to_json()))
+    """
     return Dataset(_levada.parse(_text_of(text)))
 
 
@@ -116,12 +159,26 @@ def _joint(name, datasets, options):
 
 
 def zip(*datasets: Dataset[Any] | Iterable[Dataset[Any]]) -> Dataset[Any]:
-    """Records of all datasets side by side; ends with the shortest. Names must differ."""
+    """Joins the records of several datasets side by side, up to the end of the shortest.
+
+    Args:
+        datasets: the datasets, or a list of them. Field names must be unique; use ``rename``.
+
+    Example:
+        print(lv.zip(lv.range(3), lv.range(3).rename({"value": "other"})).first())
+    """
     return _joint("zip", datasets, {})
 
 
 def concat(*datasets: Dataset[T] | Iterable[Dataset[T]]) -> Dataset[T]:
-    """One dataset after the other."""
+    """Returns the records of the first dataset, then of the next, and so on.
+
+    Args:
+        datasets: the datasets, or a list of them, with equal fields.
+
+    Example:
+        print(len(lv.concat(lv.range(3), lv.range(2)).to_list()))
+    """
     return _joint("concat", datasets, {})
 
 
@@ -130,7 +187,18 @@ def mix(
     weights: Iterable[float] | None = None,
     seed: int | None = None,
 ) -> Dataset[T]:
-    """Records drawn from the datasets by weight; an exhausted one drops out."""
+    """Draws records from several datasets with the given probabilities. A dataset that is
+    exhausted is no longer drawn from.
+
+    Args:
+        datasets: the datasets, or a list of them, with equal fields.
+        weights: one number per dataset, at least 0; None = equal weights.
+        seed (int): seed of the draws; None = the seed of the iterator.
+
+    Example:
+        ds = lv.mix(lv.range(90), lv.range(10), weights=[0.9, 0.1], seed=7)
+        print(len(ds.to_list()))
+    """
     options = {"weights": weights, "seed": seed}
     return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
 
@@ -138,11 +206,19 @@ def mix(
 def from_arrays(
     mapping: Mapping[str, Any], *, spec: Mapping[str, Any] | None = None
 ) -> Dataset[dict[str, Any]]:
-    """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged.
+    """Returns the rows of arrays with the same first dimension as records.
 
     A row of an array with more dimensions is a sequence: its first dimension may have any length,
-    and a padded batch has its lengths. `spec`: {field: dtype or feature} declares a fixed shape,
-    such as ``{"image": lv.FixedLenFeature([28, 28], lv.float32)}``.
+    and a padded batch records its lengths.
+
+    Args:
+        mapping (Mapping): {field: column}; a column is an array, a list of bytes or arrays, or a
+            ``Ragged``.
+        spec (Mapping): {field: dtype or feature} declares a fixed shape, such as ``{"image":
+            lv.FixedLenFeature([28, 28], lv.float32)}``.
+
+    Example:
+        print(lv.from_arrays({"x": [[1, 2], [3]], "y": [0, 1]}).padded_batch(2).first()["x"])
     """
     from levada._columns import Columns
 
@@ -157,15 +233,22 @@ def from_records(
     *,
     spec: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Records (dicts) of an iterable, or of the iterable that a function of no arguments returns.
+    """Returns the records (dicts) of an iterable, or of the iterable that a function returns.
 
-    Each pass (epoch) starts the iterable again. A generator or another iterator that can be read
-    only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or
-    feature}. Without one, lists and arrays are sequences of any length in their first dimension,
-    and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;
-    a later record that does not fit exactly raises InvalidArgumentError. The position can be saved
-    where the iterable is a sequence such as a list or a map-style dataset of torch or of Hugging
-    Face (as an index), or where its iterator has ``save() -> bytes`` and ``restore(bytes)``.
+    Each epoch starts the iterable again. A generator, which can be read only once, raises
+    FailedPreconditionError in the second epoch. Checkpoints are possible if the iterable is a
+    sequence such as a list or a map-style dataset of torch or of Hugging Face (as an index), or if
+    its iterator has ``save() -> bytes`` and ``restore(bytes)``.
+
+    Args:
+        records: an iterable of dicts, or a function without arguments that returns it.
+        spec (Mapping): {field: dtype or feature}. Without it, lists and arrays are sequences of
+            any length in their first dimension, and the first 8 records (of a list or tuple the
+            first 256) set dtypes and the other dimensions; a later record that does not fit
+            exactly raises InvalidArgumentError.
+
+    Example:
+        print(lv.from_records([{"x": [1, 2]}, {"x": [3]}]).padded_batch(2).first()["x"])
     """
     from levada import _functions
 

@@ -120,10 +120,15 @@ class Placeholder:
 
 
 class Dataset(Divided[T]):
-    """An immutable description of a pipeline. Methods return new datasets; iterating runs one.
+    """An immutable pipeline. Methods return new datasets; iterating runs the pipeline.
 
-    Each ``iter(ds)`` of one object takes the next epoch: 0, 1, 2, ... ``str(ds)`` is the text form,
-    which ``levada.from_text`` reads back.
+    Each ``iter(ds)`` of the same object runs the next epoch: 0, 1, 2, ... ``str(ds)`` is the text
+    of the pipeline, which ``levada.from_text`` parses.
+
+    Example:
+        ds = lv.range(10).shuffle(4, seed=7).batch(5)
+        for batch in ds:
+            print(batch["value"])
     """
 
     __slots__ = ("__weakref__", "_core", "_epochs", "_home", "_settings")
@@ -154,11 +159,29 @@ class Dataset(Divided[T]):
         return Dataset(made, self._settings, home)
 
     def stage(self, name: str, **options: Any) -> Dataset[Any]:
-        """A stage by its name, for those of loaded libraries."""
+        """Appends a stage by its name, for stages of loaded plug-ins.
+
+        Args:
+            name (str): the stage.
+            options: the options of the stage.
+
+        Example:
+            print(lv.range(9).stage("take", count=2))
+        """
         return self._append(name, options)
 
     def decode(self, name: str, field: str | None = None, **options: Any) -> Dataset[T]:
-        """A decoder by its name, for those of loaded libraries."""
+        """Appends a decoder by its name, for decoders of loaded plug-ins.
+
+        Args:
+            name (str): the decoder.
+            field (str): column to decode; None = the default of the decoder, or the only column of
+                bytes.
+            options: the options of the decoder.
+
+        Example:
+            print(lv.from_arrays({"b": [b"12"]}).decode("decode_raw", "b", dtype="uint8").spec)
+        """
         from levada import _plugins
 
         fn = _plugins.decoders.get(name)
@@ -178,19 +201,31 @@ class Dataset(Divided[T]):
         rng: bool = False,
         keeps_lengths: bool = False,
     ) -> Dataset[T]:
-        """fn(record) -> dict for each record: a dict of NumPy values in, array-likes out.
+        """Applies `fn` to every record.
 
-        `batched`: fn(Batch) -> dict of columns instead, the only form after a batching stage,
-        where a batch is one element. A padded field that comes back with the same number of steps
-        keeps its lengths; ``levada.Padded(array, lengths)`` and a Ragged have their own.
-        `spec`: {field: dtype or feature} of the result. Without one, lists and arrays of records
-        are sequences of any length, and the first result fixes dtypes. `workers`: calls at the
-        same time, whatever ``threads`` is (with ``threads=1``, one at a time). `processes`: the
-        calls run in `workers` processes, for functions that compute in Python; the function must
-        be pure and stand at the top level of a module. `pure`: may be called again for a record
-        after a restore. `rng`: fn(record, generator), a NumPy generator that depends on the record
-        alone. `keeps_lengths`: lengths (without `spec` dtypes too) stay those of an index. A record
-        whose call raises is bad (``with_options(errors=)``); one sees the original exception.
+        `fn` receives a dict of NumPy values and returns a dict of array-likes. If `fn` raises, the
+        record is a bad record (``with_options(errors=)``), and you see the original exception.
+
+        Args:
+            fn (Callable): fn(record) -> dict; with `batched` fn(Batch) -> dict of columns.
+            spec (Mapping): {field: dtype or feature} of the result. Without it, lists and arrays
+                of records are sequences of any length, and the first result sets the dtypes.
+            batched (bool, default False): passes whole batches; required after a batching stage. A
+                padded field that is returned with the same number of steps keeps its lengths;
+                return ``levada.Padded(array, lengths)`` or a ``Ragged`` to change them.
+            workers (int, default 1): number of calls at the same time, independent of ``threads``.
+            processes (bool, default False): runs `fn` in `workers` processes, for functions that
+                compute in Python. `fn` must be pure and defined at the top level of an importable
+                module.
+            pure (bool, default True): `fn` may be called again for a record after a restore.
+            rng (bool, default False): calls fn(record, generator) with a NumPy generator that
+                depends only on the record.
+            keeps_lengths (bool, default False): declares that lengths (without `spec` also dtypes)
+                do not change, so that an index applies.
+
+        Example:
+            ds = lv.range(3).map(lambda record: {"double": 2 * record["value"]})
+            print([record["double"] for record in ds])
         """
         from levada import _functions
 
@@ -212,11 +247,21 @@ class Dataset(Divided[T]):
         workers: int = 1,
         rng: bool = False,
     ) -> Dataset[T]:
-        """fn(record) -> any number of dicts, as a list or a generator: the records of the result.
+        """Applies `fn` to every record and returns all records that it produces.
 
-        The options are those of `map`; the function must be pure. The keys of the records of record
-        ``a.txt:3`` are ``a.txt:3``, ``a.txt:3.1``, ``a.txt:3.2``. Downstream of another `flat_map`
-        they have the number of the last one alone, so several records may have the same key.
+        The keys of the records of ``a.txt:3`` are ``a.txt:3``, ``a.txt:3.1``, ``a.txt:3.2``.
+        Downstream of another `flat_map`, keys have only the last number, so several records may
+        have the same key.
+
+        Args:
+            fn (Callable): fn(record) -> a list or generator of dicts; must be pure.
+            spec (Mapping): {field: dtype or feature} of the result, as in `map`.
+            workers (int, default 1): number of calls at the same time.
+            rng (bool, default False): calls fn(record, generator), as in `map`.
+
+        Example:
+            ds = lv.range(3).flat_map(lambda record: [record] * int(record["value"]))
+            print([record["value"] for record in ds])
         """
         from levada import _functions
 
@@ -227,16 +272,23 @@ class Dataset(Divided[T]):
         return self._append("flat_map", with_spec(handle, spec))
 
     def cache(self, path: str | os.PathLike[str] | None = None) -> Dataset[T]:
-        """The records of the first complete pass again in later ones (epochs, iterators), without
+        """Stores the records of the first complete epoch and replays them in later epochs, without
         reading, decoding or calling functions again.
 
-        `path`: a file that holds them, also for later programs: it is reused where it was made of
-        the same description, paths included, and else replaced. The code of lambdas and of
-        functions of a script is a part of the description. Changes of the data and of imported
-        modules are not noticed: remove the file then. It appears when a pass is complete. None:
-        in memory, for the iterators of this dataset. A pass that skipped bad records is used where
-        ``errors=`` allows as many. Raises InvalidArgumentError where what is upstream draws random
-        numbers, which would be the same in every epoch: cache, then shuffle.
+        Args:
+            path (str): file for the records. The file is reused if it was written by the same
+                pipeline, including paths and the code of lambdas and script functions; otherwise
+                it is replaced when an epoch is complete. levada does not detect changes of the
+                data or of imported modules, so delete the file after such a change. None = in
+                memory, for all iterators of this dataset.
+
+        Raises:
+            InvalidArgumentError: an upstream stage draws random numbers, which would be the same
+                in every epoch; shuffle after the cache.
+
+        Example:
+            ds = lv.range(3).cache().shuffle(3, seed=7)
+            print(len(ds.to_list()))
         """
         from levada import _sharing
 
@@ -252,7 +304,15 @@ class Dataset(Divided[T]):
         return self._append("cache", {"path": os.path.expanduser(os.fspath(path))})
 
     def filter(self, fn: str | Callable[[Any], Any]) -> Dataset[T]:
-        """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""
+        """Keeps the records for which ``fn(record)`` returns True, or for which an expression
+        holds.
+
+        Args:
+            fn (str | Callable): a pure function, or an expression such as ``"len(tokens) > 4"``.
+
+        Example:
+            print(lv.range(9).filter("value > 6").to_list())
+        """
         if not callable(fn):
             return self._append("filter", {"expression": fn})
         from levada import _functions
@@ -261,10 +321,13 @@ class Dataset(Divided[T]):
         return self._append("filter", {"fn": handle})
 
     def with_columns(self, **columns: Any) -> Dataset[T]:
-        """The records with more fields: constants, or functions of the record.
+        """Adds or replaces fields by constants or functions of the record.
 
-        ``ds.with_columns(source=b"web", n=lambda record: len(record["tokens"]))``. A field that
-        exists is replaced.
+        Args:
+            columns: name=value or name=fn(record).
+
+        Example:
+            print(lv.range(2).with_columns(source=b"web", n=lambda record: 2).first())
         """
         from levada._functions import WithColumns
 
@@ -286,17 +349,30 @@ class Dataset(Divided[T]):
         padding_side: str | None = None,
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
-        """Batches of `window_size` records with the same key.
+        """Groups records with the same key into batches of `window_size` records.
 
-        A window is emitted as soon as it is full; at the end of the input the others follow in
-        ascending order of keys.
+        A window is emitted as soon as it is full. At the end of the input, the other windows
+        follow in ascending order of keys.
 
-        `key`: a field of integers or byte strings, an expression (``"len(tokens) // 16"``,
-        ``"label % 10"``), or fn(record) that returns an int, bytes or a str: ints come before
-        bytes, and those before str. `window_size_func`: fn(key) -> int, the window size of each
-        key. `reduce`: fn(key, Batch) -> dict of columns, one entry per record; None: the batch
-        itself. Both receive the key as the field, the expression or the function has it. `padded`
-        and the options after it: as in ``padded_batch``; otherwise batches stay ragged.
+        Args:
+            key (str | Callable): a field of integers or byte strings, an expression
+                (``"len(tokens) // 16"``, ``"label % 10"``), or fn(record) that returns an int,
+                bytes or a str (ordered in this way).
+            reduce (Callable): fn(key, Batch) -> dict of columns, one entry per record; None = the
+                batch.
+            window_size (int): records per window.
+            window_size_func (Callable): fn(key) -> the window size of a key, instead of
+                `window_size`.
+            padded (bool, default False): pads the batches as ``padded_batch`` does; False = ragged.
+            padded_shapes: as in ``padded_batch``.
+            padding_values: as in ``padded_batch``.
+            pad_to_multiple (int, default 1): as in ``padded_batch``.
+            padding_side (str): as in ``padded_batch``.
+            drop_remainder (bool, default False): drops windows that are not full at the end.
+
+        Example:
+            for batch in lv.range(6).group_by_window("value % 2", window_size=3):
+                print(batch["value"])
         """
         from levada import _windows
 
@@ -309,7 +385,14 @@ class Dataset(Divided[T]):
         return _windows.windows(self, key, reduce, window_size_func, given)
 
     def select(self, *fields: str | Iterable[str]) -> Dataset[T]:
-        """Some of the fields, in that order: ``select("a", "b")`` or ``select(["a", "b"])``."""
+        """Keeps some of the fields, in the given order.
+
+        Args:
+            fields: names, as in ``select("a", "b")`` or ``select(["a", "b"])``.
+
+        Example:
+            print(lv.from_arrays({"a": [1], "b": [2]}).select("b").first())
+        """
         names: list[Any] = []
         for field in fields:
             names += [field] if isinstance(field, str) or not hasattr(field, "__iter__") else field
@@ -347,10 +430,18 @@ class Dataset(Divided[T]):
         cycle_length: int = 4,
         block_length: int = 1,
     ) -> Dataset[Any]:
-        """fn(record) -> Dataset for each record; their records in turn.
+        """Opens a dataset for each record and interleaves their records.
 
-        fn is asked once, with an object whose ``["path"]`` is the text ``"{path}"``, which is
-        filled in for each record.
+        Args:
+            fn (Dataset | Callable): fn(record) -> Dataset. It is called once, with an object whose
+                ``["path"]`` is the text ``"{path}"``, which levada replaces for each record.
+            cycle_length (int, default 4): number of datasets that are open at the same time.
+            block_length (int, default 1): number of consecutive records from one dataset.
+
+        Example:
+            lv.samples.write(".")
+            ds = lv.files("*.tfrecord.gz").interleave(lambda file: lv.tfrecord(file["path"]))
+            print(sum(1 for record in ds))
         """
         pipe = fn if isinstance(fn, Dataset) else fn(Placeholder())
         options = {"pipe": pipe, "cycle_length": cycle_length, "block_length": block_length}
@@ -366,18 +457,23 @@ class Dataset(Divided[T]):
         block_rows: int | None = _UNSET,
         **unknown: Any,
     ) -> Dataset[T]:
-        """Settings of its iterators: seed, threads, errors, max_bytes, block_rows.
+        """Sets options of the iterators of this dataset.
 
-        `seed`: None picks a random seed.
-        `threads`: 0 means one for each CPU.
-        `errors`: "fail", "skip", "skip:1000" or "skip:0.1%" of the records.
-        `max_bytes`: the largest record of a file, in bytes (256 MiB). Records of up to 256 KiB
-        always pass.
-        `block_rows`: records in a block before batching (256). A function processes a whole block
-        before its first record is emitted.
+        A setting that the dataset does not use has no effect. Settings are not part of the text or
+        the JSON of the pipeline; copies and pickles keep them.
 
-        A setting that the dataset does not use has no effect. Settings are not a part of the
-        description, of its text or of its JSON; copies and pickles keep them.
+        Args:
+            seed (int): seed of all random choices; None picks a random seed.
+            threads (int): number of threads; 0 = one per CPU.
+            errors (str): "fail", "skip", "skip:1000" or "skip:0.1%" of the records.
+            max_bytes (int, default 256 MiB): size of the largest record of a file. Records of up
+                to 256 KiB are always accepted.
+            block_rows (int, default 256): records in a block before batching. A function processes
+                a whole block before its first record is emitted.
+            unknown: not accepted; the error suggests the nearest option.
+
+        Example:
+            ds = lv.range(10).shuffle(10).with_options(seed=7, threads=2)
         """
         for name in unknown:
             raise TypeError(f"with_options: {unknown_name('option', name, _SETTINGS)}")
@@ -419,15 +515,20 @@ class Dataset(Divided[T]):
         return Iterator(self, self._epochs.take())
 
     def iterate(self, epoch: int | None = None, *, position: bool = False) -> Iterator[T]:
-        """An iterator of that epoch; None: the next one, as ``iter(ds)``.
+        """Returns an iterator of an epoch.
 
-        `position`: each batch carries its position, for loops that read ahead of the step that is
-        saved (to copy batches to a device, say)::
+        Args:
+            epoch (int): the epoch, from 0; None = the next epoch, as ``iter(ds)``.
+            position (bool, default False): adds a position to each batch (``batch.position``), for
+                loops that read ahead of the step that is saved, for example to copy batches to a
+                device.
 
+        Example:
             ds = lv.range(100).batch(8)
-            ahead = [next(it) for it in [ds.iterate(0, position=True)] for _ in range(3)]
-            it = ds.iterate(0)
-            it.restore(ahead[0].position)  # continues with the second batch
+            it = ds.iterate(0, position=True)
+            ahead = [next(it) for _ in range(3)]
+            again = ds.iterate(0)
+            again.restore(ahead[0].position)  # continues with the second batch
         """
         from levada._iterator import Iterator, PositionIterator
 
@@ -440,11 +541,18 @@ class Dataset(Divided[T]):
         return kind(self, self._epochs.take() if epoch is None else epoch)
 
     def blocks(self, epoch: int | None = None) -> Iterator[Batch]:
-        """An iterator of that epoch over blocks, as ``Batch`` objects over levada's memory.
+        """Returns an iterator over the blocks of an epoch, as ``Batch`` objects over levada's
+        memory.
 
-        The fastest way to read every record: a column is copied only when you read it, if at all. A
-        block has up to ``block_rows`` records (`with_options`; 256
-        where that is not set); of a batched dataset, blocks are its batches.
+        This is the fastest way to read every record, because a column is copied only when you read
+        it, if at all. A block has up to ``block_rows`` records (`with_options`; default 256). The
+        blocks of a batched dataset are its batches.
+
+        Args:
+            epoch (int): the epoch, from 0; None = the next epoch.
+
+        Example:
+            print(sum(len(block) for block in lv.range(1000).blocks()))
         """
         from levada._iterator import Iterator
 
@@ -462,7 +570,14 @@ class Dataset(Divided[T]):
         raise OutOfRangeError("the dataset is empty")
 
     def to_list(self, n: int | None = None) -> list[T]:
-        """The first `n` records (batches) of epoch 0 as a list; None: all of them."""
+        """Returns the first `n` records (batches) of epoch 0 as a list.
+
+        Args:
+            n (int): number of records (batches); None = all.
+
+        Example:
+            print(lv.range(9).to_list(2))
+        """
         most = None if n is None else _integer("n", n, 0, _MOST)
         values: list[T] = []
         if most == 0:
@@ -477,7 +592,14 @@ class Dataset(Divided[T]):
         return values
 
     def show(self, n: int = 3) -> None:
-        """Prints the first `n` records of epoch 0, or the first `n` records of the first batch."""
+        """Prints the first `n` records of epoch 0, or the first `n` records of the first batch.
+
+        Args:
+            n (int, default 3): number of records.
+
+        Example:
+            lv.range(9).show(2)
+        """
         from levada._show import batch_text, record_text
 
         n = _integer("n", n, 0, _MOST)

@@ -160,7 +160,7 @@ def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None)
         records: a byte string, or a list of them: one object each.
         fields: name to dtype (int32, int64, float32, float64, bool, string); ``[dtype]`` and
             ``[[dtype]]`` are lists; ``{"dtype": ..., "default": ..., "path": "a.b"}`` has a
-            default, and a place in nested objects.
+            default, and a path in nested objects.
         key: for the attribute ``key`` of errors.
 
     Returns:

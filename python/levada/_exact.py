@@ -29,7 +29,7 @@ def encode(value):
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    raise TypeError(f"{shown(value)}, a byte string was expected")
+    raise TypeError(f"expected a byte string, got {shown(value)}")
 
 
 def array_type(name):
@@ -109,7 +109,7 @@ def check_mixed(array, items, advice=ADVICE):
         return
     for made, given in zip(array.reshape(-1).tolist(), _flat(items), strict=True):
         if made != given and given == given:
-            raise ValueError(f"{given} among floats is {made}: they can not hold it{advice}")
+            raise ValueError(f"{given} among floats is {made}: they cannot represent it{advice}")
 
 
 def _flat(items):
@@ -129,7 +129,7 @@ def common(dtypes):
     if any(dtype.kind in "OSU" for dtype in dtypes):
         if not all(dtype.kind in "OSU" for dtype in dtypes):
             other = next(name_of(dtype) for dtype in dtypes if dtype.kind not in "OSU")
-            raise TypeError(f"string values, {other} were expected{ADVICE}")
+            raise TypeError(f"expected {other} values, got strings{ADVICE}")
         return "string"
     return name_of(np.result_type(*dtypes) if len(dtypes) > 1 else next(iter(dtypes)))
 
@@ -159,11 +159,11 @@ def _comparable(given, target, name):
 
     raw = name == "bfloat16" and target.kind == "u"
     if raw and given.kind in "biufc":
-        raise TypeError(f"{given} values, bfloat16 were expected: import ml_dtypes, or give uint16")
+        raise TypeError(f"expected bfloat16 values, got {given}; import ml_dtypes, or pass uint16")
     whole = given.kind in "biu" and target.kind not in "OSU"
     if not whole and not np.can_cast(given, target, "same_kind"):
         text = "string" if given.kind in "OSU" else given
-        raise TypeError(f"{text} values, {name} were expected{ADVICE}")
+        raise TypeError(f"expected {name} values, got {text}{ADVICE}")
 
 
 def _same_values(array, made, name, rounds):

@@ -398,11 +398,13 @@ class _Positions:
     def restore(self, data):
         at, _, count = bytes(data).partition(b"/")
         if not (at.isdigit() and count.isdigit()):
-            raise errors.FailedPreconditionError("the state is none of a sequence of records")
+            raise errors.FailedPreconditionError(
+                "this checkpoint was not saved by a from_records() source"
+            )
         if int(count) != len(self.items) or int(at) > int(count):
             raise errors.FailedPreconditionError(
-                f"the number of records is {len(self.items)}, and was {int(count)} when the state "
-                "was saved"
+                f"from_records has {len(self.items)} records, but had {int(count)} "
+                "when the checkpoint was saved"
             )
         self.at = int(at)
 

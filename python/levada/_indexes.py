@@ -40,22 +40,32 @@ def index(
     length: str | Iterable[str] | None = None,
     stages: str | None = None,
 ) -> int:
-    """Writes the index of each file, as ``levada index`` does; returns the number of records.
+    """Writes the index of each file, as ``levada index`` does, and returns the number of records.
 
-    The index of ``a.tfrecord`` is ``a.tfrecord.lvindex``. With it ``lv.tfrecord("a.tfrecord",
-    index=True)`` has a length and records by number, reads ranges (``records=``, ``part=``) and
-    all records in random order (``shuffle_records=True``).
+    The index of ``a.tfrecord`` is ``a.tfrecord.lvindex``. With it, ``lv.tfrecord("a.tfrecord",
+    index=True)`` supports ``len(ds)`` and ``ds[i]``, reads ranges (``records=``, ``part=``), and
+    shuffles all records (``shuffle_records=True``).
 
-    `source`: how the files are read, with options: ``"fixed_length:record_bytes=8"``; None: by
-    name or content. `check`: writes nothing, and raises FailedPreconditionError for a file that has
-    changed since it was indexed. Damaged files raise DataLossError, compressed ones
-    UnimplementedError.
+    Args:
+        files: a path, a glob, or a list of them.
+        source (str): the format, with options: ``"fixed_length:record_bytes=8"``; None = by name
+            or content.
+        check (bool, default False): compares the files with their indexes and writes nothing.
+        length: the name of a field, or of up to 8, whose lengths the index also stores.
+            ``bucket_by_sequence_length`` then chooses boundaries from all records, ranks in step
+            read only their own records, and ``length_histogram`` and ``padding_report`` read no
+            data.
+        stages (str): the stages that produce these fields, as in a pipeline:
+            ``"parse_example:@spec.json"``.
 
-    `length`: the name of a field, or of up to 8, whose length in each record the index has, too.
-    `stages`: what makes these fields of a record of the file, as in a description:
-    ``"parse_example:@spec.json"``. ``bucket_by_sequence_length`` takes its boundaries from these
-    lengths, and ranks in step read only their own records. ``length_histogram`` and
-    ``padding_report`` read no data.
+    Raises:
+        FailedPreconditionError: with `check`, a file has changed since it was indexed.
+        DataLossError: a file is damaged.
+        UnimplementedError: a file is compressed.
+
+    Example:
+        lv.samples.write(".")
+        print(lv.index("speeches.txt"))
     """
     if stages is not None and length is None:
         raise ValueError("stages= needs length=, the name of a field that they make")

@@ -187,9 +187,17 @@ class Iterator(Typed[T], _levada.Iter):
             files.keep(self)
 
     def save(self) -> bytes:
-        """The position after the last value that was returned, as bytes for ``restore``.
+        """Returns the position after the last value that the iterator returned, as bytes for
+        ``restore``.
 
-        Raises UnimplementedError if a source cannot be saved.
+        Raises:
+            UnimplementedError: a source cannot be saved.
+            FailedPreconditionError: the iterator has failed, and records may be lost.
+
+        Example:
+            it = iter(lv.range(9))
+            next(it)
+            state = it.save()
         """
         state, drop = super().save(), self._left_out()
         if not drop:
@@ -198,33 +206,55 @@ class Iterator(Typed[T], _levada.Iter):
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
     def restore(self, state: bytes) -> None:  # type: ignore[override]
-        """Continues bit for bit where ``save()`` was called.
+        """Restores the position that ``save()`` returned. Iteration then continues with exactly
+        the same values.
 
-        Raises FailedPreconditionError where the state is of another dataset (the first difference
-        is named) and DataLossError for damaged bytes; then nothing has changed.
+        If the call fails, the iterator does not change.
+
+        Args:
+            state (bytes): a result of ``save()``.
+
+        Raises:
+            FailedPreconditionError: the checkpoint belongs to a different pipeline (the message
+                shows the first difference), or files have changed.
+            DataLossError: the checkpoint is corrupt.
+
+        Example:
+            it = iter(lv.range(9))
+            state = it.save()
+            it.restore(state)
         """
         state, drop = _state(state), 0
         if state.startswith(_MAGIC):
             body = state[12:]
             if len(body) < 8 or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
-                raise DataLossError("the state is damaged: its checksum does not fit")
+                raise DataLossError("the checkpoint is corrupt: wrong checksum")
             drop, state = int.from_bytes(body[:8], "little"), body[8:]
             if self._batched:
                 raise FailedPreconditionError(
-                    "the state lies between the records of a block: restore it without blocks()"
+                    "the checkpoint is inside a block; restore it with an iterator of records, "
+                    "not with blocks()"
                 )
         super().restore(state, drop)
         self._restored, self._done = True, False
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
-            raise FailedPreconditionError("the dataset ends before the position that was saved")
+            raise FailedPreconditionError("the dataset ends before the saved position")
 
     def state_dict(self) -> dict[str, Any]:
         """``save()`` as a dict, the form that training loops store."""
         return {"levada": self.save()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """``restore()`` from a dict of ``state_dict()``."""
+        """Restores the position from a dict of ``state_dict()``.
+
+        Args:
+            state (Mapping): a result of ``state_dict()``.
+
+        Example:
+            it = iter(lv.range(9))
+            it.load_state_dict(it.state_dict())
+        """
         if not isinstance(state, Mapping) or "levada" not in state:
             raise TypeError("what state_dict() gives has the key 'levada'; this has not")
         self.restore(state["levada"])

@@ -99,13 +99,21 @@ def _indexed(dataset, field):
 
 
 def length_histogram(dataset: Dataset, field: str) -> LengthHistogram:
-    """How long ``field`` is in each record. Reads the dataset once, or only its index.
+    """Counts how often each length of a field occurs. Reads the dataset once, or only its index.
 
-    Only the index where ``lv.index(files, length=field, stages=...)`` wrote it, the source has
-    ``index=True`` and reads all records in their order, and the same stages follow.
+    Only the index is read if ``lv.index(files, length=field, stages=...)`` wrote it, the source
+    has ``index=True`` and reads all records in order, and the same stages follow.
 
-    The length is the first dimension of a sequence, the bytes of a byte string, or the value of an
-    integer field, as in ``bucket_by_sequence_length``.
+    Args:
+        dataset (Dataset): the records.
+        field (str): a sequence, whose first dimension is the length, a byte string, or an integer
+            field with the length, as in ``bucket_by_sequence_length``.
+
+    Returns:
+        A ``LengthHistogram``.
+
+    Example:
+        print(lv.length_histogram(lv.from_arrays({"x": [[1, 2], [3]]}), "x"))
     """
     import numpy as np
 
@@ -138,10 +146,17 @@ def optimal_boundaries(
     num_buckets: int,
     multiple_of: int = 1,
 ) -> list[int]:
-    """The boundaries of at most ``num_buckets`` buckets that pad the least.
+    """Returns the boundaries of at most ``num_buckets`` buckets that pad the least.
 
-    The histogram is what ``length_histogram`` returns, a dict {length: count}, or the length of
-    each record. Records are padded to the longest of their bucket, rounded up to ``multiple_of``.
+    Args:
+        histogram: a result of ``length_histogram``, a dict {length: count}, or the length of each
+            record.
+        num_buckets (int): maximum number of buckets.
+        multiple_of (int, default 1): records are padded to the longest record of their bucket,
+            rounded up to a multiple of this number.
+
+    Example:
+        print(lv.optimal_boundaries([3, 5, 90, 100], num_buckets=2))
     """
     given = _histogram(histogram)
     return _levada.optimal_boundaries(
@@ -218,13 +233,28 @@ def padding_report(
     pack_length: int | None = None,
     seed: int = 0,
 ) -> PaddingReport:
-    """The padding of several batching strategies for these records.
+    """Reports the padding of several batching strategies for these records.
 
-    A dataset is read once, or only its index as in ``length_histogram``, and ``field`` names its
-    sequence. The length of each record counts in its order; a histogram has no order, so its
-    records are shuffled with ``seed``. Every strategy is run as the stage that the report names.
-    ``boundaries`` and ``num_buckets`` add strategies; ``pack_length`` is the length of packed
-    records (default: chosen from the lengths).
+    A dataset is read once, or only its index as in ``length_histogram``. The order of the records
+    counts; a histogram has no order, so its records are shuffled with ``seed``. Every strategy
+    runs the stage in its report.
+
+    Args:
+        lengths: a dataset, a histogram, a dict {length: count}, or the length of each record.
+        field (str): the sequence field of a dataset.
+        max_tokens (int, default 16384): budget per batch, in elements.
+        batch_size (int, default 64): records per batch without a budget.
+        multiple_of (int, default 1): padded lengths are rounded up to a multiple of this number.
+        boundaries: boundaries of an additional strategy.
+        num_buckets (int): number of buckets of an additional strategy.
+        pack_length (int): length of packed records; None = chosen from the lengths.
+        seed (int, default 0): seed of the shuffle.
+
+    Returns:
+        A ``PaddingReport``, which prints as a table.
+
+    Example:
+        print(lv.padding_report([3, 5, 90, 100], max_tokens=200).recommended)
     """
     import numpy as np
 

@@ -229,7 +229,7 @@ def resample(
 
     Args:
         samples: [frames] or [frames, channels] of float32, float64, int16 or int32.
-        rate: frames per second of the result.
+        rate: sample rate of the result, in Hz.
         input_rate: frames per second of ``samples``.
         quality: HQ, VHQ, MQ, LQ or QQ, as SoX names them.
         max_samples: results with more samples are refused; None = 2**27.

@@ -22,18 +22,27 @@ _loaded: dict[str, SimpleNamespace] = {}  # path: namespace
 
 
 def load_library(path: str | os.PathLike[str]) -> str:
-    """Loads a plug-in; returns its name. Loading it again does nothing.
+    """Loads a plug-in and returns its name. Loading it again does nothing.
 
-    Raises NotFoundError, InvalidArgumentError (not a plug-in) or AlreadyExistsError.
+    Args:
+        path (str): the shared object.
+
+    Raises:
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file is not a plug-in, or was compiled for a newer levada.
+        AlreadyExistsError: a name of the plug-in is registered already.
     """
     return _levada.load(os.fspath(path))
 
 
 def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
-    """Loads a plug-in and returns its contents as functions:
+    """Loads a plug-in and returns its contents as functions.
 
-    ``lib.my_reader(**options)`` is a Dataset, ``lib.my_stage(ds, **options)`` and
-    ``lib.my_decoder(ds, field, **options)`` return a new one.
+    ``lib.my_reader(**options)`` is a Dataset; ``lib.my_stage(ds, **options)`` and
+    ``lib.my_decoder(ds, field, **options)`` return a new dataset.
+
+    Args:
+        path (str): the shared object.
     """
     key = os.path.realpath(path)
     if key not in _loaded:
@@ -61,28 +70,36 @@ def _function(row):
 
     made = {"stage": stage, "decoder": decoder}.get(row["family"], reader)
     made.__name__ = made.__qualname__ = name
-    options = [f"{arg['name']}: {arg['doc'] or ''}" for arg in row["args"]]
-    made.__doc__ = "\n".join([row["doc"] or name, "", *options])
+    options = [f"    {arg['name']} ({arg['type']}): {arg['doc'] or ''}" for arg in row["args"]]
+    made.__doc__ = "\n".join([row["doc"] or name, "", "Args:", *options])
     return made
 
 
 def register_source(name: str, cls: Callable[..., Any]) -> None:
-    """A source written in Python: ``levada.source(name, **options)`` makes ``cls(**options)``.
+    """Registers a source that is written in Python: ``levada.source(name, **options)`` calls
+    ``cls(**options)``.
 
-    Instances have ``spec`` ({field: dtype or feature}, may be None) and ``__iter__`` (records as
-    dicts). Where the iterator has ``save() -> bytes`` and ``restore(bytes)`` it can be saved.
+    Name and options are part of the text and of the fingerprint of a dataset, so pass plain
+    values. For an object of another class, they contain only the class.
 
-    Name and options are a part of the text and of the fingerprint of a dataset, so pass plain
-    values. Of an object of another class they contain the class alone.
+    Args:
+        name (str): the name.
+        cls (Callable): a class whose instances have ``spec`` ({field: dtype or feature}, may be
+            None) and ``__iter__`` (records as dicts). If the iterator has ``save() -> bytes`` and
+            ``restore(bytes)``, it can be saved.
     """
     _new_name(name, cls, "a class or a function that returns the source")
     sources[name] = cls
 
 
 def register_decoder(name: str, fn: Callable[..., Mapping[str, Any]]) -> None:
-    """A decoder written in Python: ``ds.decode(name, field)`` calls ``fn(value, key) -> dict``.
+    """Registers a decoder that is written in Python: ``ds.decode(name, field)`` calls ``fn(value,
+    key)``.
 
-    `key` names the record as ``Batch.record_keys`` and errors do: ``"train-3.tfrecord:17"``.
+    Args:
+        name (str): the name.
+        fn (Callable): fn(value, key) -> dict of arrays. `key` is the key of the record, as in
+            ``Batch.record_keys`` and errors: ``"train-3.tfrecord:17"``.
     """
     _new_name(name, fn, "a function of (value, key)")
     decoders[name] = fn
@@ -96,7 +113,7 @@ def _new_name(name, maker, expected):
     if not callable(maker):
         raise TypeError(f"{name}: expected {expected}, not {maker!r:.60}")
     if name in sources or name in decoders or name in names():
-        raise AlreadyExistsError(f"the name {name!r} is taken")
+        raise AlreadyExistsError(f"the name {name!r} is registered already")
 
 
 def open_source(name, cls, options):

@@ -69,38 +69,54 @@ def csv(
 ) -> Dataset[dict[str, Any]]:
     """Reads rows of CSV files, one column per field.
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    record_defaults: {name: entry, ...}, or a list with one entry per column: a dtype (float32,
-        float64, int32, int64, string; the field is required), or {dtype: ..., default: ...};
-        null = one column 'fields' with the strings of each row
-    header: the first row of every file names the columns, and is not read as a row
-    infer: find record_defaults and header in the first rows of the first file when the dataset
-        is made, and write them into the description
-    infer_rows: rows that infer reads, 1 to 65536, from 1 KiB for each of them, at least 1 MiB
-    header_columns: columns that the header of each file must have, in any order: all = those of
-        record_defaults; any = a column that it lacks has its default, and other columns are
-        ignored (all, any)
-    field_delim: one character between fields
-    use_quote_delim: quotes enclose fields; false = they are characters like others
-    quote_char: the character that encloses fields
-    na_value: text of a missing field, as well as empty text
-    select_cols: numbers of the fields to decode, ascending from 0; null = all
-    columns: names of the columns; null = those of record_defaults or of the header, otherwise
-        c0, c1, ... by the number of the field
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        record_defaults (Any): {name: entry, ...}, or a list with one entry per column: a dtype
+            (float32, float64, int32, int64, string; the field is required), or {dtype: ...,
+            default: ...}; None = one column 'fields' with the strings of each row
+        header (bool, default False): the first row of every file is a header with the names of
+            the columns
+        infer (bool, default False): infer record_defaults and header from the first rows of the
+            first file when the dataset is created; the pipeline then contains them
+        infer_rows (int, default 1000): rows that infer reads, 1 to 65536, from 1 KiB for each
+            of them, at least 1 MiB
+        header_columns (str, default 'all'): columns that the header of each file must have, in
+            any order: all = those of record_defaults; any = a column that it lacks has its
+            default, and other columns are ignored (all, any)
+        field_delim (str, default ','): one character between fields
+        use_quote_delim (bool, default True): quotes enclose fields; False = quotes are ordinary
+            characters
+        quote_char (str, default '"'): the character that encloses fields
+        na_value (str, default ''): string that marks a missing field, in addition to the empty
+            string
+        select_cols (int | Iterable[int]): numbers of the fields to decode, ascending from 0;
+            None = all
+        columns (str | Iterable[str]): names of the columns; None = the names in record_defaults
+            or in the header, else c0, c1, ... by the number of the field
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],columns=[name,a
-        ge,height],header=true
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text(
+            'csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],columns=[nam'
+            'e,age,height],header=true'
+        )
     """
     return _source(
         "csv",
@@ -137,22 +153,31 @@ def delimited(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Reads messages that follow their length as a varint (delimited protobuf).
+    """Reads messages with a varint length prefix (delimited protobuf).
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: delimited:messages.pb
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('delimited:messages.pb')
     """
     return _source(
         "delimited",
@@ -170,10 +195,18 @@ def delimited(
 def files(pattern: Paths, *, shuffle: bool = False) -> Dataset[dict[str, Any]]:
     """Returns file names.
 
-    pattern: paths and patterns (* ? [a-z]); the matches of a pattern are sorted
-    shuffle: use a different order in each epoch
+    Args:
+        pattern (Paths): paths and patterns (* ? [a-z]); the matches of a pattern are sorted
+        shuffle (bool, default False): use a different order in each epoch
 
-    As text: files:*.txt
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('files:*.txt')
     """
     return _source("files", pattern=pattern, shuffle=shuffle)
 
@@ -194,28 +227,39 @@ def fixed_length(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Reads records of one length.
+    """Reads records of fixed length.
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    record_bytes: length of a record
-    header_bytes: bytes to skip at the start of every file
-    footer_bytes: bytes to skip at the end of every file
-    hop_bytes: bytes from the start of a record to the start of the next; records overlap if
-        this is less than record_bytes, and bytes are skipped if it is more; 0 = record_bytes
-    drop_partial: drop an incomplete record at the end of a file; false = it is an error
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        record_bytes (int | str): length of a record
+        header_bytes (int | str, default 0): bytes to skip at the start of every file
+        footer_bytes (int | str, default 0): bytes to skip at the end of every file
+        hop_bytes (int | str, default 0): bytes from the start of a record to the start of the
+            next; records overlap if this is less than record_bytes, and bytes are skipped if it
+            is more; 0 = record_bytes
+        drop_partial (bool, default False): drop an incomplete record at the end of a file;
+            False = it is an error
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: fixed_length:images.bin,record_bytes=4
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('fixed_length:images.bin,record_bytes=4')
     """
     return _source(
         "fixed_length",
@@ -256,33 +300,47 @@ def framed(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Reads records after a header of fixed size with their length (RecordIO).
+    """Reads records with a header of fixed size that contains their length (RecordIO).
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    header_bytes: bytes of the header before each payload, which contains the length
-    length_offset: position of the length in the header
-    length_bytes: number of bytes of the length
-    length_bits: number of low bits that are the length; the other bits must be 0; 0 = all bits
-    big_endian: the length is big endian
-    length_with_header: the length includes the header
-    footer_bytes: bytes to skip after each payload
-    align_bytes: header, payload and footer are padded to a multiple of this
-    skip_bytes: bytes to skip at the start of every file
-    magic: bytes that every header begins with, in hexadecimal: 0a23d7ce
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        header_bytes (int | str): bytes of the header before each payload, which contains the
+            length
+        length_offset (int | str, default 0): position of the length in the header
+        length_bytes (int, default 4): number of bytes of the length
+        length_bits (int, default 0): number of low bits that are the length; the other bits
+            must be 0; 0 = all bits
+        big_endian (bool, default False): the length is big endian
+        length_with_header (bool, default False): the length includes the header
+        footer_bytes (int | str, default 0): bytes to skip after each payload
+        align_bytes (int | str, default 1): header, payload and footer are padded to a multiple
+            of this
+        skip_bytes (int | str, default 0): bytes to skip at the start of every file
+        magic (str, default ''): bytes that every header begins with, in hexadecimal: 0a23d7ce
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,align_b
-        ytes=4,magic=5243
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text(
+            'framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,alig'
+            'n_bytes=4,magic=5243'
+        )
     """
     return _source(
         "framed",
@@ -320,28 +378,38 @@ def jsonl(
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Reads lines of JSON, one column per field.
+    """Reads JSON Lines, one column per field.
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
-        [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in
-        nested objects; auto = found in the first 1000 records when the dataset is made; the
-        description has them from then on; null = one column 'line'
-    invalid: lone surrogates in escapes, and bytes that are not UTF-8: error rejects the record,
-        replace reads each of them as U+FFFD (error, replace)
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype]
+            and [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
+            path in nested objects; auto = infer them from the first 1000 records when the
+            dataset is created; the pipeline then contains them; None = one column 'line'
+        invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
+            UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
+            replace)
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}')
     """
     return _source(
         "jsonl",
@@ -372,22 +440,32 @@ def tar(
 ) -> Dataset[dict[str, Any]]:
     """Reads samples of tar archives, in the naming of WebDataset.
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    fields: fields to return as columns: jpg, cls, ...; a sample without one of them is a bad
-        record; null = the names and values of all fields, ragged
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        fields (str | Iterable[str]): fields to return as columns: jpg, cls, ...; a sample
+            without one of them is a bad record; None = the names and values of all fields,
+            ragged
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: tar:samples.tar,fields=[txt,cls]
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('tar:samples.tar,fields=[txt,cls]')
     """
     return _source(
         "tar",
@@ -417,21 +495,30 @@ def text_lines(
 ) -> Dataset[dict[str, Any]]:
     """Reads lines of text files, without line ends.
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    skip_lines: lines to skip at the start of every file
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        skip_lines (int, default 0): lines to skip at the start of every file
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: text_lines:lines.txt
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('text_lines:lines.txt')
     """
     return _source(
         "text_lines",
@@ -461,21 +548,31 @@ def tfrecord(
 ) -> Dataset[dict[str, Any]]:
     """Reads records of TFRecord files.
 
-    files: paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-    verify: verify the checksums of payloads; checksums of lengths are always verified
-    compression: auto (looks at the first bytes), none, or a filter such as gzip
-    shuffle_files: read the files in a different order in each epoch
-    errors: what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of the
-        iterator
-    index: use the indexes that `levada index` wrote next to the files
-    shuffle_records: read the records of all files in a different order in each epoch; needs
-        index
-    records: [start, stop): read only the records with these numbers, counted from 0 through all
-        files in order; needs index; null = all
-    part: [i, n]: read only part i of n; with an index a range of the records, otherwise every
-        n-th file, starting with file i; null = all
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        verify (bool, default True): verify the checksums of payloads; checksums of lengths are
+            always verified
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
 
-    As text: tfrecord:examples.tfrecord
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('tfrecord:examples.tfrecord')
     """
     return _source(
         "tfrecord",

@@ -30,22 +30,40 @@ class Stages(Typed[T]):
         return self._append(name, given)
 
     def audio_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
-        """Reads the rate, channels, frames and bits of sounds only.
+        """Reads only the sample rate, channels, frames and bits of audio.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        out: name of the decoded column; null = the name of the column that it replaces
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
 
-        As text: fixed_length:sound.wav,record_bytes=52 | audio_info
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:sound.wav,record_bytes=52 | audio_info')
         """
         return self._stage("audio_info", field=field, out=out)
 
     def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset[Batch]:
         """Groups batch_size records into a batch; ragged columns stay ragged.
 
-        batch_size: records in a batch
-        drop_remainder: drop a smaller last batch
+        Args:
+            batch_size (int): records in a batch
+            drop_remainder (bool, default False): drop a smaller last batch
 
-        As text: range:10 | batch:4
+        Returns:
+            Dataset: batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | batch:4')
         """
         return self._stage("batch", batch_size=batch_size, drop_remainder=drop_remainder)
 
@@ -70,34 +88,51 @@ class Stages(Typed[T]):
     ) -> Dataset[Batch]:
         """Groups records of similar length into padded batches.
 
-        length: field whose first dimension is the length, or an integer field with the length;
-            up to 4 fields
-        boundaries: strictly increasing lengths: bucket i holds boundaries[i-1] <= length <
-            boundaries[i]; pairs for two fields; null = chosen from an index, or while data
-            flows
-        batch_sizes: records in a batch: one number, or one for each bucket
-        max_tokens: instead of batch_sizes: maximum cost of a batch, which is its number of
-            records times the cost of the longest
-        cost: cost of a padded record: linear (sum of its lengths), quadratic (sum of their
-            squares), 2d (product of two), or a pure function of its lengths ({c: NAME} of a
-            plug-in); null = linear
-        num_buckets: maximum number of buckets, if boundaries are chosen while data flows; null
-            = 16
-        lookahead: instead of boundaries: number of records to buffer and sort by length
-        too_long: what to do with a record that exceeds max_tokens by itself: raise an error,
-            cut it, drop and count it, or make a batch of it alone (error, truncate, skip,
-            alone)
-        padded_shapes: {field: [length or null, ...]} to pad to; null = the longest record of
-            the batch
-        padding_values: {field: value}, or one value for all fields; null = 0, and empty strings
-        pad_to_bucket_boundary: pad to the boundary of the bucket minus 1, not to the longest
-            record
-        pad_to_multiple: round padded lengths up to a multiple of this
-        padding_side: put padding after the values of a sequence, or before them (right, left)
-        no_padding: return ragged batches instead of padded ones
-        drop_remainder: with batch_sizes: drop records that do not fill a batch at the end
+        Args:
+            length (str | Iterable[str] | Callable[[Any], int]): field whose first dimension is
+                the length, or an integer field with the length; up to 4 fields
+            boundaries (int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram):
+                strictly increasing lengths: bucket i has the records with boundaries[i-1] <=
+                length < boundaries[i]; pairs for two fields; None = levada chooses them from an
+                index, or from the first records
+            batch_sizes (int | Iterable[int]): records in a batch: one number, or one for each
+                bucket
+            max_tokens (int): instead of batch_sizes: maximum cost of a batch, which is its
+                number of records times the cost of the longest record
+            cost (str | Callable[..., float]): cost of a padded record: linear (sum of its
+                lengths), quadratic (sum of their squares), 2d (product of two), or a pure
+                function of its lengths ({c: NAME} of a plug-in); None = linear
+            num_buckets (int): maximum number of buckets, if levada chooses the boundaries; None
+                = 16
+            lookahead (int): instead of boundaries: number of records to buffer and sort by
+                length
+            too_long (str, default 'error'): policy for a record that is larger than max_tokens:
+                raise an error, truncate it, drop and count it, or emit it as a batch of one
+                record (error, truncate, skip, alone)
+            padded_shapes (Any): {field: [length or None, ...]} to pad to; None = the longest
+                record of the batch
+            padding_values (Any): {field: value}, or one value for all fields; None = 0, and
+                empty strings
+            pad_to_bucket_boundary (bool, default False): pad to the boundary of the bucket
+                minus 1, not to the longest record
+            pad_to_multiple (int, default 1): round padded lengths up to a multiple of this
+                number
+            padding_side (str, default 'right'): put padding after the values of a sequence, or
+                before them (right, left)
+            no_padding (bool, default False): return ragged batches instead of padded ones
+            drop_remainder (bool, default False): with batch_sizes: drop records that do not
+                fill a batch at the end
 
-        As text: range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4
+        Returns:
+            Dataset: batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4'
+            )
         """
         return self._stage(
             "bucket_by_sequence_length",
@@ -121,11 +156,19 @@ class Stages(Typed[T]):
     def cast(self, field: str, dtype: Any) -> Dataset[T]:
         """Converts numbers to another dtype.
 
-        field: field of numbers
-        dtype: new dtype; floats are rounded to the nearest float, or toward zero to integers; a
-            record with a number out of range is a bad record
+        Args:
+            field (str): field of numbers
+            dtype (Any): new dtype; floats are rounded to the nearest float, or toward zero to
+                integers; a record with a number out of range is a bad record
 
-        As text: range:10 | cast:value,dtype=float32
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | cast:value,dtype=float32')
         """
         return self._stage("cast", field=field, dtype=dtype)
 
@@ -143,19 +186,33 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes lines of CSV to one column per field.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        record_defaults: {name: entry, ...}, or a list with one entry per column: a dtype
-            (float32, float64, int32, int64, string; the field is required), or {dtype: ...,
-            default: ...}
-        field_delim: one character between fields
-        use_quote_delim: quotes enclose fields; false = they are characters like others
-        quote_char: the character that encloses fields
-        na_value: text of a missing field, as well as empty text
-        select_cols: numbers of the fields to decode, ascending from 0; null = all
-        columns: names of the columns; null = those of record_defaults or of the header,
-            otherwise c0, c1, ... by the number of the field
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            record_defaults (Any): {name: entry, ...}, or a list with one entry per column: a
+                dtype (float32, float64, int32, int64, string; the field is required), or
+                {dtype: ..., default: ...}
+            field_delim (str, default ','): one character between fields
+            use_quote_delim (bool, default True): quotes enclose fields; False = quotes are
+                ordinary characters
+            quote_char (str, default '"'): the character that encloses fields
+            na_value (str, default ''): string that marks a missing field, in addition to the
+                empty string
+            select_cols (int | Iterable[int]): numbers of the fields to decode, ascending from
+                0; None = all
+            columns (str | Iterable[str]): names of the columns; None = the names in
+                record_defaults or in the header, else c0, c1, ... by the number of the field
 
-        As text: text_lines:people.csv | decode_csv:[string,int32,{dtype:float32,default:0}]
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'text_lines:people.csv | decode_csv:[string,int32,{dtype:float32,default:0}]'
+            )
         """
         return self._stage(
             "decode_csv",
@@ -182,15 +239,27 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes FLAC data to samples.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        channels: channels that every sound must have
-        dtype: float32, float64 (-1 to 1), uint8, int16, int32 or int64
-        out: name of the column of samples, [frames, channels]
-        rate: name of the column of frames per second
-        max_samples: sounds with more samples, in all channels, are refused
-        md5: compare the samples with the MD5 in the header, which makes decoding a third slower
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            channels (int, default 1): number of channels that all audio must have
+            dtype (Any, default 'float32'): float32, float64 (-1 to 1), uint8, int16, int32 or
+                int64
+            out (str, default 'audio'): name of the column of samples, [frames, channels]
+            rate (str, default 'sample_rate'): name of the column of sample rates
+            max_samples (int, default 134217728): maximum number of samples in all channels;
+                longer audio is a bad record
+            md5 (bool, default False): compare the samples with the MD5 in the header, which
+                makes decoding a third slower
 
-        As text: fixed_length:sound.flac,record_bytes=61 | decode_flac:1
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:sound.flac,record_bytes=61 | decode_flac:1')
         """
         return self._stage(
             "decode_flac",
@@ -220,21 +289,37 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes JPEG and PNG images to pixels.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        channels: channels of a pixel: 1 (gray) or 3; for PNG data also 2 and 4 (with alpha)
-        ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
-        crop: [y, x, height, width] to decode, in pixels of the result; null = all
-        random_crop: [height, width] of a window at a random place, which follows from the seed,
-            the epoch and the record; null = none
-        fancy_upscaling: smooth upsampling of the colors of JPEG data
-        try_recover_truncated: decode truncated or damaged JPEG data as far as possible
-        acceptable_fraction: part of the rows that truncated JPEG data must have; the others are
-            black
-        dct_method: exact, or a little faster (INTEGER_ACCURATE, INTEGER_FAST)
-        max_pixels: images with more pixels are refused
-        out: name of the decoded column; null = the name of the column that it replaces
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            channels (int, default 3): channels of a pixel: 1 (gray) or 3; for PNG data also 2
+                and 4 (with alpha)
+            ratio (int, default 1): divides height and width of JPEG data while decoding: 1, 2,
+                4 or 8
+            crop (int | Iterable[int]): [y, x, height, width] to decode, in pixels of the
+                result; None = all
+            random_crop (int | Iterable[int]): [height, width] of a window at a random position,
+                which depends on the seed, the epoch and the record; None = none
+            fancy_upscaling (bool, default True): smooth upsampling of the colors of JPEG data
+            try_recover_truncated (bool, default False): decode truncated or damaged JPEG data
+                as far as possible
+            acceptable_fraction (float, default 1.0): share of the rows that truncated JPEG data
+                must have; missing rows are black
+            dct_method (str, default 'INTEGER_ACCURATE'): exact, or a little faster
+                (INTEGER_ACCURATE, INTEGER_FAST)
+            max_pixels (int, default 134217728): maximum number of pixels; a larger image is a
+                bad record
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
 
-        As text: fixed_length:image.png,record_bytes=81 | decode_image:3
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:image.png,record_bytes=81 | decode_image:3')
         """
         return self._stage(
             "decode_image",
@@ -268,21 +353,37 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes JPEG images to pixels.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        channels: channels of a pixel: 1 (gray) or 3; for PNG data also 2 and 4 (with alpha)
-        ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
-        crop: [y, x, height, width] to decode, in pixels of the result; null = all
-        out: name of the decoded column; null = the name of the column that it replaces
-        random_crop: [height, width] of a window at a random place, which follows from the seed,
-            the epoch and the record; null = none
-        fancy_upscaling: smooth upsampling of the colors of JPEG data
-        try_recover_truncated: decode truncated or damaged JPEG data as far as possible
-        acceptable_fraction: part of the rows that truncated JPEG data must have; the others are
-            black
-        dct_method: exact, or a little faster (INTEGER_ACCURATE, INTEGER_FAST)
-        max_pixels: images with more pixels are refused
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            channels (int, default 3): channels of a pixel: 1 (gray) or 3; for PNG data also 2
+                and 4 (with alpha)
+            ratio (int, default 1): divides height and width of JPEG data while decoding: 1, 2,
+                4 or 8
+            crop (int | Iterable[int]): [y, x, height, width] to decode, in pixels of the
+                result; None = all
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
+            random_crop (int | Iterable[int]): [height, width] of a window at a random position,
+                which depends on the seed, the epoch and the record; None = none
+            fancy_upscaling (bool, default True): smooth upsampling of the colors of JPEG data
+            try_recover_truncated (bool, default False): decode truncated or damaged JPEG data
+                as far as possible
+            acceptable_fraction (float, default 1.0): share of the rows that truncated JPEG data
+                must have; missing rows are black
+            dct_method (str, default 'INTEGER_ACCURATE'): exact, or a little faster
+                (INTEGER_ACCURATE, INTEGER_FAST)
+            max_pixels (int, default 134217728): maximum number of pixels; a larger image is a
+                bad record
 
-        As text: fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1')
         """
         return self._stage(
             "decode_jpeg",
@@ -302,15 +403,27 @@ class Stages(Typed[T]):
     def decode_json(self, field: str, fields: Any, *, invalid: str = "error") -> Dataset[T]:
         """Decodes JSON objects to one column per field.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
-            [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
-            place in nested objects; auto = found in the first 1000 records when the dataset is
-            made; the description has them from then on
-        invalid: lone surrogates in escapes, and bytes that are not UTF-8: error rejects the
-            record, replace reads each of them as U+FFFD (error, replace)
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, string);
+                [dtype] and [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a
+                default, and a path in nested objects; auto = infer them from the first 1000
+                records when the dataset is created; the pipeline then contains them
+            invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
+                UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
+                replace)
 
-        As text: text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]},invalid=replace
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]},invalid=replace'
+            )
         """
         return self._stage("decode_json", field=field, fields=fields, invalid=invalid)
 
@@ -323,13 +436,23 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes NumPy arrays (.npy) to numbers.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        dtype: dtype of the arrays
-        shape: dimensions of every array; the first ones may be -1 (any size); null = [-1]; an
-            array without dimensions counts as [1]
-        out: name of the decoded column; null = the name of the column that it replaces
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            dtype (Any): dtype of the arrays
+            shape (int | Iterable[int]): dimensions of every array; the first dimensions may be
+                -1 (any size); None = [-1]; an array without dimensions counts as [1]
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
 
-        As text: fixed_length:numbers.npy,record_bytes=71 | decode_npy:int16
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:numbers.npy,record_bytes=71 | decode_npy:int16')
         """
         return self._stage("decode_npy", field=field, dtype=dtype, shape=shape, out=out)
 
@@ -346,17 +469,29 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes PNG images to pixels.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        channels: channels of a pixel: 1 (gray), 2 (gray, alpha), 3 or 4 (with alpha)
-        dtype: uint8 or uint16; uint8 drops the lower 8 of 16 bits, uint16 multiplies 8 bits by
-            257
-        out: name of the decoded column; null = the name of the column that it replaces
-        crop: [y, x, height, width] of the result; null = all
-        random_crop: [height, width] of a window at a random place, which follows from the seed,
-            the epoch and the record; null = none
-        max_pixels: images with more pixels are refused
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            channels (int, default 3): channels of a pixel: 1 (gray), 2 (gray, alpha), 3 or 4
+                (with alpha)
+            dtype (Any, default 'uint8'): uint8 or uint16; uint8 drops the lower 8 of 16 bits,
+                uint16 multiplies 8 bits by 257
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
+            crop (int | Iterable[int]): [y, x, height, width] of the result; None = all
+            random_crop (int | Iterable[int]): [height, width] of a window at a random position,
+                which depends on the seed, the epoch and the record; None = none
+            max_pixels (int, default 134217728): maximum number of pixels; a larger image is a
+                bad record
 
-        As text: fixed_length:image.png,record_bytes=81 | decode_png:3
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:image.png,record_bytes=81 | decode_png:3')
         """
         return self._stage(
             "decode_png",
@@ -380,14 +515,25 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Reinterprets byte strings as numbers.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        dtype: dtype of the numbers
-        little_endian: the numbers are little endian; false = big endian
-        fixed_length: bytes of a row: longer strings are cut, and shorter ones padded with
-            zeros; null = rows of any length
-        out: name of the decoded column; null = the name of the column that it replaces
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            dtype (Any): dtype of the numbers
+            little_endian (bool, default True): the numbers are little endian; False = big
+                endian
+            fixed_length (int): bytes of a row; longer strings are truncated, and shorter
+                strings padded with zeros; None = rows of any length
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
 
-        As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:int16
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:numbers.bin,record_bytes=4 | decode_raw:int16')
         """
         return self._stage(
             "decode_raw",
@@ -411,16 +557,27 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Decodes WAV data to samples.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        channels: channels that every sound must have
-        dtype: float32, float64 (-1 to 1), uint8, int16, int32 or int64
-        out: name of the column of samples, [frames, channels]
-        rate: name of the column of frames per second
-        max_samples: sounds with more samples, in all channels, are refused
-        try_recover_truncated: if the header declares more samples than the data has, decode
-            those that exist
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            channels (int, default 1): number of channels that all audio must have
+            dtype (Any, default 'float32'): float32, float64 (-1 to 1), uint8, int16, int32 or
+                int64
+            out (str, default 'audio'): name of the column of samples, [frames, channels]
+            rate (str, default 'sample_rate'): name of the column of sample rates
+            max_samples (int, default 134217728): maximum number of samples in all channels;
+                longer audio is a bad record
+            try_recover_truncated (bool, default False): if the header declares more samples
+                than the data has, decode those that exist
 
-        As text: fixed_length:sound.wav,record_bytes=52 | decode_wav:1
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:sound.wav,record_bytes=52 | decode_wav:1')
         """
         return self._stage(
             "decode_wav",
@@ -436,20 +593,38 @@ class Stages(Typed[T]):
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset[T]:
         """Adds the number of each record (batch) as a column.
 
-        start: number of the first record (batch)
-        field: name of the column
+        Args:
+            start (int, default 0): number of the first record (batch)
+            field (str, default 'index'): name of the column
 
-        As text: range:10,start=5 | enumerate
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10,start=5 | enumerate')
         """
         return self._stage("enumerate", start=start, field=field)
 
     def image_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
-        """Reads the height, width and channels of images only.
+        """Reads only the height, width and channels of images.
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
-        out: name of the decoded column; null = the name of the column that it replaces
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
+            out (str): name of the decoded column; None = the name of the column that it
+                replaces
 
-        As text: fixed_length:image.png,record_bytes=81 | image_info
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:image.png,record_bytes=81 | image_info')
         """
         return self._stage("image_info", field=field, out=out)
 
@@ -471,26 +646,40 @@ class Stages(Typed[T]):
         floor: float = 1e-10,
         rate_field: str = "sample_rate",
     ) -> Dataset[T]:
-        """Computes log-mel spectrograms of sounds.
+        """Computes log-mel spectrograms of audio.
 
-        field: field with sounds of one channel: [frames] or [frames, 1] of float32
-        rate: samples per second
-        n_fft: samples of a frame, an even number
-        hop: samples from frame to frame
-        window: samples of the Hann window, in the middle of a frame; null = n_fft
-        n_mels: number of filters: numbers in a frame of the result
-        low: lowest frequency of the filters, in Hz
-        high: highest frequency of the filters, in Hz; null = rate / 2
-        scale: mel scale: that of librosa, or that of HTK and torchaudio (slaney, htk)
-        norm: filters of area 1 (librosa), or of height 1 (torchaudio) (slaney, none)
-        padding: n_fft / 2 samples before and after a sound: reflected, zeros, or none (reflect,
-            zeros, none)
-        log: logarithm; none = the power itself (natural, log10, none)
-        floor: smaller powers are raised to this
-        rate_field: if the records have this field, it must be equal to rate
+        Args:
+            field (str): field with audio of one channel: [frames] or [frames, 1] of float32
+            rate (int, default 16000): samples per second
+            n_fft (int, default 400): samples of a frame, an even number
+            hop (int, default 160): samples from frame to frame
+            window (int): samples of the Hann window, centered in a frame; None = n_fft
+            n_mels (int, default 80): number of filters, the size of a frame of the result
+            low (float, default 0.0): lowest frequency of the filters, in Hz
+            high (float): highest frequency of the filters, in Hz; None = rate / 2
+            scale (str, default 'slaney'): mel scale: slaney as in librosa, htk as in HTK and
+                torchaudio (slaney, htk)
+            norm (str, default 'slaney'): slaney: filters of area 1 as in librosa; none: filters
+                of height 1 as in torchaudio (slaney, none)
+            padding (str, default 'reflect'): padding with n_fft / 2 samples before and after
+                the audio: reflected, zeros, or none (reflect, zeros, none)
+            log (str, default 'natural'): logarithm; none = the power itself (natural, log10,
+                none)
+            floor (float, default 1e-10): minimum power; smaller values are raised to it
+            rate_field (str, default 'sample_rate'): field with the sample rate; if the records
+                have it, it must equal rate
 
-        As text: fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 |
-            log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 | '
+                'log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2'
+            )
         """
         return self._stage(
             "log_mel",
@@ -511,11 +700,20 @@ class Stages(Typed[T]):
         )
 
     def npy_info(self, field: str) -> Dataset[T]:
-        """Reads the dtype and shape of NumPy arrays (.npy) only.
+        """Reads only the dtype and shape of NumPy arrays (.npy).
 
-        field: column to decode; null = the default of the decoder, or the only column of bytes
+        Args:
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
 
-        As text: fixed_length:numbers.npy,record_bytes=71 | npy_info
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('fixed_length:numbers.npy,record_bytes=71 | npy_info')
         """
         return self._stage("npy_info", field=field)
 
@@ -532,18 +730,29 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Packs several sequences into one record of at most `length` steps.
 
-        length: maximum number of steps in a packed record
-        fields: fields to pack, with the same length in each record; null = all ragged fields;
-            other fields become lists with one value per segment
-        open_bins: number of packed records that are filled at the same time
-        split: fill each packed record to its end and cut the sequence there; false = only
-            too_long cuts sequences
-        too_long: what to do with a record longer than length: treat it as a bad record, cut it
-            off, skip and count it, or cut it into pieces (error, truncate, skip, split)
-        max_segments: maximum number of sequences in a packed record
-        ids: add the fields FIELD_segment_ids (from 1) and FIELD_positions
+        Args:
+            length (int): maximum number of steps in a packed record
+            fields (str | Iterable[str]): fields to pack, with the same length in each record;
+                None = all ragged fields; other fields become lists with one value per segment
+            open_bins (int, default 64): number of packed records that are filled at the same
+                time
+            split (bool, default False): fill each packed record completely and cut the last
+                sequence; False = only too_long cuts sequences
+            too_long (str, default 'error'): policy for a record longer than length: bad record,
+                truncate it, skip and count it, or split it into pieces (error, truncate, skip,
+                split)
+            max_segments (int, default 65536): maximum number of sequences in a packed record
+            ids (bool, default False): add the fields FIELD_segment_ids (from 1) and
+                FIELD_positions
 
-        As text: text_lines:lines.txt | pack:20,fields=line
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('text_lines:lines.txt | pack:20,fields=line')
         """
         return self._stage(
             "pack",
@@ -568,15 +777,26 @@ class Stages(Typed[T]):
     ) -> Dataset[Batch]:
         """Groups batch_size records into a batch, padded to the longest.
 
-        batch_size: records in a batch
-        padded_shapes: {field: [length or null, ...]} to pad to; null = the longest record of
-            the batch
-        padding_values: {field: value}, or one value for all fields; null = 0, and empty strings
-        pad_to_multiple: round padded lengths up to a multiple of this
-        padding_side: put padding after the values of a sequence, or before them (right, left)
-        drop_remainder: drop a smaller last batch
+        Args:
+            batch_size (int): records in a batch
+            padded_shapes (Any): {field: [length or None, ...]} to pad to; None = the longest
+                record of the batch
+            padding_values (Any): {field: value}, or one value for all fields; None = 0, and
+                empty strings
+            pad_to_multiple (int, default 1): round padded lengths up to a multiple of this
+                number
+            padding_side (str, default 'right'): put padding after the values of a sequence, or
+                before them (right, left)
+            drop_remainder (bool, default False): drop a smaller last batch
 
-        As text: range:10 | padded_batch:4
+        Returns:
+            Dataset: batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | padded_batch:4')
         """
         return self._stage(
             "padded_batch",
@@ -591,12 +811,23 @@ class Stages(Typed[T]):
     def parse_example(self, spec: Any, *, field: str | None = None) -> Dataset[T]:
         """Parses tf.train.Example messages to columns.
 
-        spec: features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, dtype:
-            ..., shape: [...], default: ...}}; auto = find them in the first 1000 records when
-            the dataset is made, and write them into the description
-        field: column to decode; null = the default of the decoder, or the only column of bytes
+        Args:
+            spec (Any): features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse,
+                dtype: ..., shape: [...], default: ...}}; auto = infer them from the first 1000
+                records when the dataset is created; the pipeline then contains them
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
 
-        As text: tfrecord:train.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'tfrecord:train.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}'
+            )
         """
         return self._stage("parse_example", spec=spec, field=field)
 
@@ -605,14 +836,25 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Parses tf.train.SequenceExample messages to columns.
 
-        context: features of the context, as in parse_example
-        sequences: feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ...,
-            shape: [...]}}; auto = find these and the context in the first 1000 records when the
-            dataset is made, and write them into the description
-        field: column to decode; null = the default of the decoder, or the only column of bytes
+        Args:
+            context (Any): features of the context, as in parse_example
+            sequences (Any): feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype:
+                ..., shape: [...]}}; auto = infer these and the context from the first 1000
+                records when the dataset is created; the pipeline then contains them
+            field (str): column to decode; None = the default of the decoder, or the only column
+                of bytes
 
-        As text: tfrecord:train.tfrecord |
-            parse_sequence_example:{frames:{kind:FixedLenSequence,shape:[16],dtype:float32}}
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'tfrecord:train.tfrecord | '
+                'parse_sequence_example:{frames:{kind:FixedLenSequence,shape:[16],dtype:float32}}'
+            )
         """
         return self._stage(
             "parse_sequence_example", context=context, sequences=sequences, field=field
@@ -621,28 +863,52 @@ class Stages(Typed[T]):
     def prefetch(self, n: int = 2, *, bytes: int | str | None = None) -> Dataset[T]:
         """Prepares blocks (batches) ahead of the consumer.
 
-        n: maximum number of blocks (batches) that are ready
-        bytes: maximum bytes of these blocks; null = 256M
+        Args:
+            n (int, default 2): maximum number of blocks (batches) that are ready
+            bytes (int | str): maximum bytes of these blocks; None = 256M
 
-        As text: range:10 | prefetch:2
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | prefetch:2')
         """
         return self._stage("prefetch", n=n, bytes=bytes)
 
     def rename(self, fields: Any) -> Dataset[T]:
         """Renames fields.
 
-        fields: {old: new, ...}
+        Args:
+            fields (Any): {old: new, ...}
 
-        As text: range:10 | rename:{value:x}
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | rename:{value:x}')
         """
         return self._stage("rename", fields=fields)
 
     def repeat(self, count: int | None = None) -> Dataset[T]:
         """Repeats the input several times, or forever.
 
-        count: how many times; null = forever
+        Args:
+            count (int): number of passes; None = forever
 
-        As text: range:5 | repeat:2
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:5 | repeat:2')
         """
         return self._stage("repeat", count=count)
 
@@ -656,19 +922,31 @@ class Stages(Typed[T]):
         quality: str = "HQ",
         max_samples: int = 134217728,
     ) -> Dataset[T]:
-        """Converts sounds to another number of frames per second.
+        """Resamples audio to another sample rate.
 
-        field: field with sounds: [frames] or [frames, channels] of float32, float64, int16 or
-            int32
-        rate: frames per second of the result
-        input_rate: frames per second of all sounds; null = taken from rate_field
-        rate_field: field with the frames per second of each record; replaced by the new rate
-        quality: quality of the filter, in the names of SoX: high, very high, medium, low, quick
-            (HQ, VHQ, MQ, LQ, QQ)
-        max_samples: results with more samples, in all channels, are refused
+        Args:
+            field (str): field with audio: [frames] or [frames, channels] of float32, float64,
+                int16 or int32
+            rate (int): sample rate of the result, in Hz
+            input_rate (int): sample rate of all audio, in Hz; None = read it from rate_field
+            rate_field (str, default 'sample_rate'): field with the sample rate of each record;
+                replaced by the new rate
+            quality (str, default 'HQ'): quality of the filter, in the names of SoX: high, very
+                high, medium, low, quick (HQ, VHQ, MQ, LQ, QQ)
+            max_samples (int, default 134217728): maximum number of samples of a result, in all
+                channels; a longer result is a bad record
 
-        As text: fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 |
-            resample:record,rate=16000,input_rate=8000
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 | '
+                'resample:record,rate=16000,input_rate=8000'
+            )
         """
         return self._stage(
             "resample",
@@ -683,45 +961,73 @@ class Stages(Typed[T]):
     def reshape(self, field: str, shape: int | Iterable[int]) -> Dataset[T]:
         """Changes the shape of a field of numbers.
 
-        field: field of numbers
-        shape: the new dimensions of a record; the first may be -1, which follows from the
-            others
+        Args:
+            field (str): field of numbers
+            shape (int | Iterable[int]): the new dimensions of a record; the first may be -1,
+                which is computed from the others
 
-        As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 |
-            reshape:record,shape=[2,2]
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | '
+                'reshape:record,shape=[2,2]'
+            )
         """
         return self._stage("reshape", field=field, shape=shape)
 
     def resize_image(
         self, field: str, size: int | Iterable[int], *, method: str = "bilinear"
     ) -> Dataset[T]:
-        """Resizes images to one size.
+        """Resizes all images to the same size.
 
-        field: field with images: [height, width, channels] of uint8 or float32
-        size: [height, width] of the result
-        method: bilinear: interpolate between the nearest pixels; area: mean of all covered
-            pixels (bilinear, area)
+        Args:
+            field (str): field with images: [height, width, channels] of uint8 or float32
+            size (int | Iterable[int]): [height, width] of the result
+            method (str, default 'bilinear'): bilinear: interpolate between the nearest pixels;
+                area: mean of all covered pixels (bilinear, area)
 
-        As text: fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 |
-            reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
+                'reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]'
+            )
         """
         return self._stage("resize_image", field=field, size=size, method=method)
 
     def shard(
         self, index: int, count: int, *, equal: str | None = None, sync: str | None = None
     ) -> Dataset[T]:
-        """Keeps one of several parts of the records (batches).
+        """Divides the records (batches) into parts and keeps one part.
 
-        index: number of the part, from 0
-        count: number of parts
-        equal: make all parts equal in records (batches): drop drops the last ones, pad adds a
-            copy with is_padding true to parts that lack one; null = parts may differ by one
-        sync: buckets, directly after bucket_by_sequence_length: keep ranks in step. At each
-            step the batches of all parts are of one bucket and have the same shape, and all
-            parts have the same number of steps; equal=drop or pad (null) decides how they end.
-            Sets ranks and tail of that stage
+        Args:
+            index (int): number of the part, from 0
+            count (int): number of parts
+            equal (str): make all parts the same size: drop discards the surplus records
+                (batches), pad adds a copy with is_padding True; None = sizes may differ by one
+            sync (str): buckets, directly after bucket_by_sequence_length: keep ranks in step,
+                so that at each step the batches of all parts come from one bucket and have the
+                same shape, and all parts have the same number of steps; equal=drop or pad
+                (None) sets the policy at the end. Sets ranks and tail of that stage
 
-        As text: range:10 | shard:1,count=3
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | shard:1,count=3')
         """
         return self._stage("shard", index=index, count=count, equal=equal, sync=sync)
 
@@ -730,51 +1036,93 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Returns records in random order, through a buffer.
 
-        buffer_size: number of buffered records; a larger buffer mixes better
-        seed: seed of this stage; null = the seed of the iterator
-        reshuffle: use a different order in each epoch
+        Args:
+            buffer_size (int): number of buffered records; a larger buffer mixes better
+            seed (int): seed of this stage; None = the seed of the iterator
+            reshuffle (bool, default True): use a different order in each epoch
 
-        As text: range:100 | shuffle:10,seed=1
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:100 | shuffle:10,seed=1')
         """
         return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)
 
     def skip(self, count: int) -> Dataset[T]:
         """Skips the first records (batches).
 
-        count: records (batches) to skip
+        Args:
+            count (int): records (batches) to skip
 
-        As text: range:10 | skip:3
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | skip:3')
         """
         return self._stage("skip", count=count)
 
     def slice(
         self, field: str, begin: int | Iterable[int], size: int | Iterable[int]
     ) -> Dataset[T]:
-        """Cuts a part out of each value of a field.
+        """Extracts a slice of each value of a field.
 
-        field: field of numbers
-        begin: start of the part in each dimension, ragged dimensions first
-        size: size of the part in each dimension; -1 = to the end; missing dimensions are kept
-            whole
+        Args:
+            field (str): field of numbers
+            begin (int | Iterable[int]): start of the slice in each dimension, ragged dimensions
+                first
+            size (int | Iterable[int]): size of the slice in each dimension; -1 = to the end;
+                missing dimensions are not sliced
 
-        As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 |
-            slice:record,begin=[1],size=[2]
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | '
+                'slice:record,begin=[1],size=[2]'
+            )
         """
         return self._stage("slice", field=field, begin=begin, size=size)
 
     def take(self, count: int) -> Dataset[T]:
-        """Returns the first records (batches) only.
+        """Returns only the first records (batches).
 
-        count: maximum number of records (batches) to return
+        Args:
+            count (int): maximum number of records (batches) to return
 
-        As text: range:10 | take:7
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | take:7')
         """
         return self._stage("take", count=count)
 
     def unbatch(self) -> Dataset[dict[str, Any]]:
         """Splits batches into records, without padding.
 
-        As text: range:10 | batch:4 | unbatch
+        Returns:
+            Dataset: records.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | batch:4 | unbatch')
         """
         return self._stage("unbatch")
 
@@ -804,43 +1152,60 @@ class Stages(Typed[T]):
     ) -> Dataset[Batch]:
         """Cuts long sequences into segments, for a model that carries its state.
 
-        num_unroll: steps of a segment
-        batch_size: number of slots: sequences that are read at the same time, one per row of
-            the batch
-        sequences: fields to cut, with the same length in each record; null = all ragged fields
-        context: fields to repeat in each segment; null = all other fields
-        key: field that names the sequences; null = their number, from 0
-        length: integer field with the number of steps of a record; null = the length of its
-            sequences
-        burn_in: number of steps at the end of a segment that the next one repeats; loss_mask is
-            false at repeated steps
-        shift: add FIELD_target, the sequence this many steps later; steps without a target are
-            dropped
-        targets: sequences with a target; null = all
-        min_segment: minimum number of new steps in a last segment; a shorter one is dropped,
-            and a sequence without another segment is dropped and counted
-        zero_length: what to do with a record without steps: treat it as a bad record, skip and
-            count it, or make one empty segment (error, skip, segment)
-        pad: pad the last segment of a sequence; false = a record that does not fill it is an
-            error
-        padding_values: {sequence: value}, or one value for all; null = 0, and empty strings; a
-            target uses the value of its name, FIELD_target, or else that of its field
-        allow_small_batch: at the end of the input, continue while any slot has a sequence;
-            false = stop when a slot is empty, and drop and count the sequences in the others
-        ranks: [rank, world]: ranks in step, each with its own batch_size slots. All read the
-            same records and need the same seed; null = one rank
-        layout: slots: a sequence keeps its row, and the model keeps the states; ready: batches
-            carry states, and the consumer saves the next ones (slots, ready)
-        states: for ready: map of name to dtype, or to {dtype, shape}; a state begins with the
-            field of its name, or with zeros
-        capacity: for ready: number of sequences that are open at the same time, at least
-            batch_size; null = batch_size
-        make_keys_unique: for ready: append a number to each key, because keys of open sequences
-            must differ
-        check_finite: for ready: refuse states with NaN or infinity
+        Args:
+            num_unroll (int): steps in a segment
+            batch_size (int): number of slots: sequences that are read at the same time, one per
+                row of the batch
+            sequences (str | Iterable[str]): fields to cut, with the same length in each record;
+                None = all ragged fields
+            context (str | Iterable[str]): fields to repeat in each segment; None = all other
+                fields
+            key (str): field with the keys of the sequences; None = their numbers, from 0
+            length (str): integer field with the number of steps of a record; None = the length
+                of its sequences
+            burn_in (int, default 0): number of steps at the end of a segment that the next
+                segment repeats; loss_mask is False at repeated steps
+            shift (int, default 0): add FIELD_target, the sequence this many steps later; steps
+                without a target are dropped
+            targets (str | Iterable[str]): sequences with a target; None = all
+            min_segment (int, default 1): minimum number of new steps in a last segment; a
+                shorter segment is dropped, and a sequence without another segment is dropped
+                and counted
+            zero_length (str, default 'error'): policy for a record without steps: bad record,
+                skip and count it, or emit one empty segment (error, skip, segment)
+            pad (bool, default True): pad the last segment of a sequence; False = an incomplete
+                last segment is an error
+            padding_values (Any): {sequence: value}, or one value for all; None = 0, and empty
+                strings; a target uses the value of FIELD_target, or else of FIELD
+            allow_small_batch (bool, default True): at the end of the input, continue while any
+                slot has a sequence; False = stop when a slot is empty, and drop and count the
+                other unfinished sequences
+            ranks (int | Iterable[int]): [rank, world]: ranks in step, each with its own
+                batch_size slots. All read the same records and need the same seed; None = one
+                rank
+            layout (str, default 'slots'): slots: a sequence keeps its row, and the model keeps
+                the states; ready: batches contain states, and the consumer saves the new states
+                (slots, ready)
+            states (Any): for ready: map of name to dtype, or to {dtype, shape}; a state starts
+                with the field of the same name, or with zeros
+            capacity (int): for ready: number of sequences that are open at the same time, at
+                least batch_size; None = batch_size
+            make_keys_unique (bool, default False): for ready: append a number to each key,
+                because keys of open sequences must be unique
+            check_finite (bool, default False): for ready: states with NaN or infinity are
+                errors
 
-        As text: text_lines:lines.txt | decode_raw:uint8,field=line |
-            unroll:4,batch_size=2,zero_length=segment
+        Returns:
+            Dataset: batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'text_lines:lines.txt | decode_raw:uint8,field=line | '
+                'unroll:4,batch_size=2,zero_length=segment'
+            )
         """
         return self._stage(
             "unroll",
@@ -881,18 +1246,31 @@ class Stages(Typed[T]):
     ) -> Dataset[Batch]:
         """Groups neighboring records into batches, which may overlap.
 
-        size: records in a window
-        shift: records from the start of a window to the start of the next; null = size
-        stride: distance between the records of a window; 1 = neighbors
-        padded: pad the batches, as padded_batch does; else they stay ragged
-        padded_shapes: {field: [length or null, ...]} to pad to; null = the longest record of
-            the batch
-        padding_values: {field: value}, or one value for all fields; null = 0, and empty strings
-        pad_to_multiple: round padded lengths up to a multiple of this
-        padding_side: put padding after the values of a sequence, or before them (right, left)
-        drop_remainder: drop windows that are not full at the end
+        Args:
+            size (int): records in a window
+            shift (int): records from the start of a window to the start of the next; None =
+                size
+            stride (int, default 1): distance between the records of a window; 1 = neighbors
+            padded (bool, default False): pad the batches, as padded_batch does; False = ragged
+                batches
+            padded_shapes (Any): {field: [length or None, ...]} to pad to; None = the longest
+                record of the batch
+            padding_values (Any): {field: value}, or one value for all fields; None = 0, and
+                empty strings
+            pad_to_multiple (int, default 1): round padded lengths up to a multiple of this
+                number
+            padding_side (str, default 'right'): put padding after the values of a sequence, or
+                before them (right, left)
+            drop_remainder (bool, default False): drop windows that are not full at the end
 
-        As text: range:10 | window:4,shift=2
+        Returns:
+            Dataset: batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | window:4,shift=2')
         """
         return self._stage(
             "window",
@@ -918,14 +1296,23 @@ class Stages(Typed[T]):
     ) -> Dataset[T]:
         """Cuts long records into windows of a number of steps.
 
-        size: steps in a window
-        shift: steps from the start of a window to the start of the next; null = size
-        stride: distance between the steps of a window; 1 = neighbors
-        fields: fields to cut, with the same length in each record; null = all ragged fields;
-            other fields are repeated
-        drop_remainder: drop windows with fewer steps, at the end of each record
+        Args:
+            size (int): steps in a window
+            shift (int): steps from the start of a window to the start of the next; None = size
+            stride (int, default 1): distance between the steps of a window; 1 = neighbors
+            fields (str | Iterable[str]): fields to cut, with the same length in each record;
+                None = all ragged fields; other fields are repeated
+            drop_remainder (bool, default False): drop windows with fewer steps, at the end of
+                each record
 
-        As text: text_lines:lines.txt | window_steps:6,shift=4,fields=line
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('text_lines:lines.txt | window_steps:6,shift=4,fields=line')
         """
         return self._stage(
             "window_steps",

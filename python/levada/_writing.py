@@ -94,19 +94,29 @@ def write(
     shard_bytes: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> int:
-    """Writes every record of a dataset to files of one format; returns the number of records.
+    """Writes every record of a dataset to files, and returns the number of records.
 
-    format: tfrecord, csv, jsonl, tar, text_lines; None = by the suffix of the path
-    compression: none, gzip, zlib, zstd; None = by the suffix of the path ("a.jsonl.gz")
-    shard_records, shard_bytes: a new file begins after this number; the files are
-        "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path says
-    progress: called with the number of records after each block
+    Files appear when all are complete; after an exception, no file appears. A set replaces an
+    older set of the same path, also with another number of files.
 
-    Files appear when all are complete; after an exception none does. A set replaces an older set of
-    the same path, also one of another number of files.
+    The format tfrecord stores tf.train.Example messages, or the bytes of the only column. csv has
+    no lists. tar names samples by the column "key", and members by the other columns. text_lines
+    has one column.
 
-    tfrecord holds tf.train.Example messages, or the bytes of the only column. csv has no lists. tar
-    names samples by the column "key", and members by the other columns. text_lines has one column.
+    Args:
+        ds (Dataset): the records.
+        path (str): the file, or the pattern of a set.
+        format (str): tfrecord, csv, jsonl, tar or text_lines; None = by the suffix of the path.
+        compression (str): none, gzip, zlib or zstd; None = by the suffix ("a.jsonl.gz").
+        level (int): level of the compression; None = its default.
+        shard_records (int, default 0): maximum number of records per file; 0 = one file. The files
+            are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path.
+        shard_bytes (int, default 0): maximum size per file in bytes, before compression; 0 = one
+            file.
+        progress (Callable): called with the number of records after each block.
+
+    Example:
+        print(lv.write(lv.range(9), "numbers.csv"))
     """
     sink = _levada.Sink(
         path,
@@ -206,10 +216,16 @@ def _features(features):
 
 
 def make_example(features: Mapping[str, Any]) -> bytes:
-    """Bytes of a tf.train.Example of {name: integers, floats or byte strings}, single or many.
+    """Returns the bytes of a tf.train.Example.
 
-    An empty list has no dtype and is omitted, which readers treat as the same; an empty array is
+    An empty list has no dtype and is omitted, which is equivalent for readers; an empty array is
     written.
+
+    Args:
+        features (Mapping): {name: integers, floats or byte strings}, single or several.
+
+    Example:
+        print(len(lv.make_example({"label": 1, "tokens": [5, 6]})))
     """
     return _levada.example(_features(features), [])
 
@@ -255,7 +271,15 @@ def _as_floats(kind, values):
 def make_sequence_example(
     context: Mapping[str, Any], sequences: Mapping[str, Iterable[Any]]
 ) -> bytes:
-    """Bytes of a tf.train.SequenceExample: `context` as for make_example, `sequences` {name: list
-    of steps}, each step integers, floats or byte strings; all of one list of the same kind."""
+    """Returns the bytes of a tf.train.SequenceExample.
+
+    Args:
+        context (Mapping): {name: values}, as in ``make_example``.
+        sequences (Mapping): {name: list of steps}; a step is integers, floats or byte strings, and
+            all steps of a list have the same kind.
+
+    Example:
+        print(len(lv.make_sequence_example({"label": 1}, {"frames": [[0.5], [1.5]]})))
+    """
     lists = [(key, _steps(key, steps)) for key, steps in sequences.items()]
     return _levada.example(_features(context), lists)

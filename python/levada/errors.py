@@ -269,7 +269,7 @@ def from_status(code, message, stage, file, offset, record, key):
             break
     else:
         kind = _CLASSES.get(code, UnknownError)
-        if kind is ResourceExhaustedError and message.startswith(("no memory", "out of memory")):
+        if kind is ResourceExhaustedError and message.startswith("out of memory"):
             kind = _OutOfMemoryError
         return kind(message, stage=stage, file=file, offset=offset, record=record, key=key)
     place = LevadaError(message, stage=stage, file=file, offset=offset, record=record, key=key)

@@ -53,7 +53,7 @@ def test_the_command_shows_what_python_saved(tmp_path):
     for cut in (17, 30, len(whole) - 1):
         (tmp_path / "c").write_bytes(whole[:cut])
         done = shown(tmp_path / "c")
-        assert done.returncode == 1 and "the checkpoint is damaged" in done.stderr
+        assert done.returncode == 1 and "the checkpoint is corrupt" in done.stderr
 
 
 def test_replaces_the_old_file(tmp_path):
@@ -105,10 +105,10 @@ def test_what_is_no_file_stays(tmp_path):
 
 
 def test_wrong_paths_of_checkpoints_are_named(tmp_path):
-    with pytest.raises(errors.NotFoundError, match="its folder does not exist") as caught:
+    with pytest.raises(errors.NotFoundError, match="its directory does not exist") as caught:
         lv.save_checkpoint(tmp_path / "none" / "c", a=b"")
     assert caught.value.file == str(tmp_path / "none" / "c")
-    with pytest.raises(errors.InvalidArgumentError, match="a checkpoint is a file"):
+    with pytest.raises(errors.InvalidArgumentError, match="a checkpoint must be a regular file"):
         lv.load_checkpoint(tmp_path)
     with pytest.raises(TypeError):
         lv.load_checkpoint(0)

@@ -164,17 +164,17 @@ def test_help_of_run():
         (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
         (["xyzzy"], "unknown command 'xyzzy'; levada --help lists all commands"),
         (["--plugins", "a"], "did you mean --plugin?"),
-        (["run"], "run: missing argument DESCRIPTION; see levada run --help"),
-        (["run", "range:1", "|", "take:1"], "unexpected argument '|'; quote a description"),
+        (["run"], "run: missing argument PIPELINE; see levada run --help"),
+        (["run", "range:1", "|", "take:1"], "unexpected argument '|'; quote a pipeline"),
         (["run", "--jsn", "range:1"], "run: unknown option --jsn; did you mean --json?"),
         (["run", "range:1", "--limit"], "run: --limit needs a value (N)"),
         (
             ["run", "range:1", "--limit", "few"],
-            "--limit must be a whole number, not 'few'",
+            "--limit must be an integer, got 'few'",
         ),
         (
             ["run", "range:1", "--limit=-3"],
-            "--limit must be a whole number, not '-3'",
+            "--limit must be an integer, got '-3'",
         ),
         (["run", "range:1", "--json=1"], "--json does not take a value"),
         (["stages", "shufle"], "unknown stage 'shufle'; did you mean 'shuffle'?"),
@@ -565,7 +565,7 @@ def test_bench_phases_are_of_one_pass(text, why):
 @pytest.mark.parametrize("option", ["--limit=5", "--threads=2"])
 def test_bench_phases_of_all_records_on_one_thread(option):
     done = levada("bench", "--phases", option, "range:1000 | batch:10", status=2)
-    assert "leave out --limit" in done.stderr
+    assert "cannot be combined with --limit" in done.stderr
 
 
 def test_bench_phases_in_processor_time():

@@ -160,7 +160,7 @@ def test_check_fails_when_it_cannot_leave_the_folder_of_an_example(tmp_path, pre
         timeout=60,
     )
     assert done.returncode == 1
-    assert "cannot return to the current folder: " in done.stderr
+    assert "cannot return to the current directory: " in done.stderr
     assert set(Path("/tmp").glob("levada-check-*")) == before
 
 

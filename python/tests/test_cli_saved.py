@@ -54,11 +54,11 @@ def test_resume_says_what_it_can_not_take(folder):
     def refused(*more):
         return levada(*words, "--resume", *more, cwd=folder, status=1).stderr
 
-    message = "cannot resume from two: it has 2 saved positions; choose one with --part: a, b"
+    message = "cannot resume from two: it has 2 checkpoints; select one with --part: a, b"
     assert message in refused("two")
     assert "unknown part 'c'; available: model, a, b" in refused("two", "--part", "c")
-    assert "this is not a saved position" in refused("two", "--part", "model")
-    assert "none of its parts is a saved position: model" in refused("none")
+    assert "not a checkpoint" in refused("two", "--part", "model")
+    assert "none of its parts is a checkpoint: model" in refused("none")
     rest = levada(*words, "--resume", "two", "--part", "a", cwd=folder).stdout
     assert json.loads(rest)["records"] == 9
     state = bytearray(dropping(iter(lv.range(10)).save(), 1))
@@ -94,7 +94,7 @@ def test_ckpt_compares_part_by_part(folder):
     assert "dataset      range:20 | batch:5\n" in text
     (folder / "a").write_bytes((folder / "a").read_bytes()[:-1])
     done = levada("ckpt", "diff", "a", "b", cwd=folder, status=1)
-    assert "cannot read a: the checkpoint is damaged" in done.stderr
+    assert "cannot read a: the checkpoint is corrupt" in done.stderr
 
 
 def test_another_shard_is_refused_and_shown(folder):
@@ -103,7 +103,7 @@ def test_another_shard_is_refused_and_shown(folder):
         levada("run", text, "--limit", 1, "--seed", 1, "--save", text[-1], cwd=folder)
     for text in (texts[1], "range:40 | shard:1,count=2", "range:40"):
         done = levada("run", text, "--resume", "2", cwd=folder, status=1)
-        assert "the state was saved from shard 0 of 2, this is " in done.stderr
+        assert "the checkpoint was saved from shard 0 of 2, this is " in done.stderr
     lines = levada("ckpt", "diff", "2", "4", cwd=folder, status=1).stdout.splitlines()
     lines = [line for line in lines if "dataset/" not in line]  # counts of what was received
     assert lines == [f"{sign} dataset      {text}" for sign, text in zip("-+", texts, strict=True)]
@@ -120,7 +120,7 @@ def test_ckpt_refuses_a_damaged_position(folder, at):
     (folder / "bad").write_bytes(state)
     for words in (["show", "bad"], ["diff", "bad", "good"], ["diff", "good", "bad"]):
         done = levada("ckpt", *words, cwd=folder, status=1)
-        assert "bad: the saved position is damaged: wrong checksum" in done.stderr
+        assert "bad: the checkpoint is corrupt: wrong checksum" in done.stderr
         assert done.stdout == ""
 
 

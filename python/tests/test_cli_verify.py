@@ -134,7 +134,7 @@ def answers(folder, name):
 def test_a_json_document_has_no_records_for_any_command(folder, text):
     (folder / "doc.json").write_text(text)
     for answer in answers(folder, "doc.json"):
-        assert "is a JSON document, not one object per line; write lines, such as by jq" in answer
+        assert "is a JSON document, not one object per line; convert it with jq" in answer
     assert not (folder / "out.jsonl").exists()
 
 
@@ -160,7 +160,7 @@ def test_keys_of_a_tar_that_come_back_are_reported(folder):
     for command in ("verify", "info", "run"):
         word = "tar:a.tar" if command == "run" else "a.tar"
         told = levada(command, word, cwd=folder).stderr
-        assert "2 of its keys came back after other samples" in told and "--sort=name" in told
+        assert "2 of its keys are repeated after other samples" in told and "--sort=name" in told
     with pytest.raises(lv.errors.InvalidArgumentError, match="--sort=name"):
         lv.tar(folder / "a.tar", fields=["jpg", "json"]).to_list()
 

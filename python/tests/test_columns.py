@@ -317,8 +317,8 @@ class TestWhatIsNoRecord:
     @pytest.mark.parametrize(
         ("records", "message"),
         [
-            ([{"a": "x"}, {"a": 1}], "field 'a': 1 .int., a byte string was expected"),
-            ([{"a": 1}, {"a": "x"}], "field 'a': string values, int64 were expected; spec="),
+            ([{"a": "x"}, {"a": 1}], "field 'a': expected a byte string, got 1 .int."),
+            ([{"a": 1}, {"a": "x"}], "field 'a': expected int64 values, got strings; spec="),
             ([{"a": 1}, None], "a record is a dict, not NoneType"),
             ([{"a": None}], "field 'a': None .NoneType. is neither"),
             ([{"a": {"b": 1}}], "field 'a': {'b': 1} .dict. is neither"),

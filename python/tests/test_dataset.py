@@ -266,7 +266,7 @@ def test_wrong_arguments_are_named():
         lv.zip(lv.range(5), 5)
     with pytest.raises(TypeError, match="concat takes datasets, not int"):
         lv.concat(5)
-    with pytest.raises(TypeError, match="a description is a str, not NoneType"):
+    with pytest.raises(TypeError, match="a pipeline must be a str, not NoneType"):
         lv.from_text(None)
     assert len(lv.from_json(lv.range(5).to_json().encode())) == 5
     assert [record["value"] for record in lv.mix(lv.range(3))] == [0, 1, 2]

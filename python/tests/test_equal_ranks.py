@@ -246,7 +246,7 @@ class TestPlacement:
 
     def test_what_is_drawn_before_the_shard_needs_a_seed(self):
         ds = lv.range(9).shuffle(4).filter("value > 3")
-        with pytest.raises(FailedPreconditionError, match="shuffle stands before the shard"):
+        with pytest.raises(FailedPreconditionError, match="shuffle runs before shard"):
             self.placed(ds)
 
 

@@ -37,7 +37,7 @@ def test_some_are_also_classes_of_python(name, base):
 
 
 def test_no_memory_is_a_memory_error():
-    error = errors.from_status(-8, "no memory for a block", None, None, None, None, None)
+    error = errors.from_status(-8, "out of memory for a block", None, None, None, None, None)
     assert isinstance(error, MemoryError)
     assert isinstance(error, errors.ResourceExhaustedError)
     error = errors.from_status(-8, "the disk is full", None, None, None, None, None)
@@ -75,8 +75,8 @@ def test_can_be_pickled():
     ("path", "kind", "text"),
     [
         ("nope.tfrecord", errors.NotFoundError, "cannot open it: No such file or directory"),
-        (".", errors.InvalidArgumentError, "it is a folder"),
-        ("https://host/a", errors.UnimplementedError, "no opener for such URLs is loaded; .*"),
+        (".", errors.InvalidArgumentError, "it is a directory"),
+        ("https://host/a", errors.UnimplementedError, "no opener for this URL scheme; .*"),
     ],
 )
 def test_a_file_that_can_not_be_read_is_named_once(path, kind, text):

@@ -217,7 +217,7 @@ def test_explain_says_why_an_index_is_not_used(files):
     assert reason(ds.filter(lambda r: True)) == "'filter' does not make one record of one"
     assert reason(lv.concat([ds, records(files, index=False)])) == "'tfrecord' has no index=true"
     assert reason(ds.rename({"source": "a", "target": "b"}), ["a", "b"]).startswith(
-        "the index does not have the lengths of a,b, made by these stages"
+        "the index does not have the lengths of a,b with these stages"
     )
     zipped = lv.zip(ds.select("source"), ds.select("target"))
     assert reason(zipped) == "'zip' has no index"

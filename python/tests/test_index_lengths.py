@@ -182,7 +182,7 @@ def test_a_state_is_refused_where_other_lengths_would_choose_other_boundaries(tm
     lines[400:] = [b"x" * 1, b"x" * (sum(map(len, lines[400:])) - 1), *[b""] * 198]
     path.write_bytes(b"\n".join(lines) + b"\n")
     lv.index(str(path), length="line")
-    with pytest.raises(FailedPreconditionError, match="has other lengths than when the state"):
+    with pytest.raises(FailedPreconditionError, match="lengths in the index differ"):
         ds.iterate(0).restore(state)
 
 

@@ -92,7 +92,7 @@ class TestOpen:
         other = lv.open(path)
         assert other.spec["x"].dtype == lv.string
         cases = [
-            (other, "saved from another dataset"),
+            (other, "belongs to another pipeline"),
             (lv.from_text(str(ds)), "was changed since"),
         ]
         for opened, message in cases:
@@ -265,7 +265,7 @@ def test_a_checksum_wins_over_the_name_and_nothing_else_does(tmp_path):
     assert "t" in lv.open(path).spec
     (tmp_path / "a.tfrecord").write_text("<html>not found</html>\n" * 9)
     with pytest.raises(
-        InvalidArgumentError, match="tfrecord file by its name, but looks like text"
+        InvalidArgumentError, match="the name of a tfrecord file, but looks like text"
     ):
         lv.open(tmp_path / "a.tfrecord")
     assert "line" in lv.open(tmp_path / "a.tfrecord", source="text_lines").spec

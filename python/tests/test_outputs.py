@@ -334,7 +334,7 @@ def test_no_position_is_saved_ahead_of_lost_output(tmp_path, size):
             check=False,
         )
     assert done.returncode == 1
-    assert b"the position was not saved" in done.stderr
+    assert b"the checkpoint was not saved" in done.stderr
     assert (tmp_path / "lines").stat().st_size <= size
     assert (tmp_path / "state").read_bytes() == b"old"
 
@@ -394,7 +394,7 @@ def test_no_position_is_saved_where_nobody_reads(tmp_path):
     ) as process:
         process.stdout.readline()
         process.stdout.close()
-        assert b"the position was not saved" in process.stderr.read()
+        assert b"the checkpoint was not saved" in process.stderr.read()
         assert process.wait(timeout=30) == 1
     assert not (tmp_path / "state").exists()
 
@@ -413,7 +413,7 @@ def test_a_repair_onto_its_input_is_refused(folders, how):
         other.hardlink_to(path)
     target = {"same": path, "folder": f"{path.parent}/"}.get(how, other)
     done = run(["verify", path, "--repair", target], folders)
-    assert done.returncode == 1 and b"cannot write to its input" in done.stderr
+    assert done.returncode == 1 and b"must not be the input" in done.stderr
     assert b"the good ones are in" not in done.stdout
     assert path.read_bytes() == data
 
@@ -560,7 +560,7 @@ def test_each_cut_of_a_checkpoint_is_data_loss(tmp_path):
 
 def test_what_is_not_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(lv.errors.InvalidArgumentError, match="a checkpoint is a file"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="a checkpoint must be a regular file"):
         lv.load_checkpoint(tmp_path / "pipe")
 
 

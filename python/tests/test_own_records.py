@@ -260,12 +260,12 @@ def test_explain_tells_why_a_rank_reads_all_records(tmp_path):
     )
     assert "columns are not known" in reason(bucketed(ds.map(dict), **how))
     mapped = ds.map(dict, spec=FIELDS)
-    assert "'map' may change lengths: keeps_lengths" in reason(bucketed(mapped, **how))
+    assert "'map' may change lengths; set keeps_lengths" in reason(bucketed(mapped, **how))
     kept = ds.map(dict, keeps_lengths=True)
     assert "its own records" in reason(bucketed(kept.skip(3).take(100), **how))
     assert "errors= of 'tfrecord'" in reason(bucketed(records(path, errors="skip"), **how))
     other = lv.tfrecord(path, index=True).parse_example(FIELDS).with_options(seed=5)
-    assert "made by these stages" in reason(bucketed(other, **how))  # without the select
+    assert "with these stages" in reason(bucketed(other, **how))  # without the select
     rows = [np.arange(3)] * 9
     arrays = lv.from_arrays({"tokens": rows}).with_options(seed=5)
     assert "has no index" in reason(bucketed(arrays, **how))
@@ -302,10 +302,10 @@ def test_a_state_of_the_other_way_is_refused(tmp_path, inputs):
     own = saved()
     lv.index(path)
     every = saved()
-    with pytest.raises(FailedPreconditionError, match="now it would read all"):
+    with pytest.raises(FailedPreconditionError, match="but this rank reads all"):
         ds.iterate(0).restore(own)
     small(tmp_path)
-    with pytest.raises(FailedPreconditionError, match="would read only its own"):
+    with pytest.raises(FailedPreconditionError, match="but this rank reads only its own"):
         ds.iterate(0).restore(every)
 
 

@@ -62,7 +62,10 @@ def test_what_a_library_has_is_there_however_it_was_loaded(tmp_path):
     assert lv.load_library(library) == "every"
     every = lv.load_op_library(library).every
     assert [int(row["value"]) for row in every(lv.range(10), n=4)] == [0, 4, 8]
-    assert "one record in n" in every.__doc__ and "n: emit one record of every n" in every.__doc__
+    assert (
+        "one record in n" in every.__doc__
+        and "n (int): emit one record of every n" in every.__doc__
+    )
 
 
 def test_others_are_refused(tmp_path):
@@ -76,7 +79,7 @@ def test_others_are_refused(tmp_path):
 def test_one_that_is_refused_leaves_none_of_its_names(tmp_path, monkeypatch):
     path = compiled("tests/unit/plugin_refused.c", tmp_path)
     monkeypatch.setenv("LEVADA_TEST_PLUGIN", "taken")
-    with pytest.raises(lv.errors.AlreadyExistsError, match="take: the name is taken"):
+    with pytest.raises(lv.errors.AlreadyExistsError, match="take: the name is registered by"):
         lv.load_library(path)
     with pytest.raises(lv.errors.InvalidArgumentError, match="unknown stage 'half_first'"):
         lv.from_text("range:3 | half_first")

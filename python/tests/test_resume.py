@@ -213,7 +213,7 @@ def test_other_formats_are_refused(tmp_path):
     world = World(random.Random(1), tmp_path)
     state = world.dataset().iterate(epoch=0).save()
     body = state[:8] + (9).to_bytes(2, "little") + state[10:-4]
-    with pytest.raises(errors.FailedPreconditionError, match="saved in format 9"):
+    with pytest.raises(errors.FailedPreconditionError, match="checkpoint has format 9"):
         world.dataset().iterate().restore(body + crc32c(body).to_bytes(4, "little"))
 
 

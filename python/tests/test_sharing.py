@@ -199,11 +199,11 @@ DRAWN = {
 
 
 class TestSeeds:
-    """What stands before the shard does the same in all parts, or is refused."""
+    """What runs before the shard does the same in all parts, or is refused."""
 
     @pytest.mark.parametrize("name", DRAWN)
     def test_missing_ones_are_refused(self, name):
-        with pytest.raises(FailedPreconditionError, match="stands before the shard and has no s"):
+        with pytest.raises(FailedPreconditionError, match="runs before shard"):
             _sharing.share(DRAWN[name](), 0, 2)
 
     @pytest.mark.parametrize("name", DRAWN)
@@ -297,7 +297,7 @@ class TestShared:
 
     def test_a_shard_of_the_user_is_checked(self):
         drawn = Shared(lambda i, n: lv.range(N).shuffle(100).shard(i, n), rank=0, world_size=2)
-        with pytest.raises(FailedPreconditionError, match="shuffle stands before the shard"):
+        with pytest.raises(FailedPreconditionError, match="shuffle runs before shard"):
             next(iter(drawn))
         free = Shared(lambda i, n: lv.range(N).shard(i, n).shuffle(100), rank=0, world_size=2)
         assert sorted(self.rows(free)) == list(range(0, N, 2))

@@ -88,7 +88,7 @@ def test_two_simple_steps():
         ({"input_sequences": "seq1"}, TypeError, "must be a dict"),
         ({"input_sequences": []}, ValueError, "input_sequences may not be empty"),
         ({"input_sequences": {1: "seq1"}}, TypeError, "names must be str"),
-        ({"input_sequences": {"a:b": "seq1"}}, ValueError, "may not have a colon"),
+        ({"input_sequences": {"a:b": "seq1"}}, ValueError, "must not contain a colon"),
         ({"input_context": 7}, TypeError, "must be a dict"),
         ({"initial_states": {}}, ValueError, "initial_states may not be empty"),
         ({"initial_states": ["a"]}, TypeError, "must be a dict"),

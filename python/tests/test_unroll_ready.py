@@ -136,7 +136,7 @@ def test_next_finishes_batches_of_last_segments():
         first = next(it)
         assert last["key"][0].endswith(b":0") and first["key"][0].endswith(b":1")
         for answer in (last.requeue, last.discard):
-            with pytest.raises(FailedPreconditionError, match="last segments alone"):
+            with pytest.raises(FailedPreconditionError, match="only last segments"):
                 answer()
         step(last)  # a save is allowed, and changes nothing
         other.restore(it.save())

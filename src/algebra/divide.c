@@ -111,7 +111,8 @@ static levada_status divide_inputs(divide_work *w, const levada_dataset *ds, lev
     levada_dataset **inputs = levada_alloc_zero((size_t)ds->ninputs * sizeof *inputs);
     levada_status    st = LEVADA_OK;
 
-    if (!inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to divide");
+    if (!inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                    "out of memory while dividing a dataset");
     for (int32_t i = 0; st == LEVADA_OK && i < ds->ninputs; i++) {
         st = divide_stage(w, ds->inputs[i], &inputs[i], err);
     }
@@ -128,7 +129,7 @@ static levada_status divide_map(const char *key, levada_value *value, levada_val
     levada_value *map = levada_value_map();
     levada_status st = map && value ? levada_value_set(map, key, &value, err)
                                     : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                                  "no memory to divide");
+                                                  "out of memory while dividing a dataset");
 
     levada_value_destroy(&value);
     if (st == LEVADA_OK) *out = map;
@@ -324,9 +325,8 @@ static levada_status divide_unseeded(const levada_dataset *drawn, levada_error *
     bool files = drawn->ninputs == 0 && !levada_value_get(drawn->options, "seed");
 
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "%s%s stands before the shard and has no seed: each process would draw an "
-                       "order of its own, so that records are lost and doubled; give a seed to it, "
-                       "or to the iterator (with_options(seed=))",
+                       "%s%s runs before shard() without a seed, so every rank would shuffle "
+                       "differently; set its seed=, or with_options(seed=)",
                        files ? "the order of the files of " : "", drawn->op->name);
 }
 

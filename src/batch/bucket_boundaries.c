@@ -62,8 +62,9 @@ static levada_status bucket_reserve(levada_buckets *b, int64_t n, bool pairs, le
 {
     levada_buckets_clear(b);
     if (n > LEVADA_BUCKETS_MOST) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%lld boundaries; at most %d are allowed",
-                           (long long)n, LEVADA_BUCKETS_MOST);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "at most %d boundaries are allowed, got %lld",
+                           LEVADA_BUCKETS_MOST, (long long)n);
     }
     b->n = n + 1;
     b->pairs = pairs;
@@ -148,7 +149,7 @@ levada_status levada_buckets_read(const levada_value *boundaries, int64_t fields
     }
     if (pairs && fields != 2) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "boundaries are pairs, so length must name 2 fields, not %lld",
+                           "boundaries are pairs, so length must list 2 fields, got %lld",
                            (long long)fields);
     }
     LEVADA_TRY(bucket_reserve(out, n, pairs, err));

@@ -24,26 +24,25 @@ static const levada_arg bucket_options[] = {
                .doc = "field whose first dimension is the length, or an integer field with the "
                       "length; up to 4 fields"),
     LEVADA_ARG(VALUE, levada_bucket_args, boundaries,
-               .doc = "strictly increasing lengths: bucket i holds boundaries[i-1] <= length < "
-                      "boundaries[i]; pairs for two fields; null = chosen from an index, or "
-                      "while data flows"),
+               .doc = "strictly increasing lengths: bucket i has the records with boundaries[i-1] "
+                      "<= length < boundaries[i]; pairs for two fields; null = levada chooses them "
+                      "from an index, or from the first records"),
     LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
                .doc = "records in a batch: one number, or one for each bucket"),
     LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = LEVADA_COST_MOST,
                .doc = "instead of batch_sizes: maximum cost of a batch, which is its number of "
-                      "records times the cost of the longest"),
+                      "records times the cost of the longest record"),
     LEVADA_ARG(VALUE, levada_bucket_args, cost,
                .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "
                       "their squares), 2d (product of two), or a pure function of its lengths "
                       "({c: NAME} of a plug-in); null = linear"),
     LEVADA_ARG(INT, levada_bucket_args, num_buckets, .min = 1, .max = 4096,
-               .doc = "maximum number of buckets, if boundaries are chosen while data flows; null "
-                      "= 16"),
+               .doc = "maximum number of buckets, if levada chooses the boundaries; null = 16"),
     LEVADA_ARG(INT, levada_bucket_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,
                .doc = "instead of boundaries: number of records to buffer and sort by length"),
     LEVADA_ARG(CHOICE, levada_bucket_args, too_long, .choices = "error|truncate|skip|alone",
-               .doc = "what to do with a record that exceeds max_tokens by itself: raise an error, "
-                      "cut it, drop and count it, or make a batch of it alone"),
+               .doc = "policy for a record that is larger than max_tokens: raise an error, "
+                      "truncate it, drop and count it, or emit it as a batch of one record"),
     LEVADA_ARG(VALUE, levada_bucket_args, padded_shapes,
                .doc = "{field: [length or null, ...]} to pad to; null = the longest record of the "
                       "batch"),
@@ -52,7 +51,7 @@ static const levada_arg bucket_options[] = {
     LEVADA_ARG(BOOL, levada_bucket_args, pad_to_bucket_boundary, .otherwise = "false",
                .doc = "pad to the boundary of the bucket minus 1, not to the longest record"),
     LEVADA_ARG(INT, levada_bucket_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
-               .doc = "round padded lengths up to a multiple of this"),
+               .doc = "round padded lengths up to a multiple of this number"),
     LEVADA_PADDING_LEFT(levada_bucket_args),
     LEVADA_ARG(BOOL, levada_bucket_args, no_padding, .otherwise = "false",
                .doc = "return ragged batches instead of padded ones"),
@@ -63,9 +62,9 @@ static const levada_arg bucket_options[] = {
                    "[rank, world] for ranks in step, set by shard with sync=buckets; all ranks "
                    "need the same seed; null = one rank"),
     LEVADA_ARG(CHOICE, levada_bucket_args, tail, .choices = "pad|drop",
-               .doc = "with ranks, at the end of the input: pad fills the last batches with copies "
-                      "(is_padding is true, lengths are 0); drop drops and counts the remaining "
-                      "records, fewer than ranks in each bucket"),
+               .doc = "with ranks, policy at the end of the input: pad fills the last batches with "
+                      "copies (is_padding is true, lengths are 0); drop drops and counts the "
+                      "remaining records of each bucket, fewer than the number of ranks"),
     LEVADA_ARG_END
 };
 
@@ -95,17 +94,17 @@ static const char *bucket_conflict(const levada_bucket_args *a)
 {
     bool budget = levada_bucket_has_budget(a), ahead = a->lookahead != LEVADA_NULL_INT;
 
-    if ((a->batch_sizes.n > 0) == budget) return "give either batch_sizes or max_tokens";
+    if ((a->batch_sizes.n > 0) == budget) return "set exactly one of batch_sizes and max_tokens";
     if (a->cost && !budget) return "cost needs max_tokens";
     if (a->too_long != LEVADA_TOO_LONG_ERROR && !budget) return "too_long needs max_tokens";
     if (ahead && (a->boundaries || a->num_buckets != LEVADA_NULL_INT)) {
-        return "lookahead needs no buckets: give either lookahead or boundaries or num_buckets";
+        return "lookahead cannot be combined with boundaries or num_buckets";
     }
     if (a->boundaries && a->num_buckets != LEVADA_NULL_INT) {
-        return "give either boundaries or num_buckets";
+        return "set boundaries or num_buckets, not both";
     }
     if (ahead && a->pad_to_bucket_boundary) {
-        return "lookahead has no boundaries: pad_to_bucket_boundary needs boundaries";
+        return "pad_to_bucket_boundary needs boundaries and cannot be combined with lookahead";
     }
     if (a->ranks.n && (a->ranks.n != 2 || a->ranks.at[0] >= a->ranks.at[1])) {
         return "ranks must be [rank, world] with rank below world, such as ranks=[0,8]";
@@ -164,7 +163,7 @@ static levada_status bucket_read_cost(const levada_bucket_args *a, levada_cost_k
         *out = (levada_cost_kind)i;
         if (i != LEVADA_COST_2D || a->length.n == 2) return LEVADA_OK;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "cost='2d' needs two fields in length, not %lld",
+                           "cost='2d' needs two fields in length, got %lld",
                            (long long)a->length.n);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -222,8 +221,8 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
     LEVADA_TRY(levada_spec_want_records(in, err));
     if (a->length.n < 1 || a->length.n > LEVADA_GROUP_KEYS) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "length names %lld fields; from 1 to %d are allowed",
-                           (long long)a->length.n, LEVADA_GROUP_KEYS);
+                           "length must list 1 to %d fields, got %lld",
+                           LEVADA_GROUP_KEYS, (long long)a->length.n);
     }
     LEVADA_TRY(bucket_check_boundaries(a, err));
     if (conflict) return bucket_fail(conflict, err);

@@ -107,7 +107,7 @@ levada_status levada_bucket_choose_pending(levada_bucket_state *s, const levada_
 
     LEVADA_TRY(bucket_index_look(s, context, true, &lookup, err));
     if (lookup.why[0]) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again: %s",
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was written again: %s",
                            lookup.why);
     }
     s->choice.pending = false;

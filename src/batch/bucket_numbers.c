@@ -32,10 +32,11 @@ bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed 
         int                 open = bucket_numbers_open(f);
 
         if (open == 0) continue;
-        if (open > 1 || f->depth == 0) out->more = "a field has an open dimension inside another";
+        if (open > 1 || f->depth == 0) out->more = "a field has several dimensions of variable "
+                                                   "length";
         few = few && levada_needed_add(out, f->name);
     }
-    if (!few) out->more = "it needs the lengths of too many fields";
+    if (!few) out->more = "the batch pads too many fields";
     return true;
 }
 
@@ -63,8 +64,8 @@ static levada_status bucket_numbers_compare(const levada_bucket_state *s,
     for (int64_t i = 0; i < batch->n; i++) {
         if (was[i] == now[i] || (now[i] < 0 && was[i] == 0)) continue;
         (void)levada_fail(err, LEVADA_EDATA_LOSS,
-                          "'%s' has length %lld, and %lld in the index: make it again with levada "
-                          "index --length, unless a map does not do what keeps_lengths declares",
+                          "'%s' has length %lld, but %lld in the index; run levada index --length "
+                          "again, or remove keeps_lengths from a map that changes lengths",
                           field, (long long)now[i], (long long)was[i]);
         levada_context_place(s->grouping.context, batch, i, err);
         return LEVADA_EDATA_LOSS;

@@ -46,8 +46,8 @@ static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping
     LEVADA_TRY(levada_cost_record(cost, keys, &each, err));
     if (cost->kind == LEVADA_COST_LINEAR && cost->fields == 1) {
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                          "a record of length %lld (padded %.16g) is larger than max_tokens=%lld "
-                          "by itself",
+                          "a record of length %lld (padded %.16g) is larger than max_tokens=%lld; "
+                          "raise max_tokens, or set too_long=truncate or skip",
                           (long long)keys[0], each, (long long)s->args->max_tokens);
     } else {
         levada_text lengths = { 0 };
@@ -56,8 +56,8 @@ static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping
             levada_text_format(&lengths, "%s%lld", k ? ", " : "", (long long)keys[k]);
         }
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                          "a record of length%s %s costs %.16g, more than max_tokens=%lld by "
-                          "itself",
+                          "a record of length%s %s costs %.16g, more than max_tokens=%lld; raise "
+                          "max_tokens, or set too_long=skip",
                           cost->fields > 1 ? "s" : "", lengths.failed ? "?" : lengths.at, each,
                           (long long)s->args->max_tokens);
         levada_text_clear(&lengths);

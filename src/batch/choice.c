@@ -232,12 +232,13 @@ static levada_status choice_restore_indexed(levada_choice *c, bool made, levada_
     if (has) LEVADA_TRY(levada_state_get_i64(from, "lengths", &lengths, err));
     if (has && (c->fixed || c->pending) && (uint64_t)lengths != c->lengths) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the index has other lengths than when the state was saved, so the data "
-                           "has changed");
+                           "the lengths in the index differ from the checkpoint, so the data has "
+                           "changed");
     }
     if (has && !made && !c->pending) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved before boundaries were chosen from an index, which "
+                           "the checkpoint was saved before boundaries were chosen from an index, "
+                           "which "
                            "does not have the lengths now: %s",
                            c->why);
     }

@@ -47,21 +47,21 @@ typedef struct group_state {
 
 static const levada_arg group_options[] = {
     LEVADA_ARG(TEXT, group_args, key, .required = true, .positional = true,
-               .doc = "field of integers or byte strings, or len(field); // N or % N may follow "
-                      "a number"),
+               .doc = "field of integers or byte strings, or len(field); integers may be followed "
+                      "by // N or % N"),
     LEVADA_ARG(INT, group_args, window_size, .min = 1, .max = INT32_MAX,
-               .doc = "records in a window; null = taken from window_size_field"),
+               .doc = "records in a window; null = read it from window_size_field"),
     LEVADA_ARG(TEXT, group_args, window_size_field,
                .doc = "integer field with the window size for the key of the record"),
     LEVADA_ARG(BOOL, group_args, padded, .otherwise = "false",
-               .doc = "pad the batches, as padded_batch does; else they stay ragged"),
+               .doc = "pad the batches, as padded_batch does; false = ragged batches"),
     LEVADA_ARG(VALUE, group_args, padded_shapes,
                .doc = "{field: [length or null, ...]} to pad to; null = the longest record of the "
                       "batch"),
     LEVADA_ARG(VALUE, group_args, padding_values,
                .doc = "{field: value}, or one value for all fields; null = 0, and empty strings"),
     LEVADA_ARG(INT, group_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
-               .doc = "round padded lengths up to a multiple of this"),
+               .doc = "round padded lengths up to a multiple of this number"),
     LEVADA_PADDING_LEFT(group_args),
     LEVADA_ARG(BOOL, group_args, drop_remainder, .otherwise = "false",
                .doc = "drop windows that are not full at the end"),
@@ -84,7 +84,7 @@ static levada_status group_check_options(const group_args *a, const levada_spec 
 
     if ((a->window_size == LEVADA_NULL_INT) == !a->window_size_field) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "pass either window_size or window_size_field");
+                           "set exactly one of window_size and window_size_field");
     }
     LEVADA_TRY(levada_window_key_parse(a->key, &key, err));
     st = levada_window_key_check(&key, in, err);
@@ -93,7 +93,8 @@ static levada_status group_check_options(const group_args *a, const levada_spec 
     size.field = (char *)(uintptr_t)a->window_size_field;
     if (levada_window_key_is_text(&size, in)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "window_size_field='%s' is string, not one integer", size.field);
+                           "window_size_field='%s' must be an integer field, got a string",
+                           size.field);
     }
     return levada_window_key_check(&size, in, err);
 }
@@ -119,7 +120,7 @@ static int64_t group_count(const group_state *s) { return s->grouping.options.gr
 
 static levada_status group_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for another window");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for another window");
 }
 
 static levada_status group_reserve(group_state *s, int64_t groups, levada_error *err)

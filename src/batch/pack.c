@@ -71,11 +71,11 @@ static const levada_arg pack_options[] = {
     LEVADA_ARG(INT, pack_args, open_bins, .otherwise = "64", .min = 1, .max = PACK_BINS,
                .doc = "number of packed records that are filled at the same time"),
     LEVADA_ARG(BOOL, pack_args, split, .otherwise = "false",
-               .doc = "fill each packed record to its end and cut the sequence there; false = only "
+               .doc = "fill each packed record completely and cut the last sequence; false = only "
                       "too_long cuts sequences"),
     LEVADA_ARG(CHOICE, pack_args, too_long, .choices = "error|truncate|skip|split",
-               .doc = "what to do with a record longer than length: treat it as a bad record, cut "
-                      "it off, skip and count it, or cut it into pieces"),
+               .doc = "policy for a record longer than length: bad record, truncate it, skip and "
+                      "count it, or split it into pieces"),
     LEVADA_ARG(INT, pack_args, max_segments, .otherwise = "65536", .min = 1, .max = 65536,
                .doc = "maximum number of sequences in a packed record"),
     LEVADA_ARG(BOOL, pack_args, ids, .otherwise = "false",
@@ -103,7 +103,7 @@ static levada_status pack_check(const void *args, const levada_spec *in, levada_
 
 static levada_status pack_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for packed records");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for packed records");
 }
 
 static levada_status pack_cuts_reserve(pack_cuts *c, int64_t n, levada_error *err)

@@ -48,7 +48,7 @@ static levada_status packing_check(const levada_packing *p, const levada_spec *i
     for (int32_t i = 0; i < levada_spec_count(in); i++) any = any || packing_has(p, in, i);
     if (any || open) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "no field is a ragged sequence; name the fields to pack in fields=");
+                       "no field is a ragged sequence; set fields= to the fields to pack");
 }
 
 /* One more level before those of a field that is not packed. */
@@ -104,7 +104,7 @@ levada_status levada_packing_spec(const levada_packing *p, const levada_spec *in
     fields = levada_alloc_zero((size_t)n * 4 * sizeof *fields + 1);
     names = levada_alloc((size_t)n * 3 * sizeof *names + 1);
     if (!fields || !names) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     }
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         fields[i] = *levada_spec_field(in, i);
@@ -156,8 +156,8 @@ levada_status levada_packing_uneven(const levada_packing *p, const levada_block 
         length = (int64_t)l->end[row] - l->begin[row];
         if (name && length != first) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the packed fields of a record must have one length, got %lld for "
-                               "'%s' and %lld for '%s'",
+                               "the packed fields of a record must have the same length, got %lld "
+                               "for '%s' and %lld for '%s'",
                                (long long)first, name, (long long)length,
                                levada_spec_field(record->spec, i)->name);
         }
@@ -351,7 +351,8 @@ static levada_status packing_gather(levada_pool *pool, const levada_block *in, l
 
     if (in->kind == LEVADA_BLOCK_SELECTION) return levada_block_gather(pool, in, out, err);
     rows = levada_alloc((size_t)in->n * sizeof *rows + 1);
-    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to pack records");
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while packing records");
     for (int64_t i = 0; i < in->n; i++) rows[i] = (int32_t)i;
     st = levada_block_select(in, rows, in->n, &all, err);
     levada_free(rows);
@@ -368,7 +369,9 @@ levada_status levada_packing_apply(const levada_packing *p, levada_pool *pool,
     levada_block *flat = NULL, *made = NULL;
     levada_status st;
 
-    if (!j.ends) return levada_fail(err, LEVADA_EINTERNAL, "records to pack have no groups");
+    if (!j.ends) return levada_fail(err, LEVADA_EINTERNAL,
+                                    "internal error: records to pack have no groups; please report "
+                                    "it");
     st = packing_gather(pool, in, &flat, err);
     j.flat = flat;
     if (st == LEVADA_OK) st = levada_builder_make(pool, out_spec, j.n, &j.b, err);

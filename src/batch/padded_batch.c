@@ -28,7 +28,7 @@ static const levada_arg padded_batch_options[] = {
     LEVADA_ARG(VALUE, padded_batch_args, padding_values,
                .doc = "{field: value}, or one value for all fields; null = 0, and empty strings"),
     LEVADA_ARG(INT, padded_batch_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
-               .doc = "round padded lengths up to a multiple of this"),
+               .doc = "round padded lengths up to a multiple of this number"),
     LEVADA_PADDING_LEFT(padded_batch_args),
     LEVADA_ARG(BOOL, padded_batch_args, drop_remainder, .otherwise = "false",
                .doc = "drop a smaller last batch"),

@@ -9,7 +9,7 @@
 
 static levada_status padding_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for padding");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for padding");
 }
 
 /* A name in padded_shapes or padding_values that is not a field. */
@@ -20,8 +20,8 @@ static levada_status padding_names(const char *option, const levada_value *map,
     if (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) return LEVADA_OK;
     for (int64_t i = 0; i < levada_value_count(map); i++) {
         if (levada_spec_find(in, levada_value_key(map, i)) >= 0) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s names '%s', which is not a field",
-                           option, levada_value_key(map, i));
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown field '%s' in %s",
+                           levada_value_key(map, i), option);
     }
     return LEVADA_OK;
 }

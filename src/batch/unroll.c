@@ -21,7 +21,7 @@
 
 static const levada_arg unroll_options[] = {
     LEVADA_ARG(INT, levada_unroll_args, num_unroll, .required = true, .positional = true, .min = 1,
-               .max = UNROLL_STEPS, .doc = "steps of a segment"),
+               .max = UNROLL_STEPS, .doc = "steps in a segment"),
     LEVADA_ARG(INT, levada_unroll_args, batch_size, .required = true, .min = 1,
                .max = LEVADA_UNROLL_ROWS,
                .doc = "number of slots: sequences that are read at the same time, one per row of "
@@ -32,12 +32,12 @@ static const levada_arg unroll_options[] = {
     LEVADA_ARG(TEXTS, levada_unroll_args, context,
                .doc = "fields to repeat in each segment; null = all other fields"),
     LEVADA_ARG(TEXT, levada_unroll_args, key,
-               .doc = "field that names the sequences; null = their number, from 0"),
+               .doc = "field with the keys of the sequences; null = their numbers, from 0"),
     LEVADA_ARG(TEXT, levada_unroll_args, length,
                .doc = "integer field with the number of steps of a record; null = the length of "
                       "its sequences"),
     LEVADA_ARG(INT, levada_unroll_args, burn_in, .otherwise = "0", .min = 0, .max = UNROLL_STEPS,
-               .doc = "number of steps at the end of a segment that the next one repeats; "
+               .doc = "number of steps at the end of a segment that the next segment repeats; "
                       "loss_mask is false at repeated steps"),
     LEVADA_ARG(INT, levada_unroll_args, shift, .otherwise = "0", .min = 0, .max = UNROLL_STEPS,
                .doc = "add FIELD_target, the sequence this many steps later; steps without a "
@@ -45,37 +45,38 @@ static const levada_arg unroll_options[] = {
     LEVADA_ARG(TEXTS, levada_unroll_args, targets, .doc = "sequences with a target; null = all"),
     LEVADA_ARG(INT, levada_unroll_args, min_segment, .otherwise = "1", .min = 1,
                .max = UNROLL_STEPS,
-               .doc = "minimum number of new steps in a last segment; a shorter one is dropped, "
-                      "and a sequence without another segment is dropped and counted"),
+               .doc = "minimum number of new steps in a last segment; a shorter segment is "
+                      "dropped, and a sequence without another segment is dropped and counted"),
     LEVADA_ARG(CHOICE, levada_unroll_args, zero_length, .choices = "error|skip|segment",
-               .doc = "what to do with a record without steps: treat it as a bad record, skip and "
-                      "count it, or make one empty segment"),
+               .doc = "policy for a record without steps: bad record, skip and count it, or emit "
+                      "one empty segment"),
     LEVADA_ARG(BOOL, levada_unroll_args, pad, .otherwise = "true",
-               .doc = "pad the last segment of a sequence; false = a record that does not fill it "
-                      "is an error"),
+               .doc = "pad the last segment of a sequence; false = an incomplete last segment is "
+                      "an error"),
     LEVADA_ARG(VALUE, levada_unroll_args, padding_values,
                .doc = "{sequence: value}, or one value for all; null = 0, and empty strings; a "
-                      "target uses the value of its name, FIELD_target, or else that of its field"),
+                      "target uses the value of FIELD_target, or else of FIELD"),
     LEVADA_ARG(BOOL, levada_unroll_args, allow_small_batch, .otherwise = "true",
                .doc = "at the end of the input, continue while any slot has a sequence; false = "
-                      "stop when a slot is empty, and drop and count the sequences in the others"),
+                      "stop when a slot is empty, and drop and count the other unfinished "
+                      "sequences"),
     LEVADA_ARG(INTS, levada_unroll_args, ranks, .min = 0, .max = LEVADA_UNROLL_ROWS,
                .doc = "[rank, world]: ranks in step, each with its own batch_size slots. All read "
                       "the same records and need the same seed; null = one rank"),
     LEVADA_ARG(CHOICE, levada_unroll_args, layout, .choices = "slots|ready",
                .doc = "slots: a sequence keeps its row, and the model keeps the states; ready: "
-                      "batches carry states, and the consumer saves the next ones"),
+                      "batches contain states, and the consumer saves the new states"),
     LEVADA_ARG(VALUE, levada_unroll_args, states,
-               .doc = "for ready: map of name to dtype, or to {dtype, shape}; a state begins with "
-                      "the field of its name, or with zeros"),
+               .doc = "for ready: map of name to dtype, or to {dtype, shape}; a state starts with "
+                      "the field of the same name, or with zeros"),
     LEVADA_ARG(INT, levada_unroll_args, capacity, .min = 1, .max = LEVADA_UNROLL_ROWS,
                .doc = "for ready: number of sequences that are open at the same time, at least "
                       "batch_size; null = batch_size"),
     LEVADA_ARG(BOOL, levada_unroll_args, make_keys_unique, .otherwise = "false",
                .doc = "for ready: append a number to each key, because keys of open sequences must "
-                      "differ"),
+                      "be unique"),
     LEVADA_ARG(BOOL, levada_unroll_args, check_finite, .otherwise = "false",
-               .doc = "for ready: refuse states with NaN or infinity"),
+               .doc = "for ready: states with NaN or infinity are errors"),
     LEVADA_ARG_END
 };
 

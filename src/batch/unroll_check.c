@@ -30,7 +30,7 @@ static levada_status unroll_check_steps(const levada_unroll_args *a, levada_erro
     }
     if (a->min_segment > a->num_unroll - a->burn_in) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "min_segment=%lld must not exceed the %lld new steps of a segment",
+                           "min_segment=%lld must not exceed the %lld new steps in a segment",
                            (long long)a->min_segment, (long long)(a->num_unroll - a->burn_in));
     }
     if (a->targets.n && !a->shift) {
@@ -100,7 +100,7 @@ levada_status levada_unroll_states(const levada_unroll_args *a, levada_spec **ou
         for (int32_t d = 0; d < f->ndim; d++) good = good && f->dims[d] >= 0;
         if (good && !strchr(f->name, ':')) continue;
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         good ? "the name of state '%s' may not have a colon"
+                         good ? "the name of state '%s' must not contain a colon"
                               : "state '%s' must have numbers of one known shape",
                          f->name);
     }

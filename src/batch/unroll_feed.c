@@ -53,7 +53,7 @@ static levada_status feed_save_states(const levada_unroll_state *s, levada_ready
     }
     if (st == LEVADA_OK && n == 0) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "no state was declared that has the name of a column of the block");
+                         "the block has a column that is not a declared state");
     }
     if (st == LEVADA_OK) st = levada_segment_batch_save_states(open->batch, own->values, err);
     for (int32_t i = 0; i < levada_ready_nstates(own); i++) {
@@ -104,7 +104,8 @@ static levada_status feed_number(const levada_block *back, const char *name, lev
     }
     if (good && back->n) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "what is fed back needs the column %s, %s, with one value in all rows", name,
+                       "a block for levada_iter_feed needs the column %s, %s, with the same value "
+                       "in all rows", name,
                        levada_dtype_name(dtype));
 }
 
@@ -124,8 +125,8 @@ static levada_status feed_same_rows(const levada_ready_open *open, const levada_
     }
     if (good) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "the %lld rows that are fed back are not the %lld rows of batch %lld",
-                       (long long)back->n, (long long)open->n, (long long)open->number);
+                       "the block has %lld rows, but batch %lld has %lld",
+                       (long long)back->n, (long long)open->number, (long long)open->n);
 }
 
 static bool feed_is_settled(const levada_ready_state *own, int64_t number)
@@ -152,9 +153,9 @@ static levada_status feed_answer(const levada_unroll_state *s, const levada_bloc
     if (!open && !requeue && !discard && feed_is_settled(own, number)) return LEVADA_OK;
     if (!open) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "batch %lld is not open: all its states are saved, or it was requeued "
-                           "or discarded, or it had last segments alone and next() was called "
-                           "since, or another iterator made it",
+                           "batch %lld is not open: its states are saved, it was requeued or "
+                           "discarded, it had only last segments and next() was called, or it is "
+                           "from another iterator",
                            (long long)number);
     }
     LEVADA_TRY(feed_same_rows(open, back, err));

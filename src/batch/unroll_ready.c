@@ -380,7 +380,8 @@ static levada_status ready_cut(const levada_unroll_state *s, const levada_segmen
     for (int64_t r = 0; r < view->n; r++) {
         const levada_ready_live *live = ready_find(s->own, index[r] - INT64_MIN);
 
-        if (!live) return levada_fail(err, LEVADA_EINTERNAL, "a record of a batch is gone");
+        if (!live) return levada_fail(err, LEVADA_EINTERNAL,
+                                      "a record of a batch does not exist any more");
         rows->stored[r] = live->record.stored;
         rows->cuts[r] = (levada_cut){ .row = r, .number = live->record.number, .segment = at[r],
                                       .segments = live->record.segments };
@@ -457,7 +458,7 @@ static levada_status ready_take(levada_unroll_state *s, levada_block **out, leva
 
     if (st == LEVADA_EOUT_OF_RANGE) return ready_end(s, err);
     if (st == LEVADA_EDEADLINE_EXCEEDED) {
-        return levada_fail(err, LEVADA_AGAIN, "states have to be saved first: %s", why.message);
+        return levada_fail(err, LEVADA_AGAIN, "save these states first: %s", why.message);
     }
     if (st != LEVADA_OK) {
         if (err) *err = why;

@@ -9,7 +9,7 @@
 
 levada_status levada_unroll_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the sequences");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for sequences");
 }
 
 levada_status levada_unroll_records_open(levada_unroll_records *r, const levada_unroll_args *args,

@@ -152,7 +152,7 @@ static levada_status unrolling_check(const levada_unrolling *u, const levada_spe
     }
     if (any) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "no field is a ragged sequence; name the fields to cut in sequences=");
+                       "no field is a ragged sequence; set sequences= to the fields to cut");
 }
 
 /* The field that the steps of a sequence become: [width, ...], or ragged where the steps are. */
@@ -229,7 +229,8 @@ static levada_status unrolling_taken(const levada_field *fields, int32_t n, leva
         for (int32_t k = 0; k < i; k++) {
             if (strcmp(fields[i].name, fields[k].name) != 0) continue;
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s' has the name of a column of the batch; rename it first",
+                               "field '%s' has the name of a column that unroll adds; rename it "
+                               "first",
                                fields[k].name);
         }
     }
@@ -275,7 +276,7 @@ static levada_status unrolling_check_padding(const levada_unrolling *u, const le
         }
         if (found) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "padding_values names '%s', which is not a sequence that is padded",
+                           "padding_values has '%s', which is not a padded sequence",
                            name);
     }
     return LEVADA_OK;
@@ -320,7 +321,7 @@ levada_status levada_unrolling_spec(const levada_unrolling *u, const levada_spec
                                sizeof *fields);
     names = levada_alloc((size_t)n * sizeof *names + 1);
     if (!fields || !names) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     }
     if (st == LEVADA_OK) st = unrolling_fields(u, in, fields, names, &n, err);
     if (st == LEVADA_OK) {
@@ -351,7 +352,7 @@ static levada_status unrolling_declared(const levada_unrolling *u, const levada_
 
     if (length < 0 || length > *steps) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s=%lld should be from 0 to %lld, the steps of the sequences",
+                           "%s=%lld must be from 0 to %lld, the steps of the sequences",
                            u->length, (long long)length, (long long)*steps);
     }
     *steps = length;
@@ -394,14 +395,13 @@ levada_status levada_unrolling_count(const levada_unrolling *u, int64_t steps, i
         if (u->zero_length == LEVADA_UNROLL_SKIP) *segments = 0;
         if (u->zero_length != LEVADA_UNROLL_ERROR) return LEVADA_OK;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a sequence has no step%s; zero_length= skips it, or makes one empty "
-                           "segment of it",
+                           "empty sequence%s; zero_length= can skip it or emit one empty segment",
                            u->shift ? " with a target" : "");
     }
     if (u->whole && last != u->width) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the steps of a sequence should fill its segments of %lld steps, but "
-                           "are %lld: consider setting pad=true",
+                           "a sequence must fill its segments of %lld steps, got %lld steps; set "
+                           "pad=true to pad it",
                            (long long)u->width, (long long)steps);
     }
     if (last - (n > 1 ? u->overlap : 0) < u->least) *segments = n - 1;

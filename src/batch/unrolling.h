@@ -20,7 +20,7 @@ enum { LEVADA_UNROLL_ERROR,
        LEVADA_UNROLL_SEGMENT }; /* zero_length */
 
 typedef struct levada_unrolling {
-    int64_t width, overlap, shift, least; /* least: fewest new steps of a segment          */
+    int64_t width, overlap, shift, least; /* least: fewest new steps in a segment          */
     int64_t zero_length;
     bool whole; /* refuse sequences that do not fill their last segment                 */
     const char *key, *length; /* fields, or NULL                                               */

@@ -229,7 +229,7 @@ static levada_status unrolling_ragged(const unrolling_job *j, unrolling_column h
     how.each = how.steps ? j->u->width : 1;
     zeros = levada_alloc_zero((size_t)how.each * sizeof *zeros);
     if (!zeros || !ranges) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a batch");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a batch");
     }
     if (st == LEVADA_OK && how.steps) st = unrolling_even(j, i, err);
     if (st == LEVADA_OK) {

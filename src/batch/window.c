@@ -44,14 +44,14 @@ static const levada_arg window_options[] = {
     LEVADA_ARG(INT, window_args, stride, .otherwise = "1", .min = 1, .max = WINDOW_MOST,
                .doc = "distance between the records of a window; 1 = neighbors"),
     LEVADA_ARG(BOOL, window_args, padded, .otherwise = "false",
-               .doc = "pad the batches, as padded_batch does; else they stay ragged"),
+               .doc = "pad the batches, as padded_batch does; false = ragged batches"),
     LEVADA_ARG(VALUE, window_args, padded_shapes,
                .doc = "{field: [length or null, ...]} to pad to; null = the longest record of the "
                       "batch"),
     LEVADA_ARG(VALUE, window_args, padding_values,
                .doc = "{field: value}, or one value for all fields; null = 0, and empty strings"),
     LEVADA_ARG(INT, window_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
-               .doc = "round padded lengths up to a multiple of this"),
+               .doc = "round padded lengths up to a multiple of this number"),
     LEVADA_PADDING_LEFT(window_args),
     LEVADA_ARG(BOOL, window_args, drop_remainder, .otherwise = "false",
                .doc = "drop windows that are not full at the end"),
@@ -113,7 +113,7 @@ static void window_close(void *state)
 
 static levada_status window_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a window");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a window");
 }
 
 static int64_t window_buffered(const window_state *s) { return s->n - s->at; }

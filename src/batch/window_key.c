@@ -49,8 +49,8 @@ static bool window_key_number(const char *text, int64_t *out)
 static levada_status window_key_refuse(const char *text, levada_error *err)
 {
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "'%s' is not a key: it is a field or len(field), which // or %% and a "
-                       "number of at least 1 may follow",
+                       "'%s' is not a key; a key is a field or len(field), optionally followed by "
+                       "// or %% and a number of at least 1",
                        text);
 }
 
@@ -74,7 +74,7 @@ levada_status levada_window_key_parse(const char *text, levada_window_key *out, 
         return window_key_refuse(text, err);
     }
     made.field = levada_alloc(size + 1);
-    if (!made.field) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a key");
+    if (!made.field) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a key");
     memcpy(made.field, name, size);
     made.field[size] = '\0';
     *out = made;

@@ -19,7 +19,7 @@ void levada_window_names_clear(levada_window_names *names)
 
 static levada_status names_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the keys of windows");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the keys of windows");
 }
 
 static bool names_equal(const levada_window_names *names, int64_t i, uint64_t hash,

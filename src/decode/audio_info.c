@@ -48,7 +48,7 @@ static const levada_example_file audio_info_files[] = {
 const levada_decoder_def levada_decoder_audio_info = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "audio_info",
-    .doc = "reads the rate, channels, frames and bits of sounds only",
+    .doc = "reads only the sample rate, channels, frames and bits of audio",
     .example = "fixed_length:sound.wav,record_bytes=52 | audio_info",
     .example_files = audio_info_files,
     .field = "record",

@@ -23,8 +23,8 @@ static const levada_arg decode_npy_options[] = {
     LEVADA_ARG(DTYPE, decode_npy_args, dtype, .required = true, .positional = true,
                .doc = "dtype of the arrays"),
     LEVADA_ARG(INTS, decode_npy_args, shape, .min = -1, .max = INT32_MAX,
-               .doc = "dimensions of every array; the first ones may be -1 (any size); null = "
-                      "[-1]; an array without dimensions counts as [1]"),
+               .doc = "dimensions of every array; the first dimensions may be -1 (any size); null "
+                      "= [-1]; an array without dimensions counts as [1]"),
     LEVADA_ARG_END
 };
 
@@ -70,17 +70,18 @@ static levada_status decode_npy_look(const levada_field *f, const uint8_t *data,
 
     LEVADA_TRY(levada_npy_read(data, size, out, why));
     if (out->dtype != f->dtype) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "an array of %s, not of dtype=%s",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "an array of %s, expected dtype=%s",
                            levada_dtype_name(out->dtype), levada_dtype_name(f->dtype));
     }
     if (out->ndim == 0) out->dims[out->ndim++] = 1;
     if (out->ndim != f->depth + f->ndim) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "an array of %d dimensions, not %d",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "an array with %d dimensions, expected %d",
                            out->ndim, f->depth + f->ndim);
     }
     for (int32_t i = 0; i < f->ndim; i++) {
         if (out->dims[f->depth + i] == f->dims[i]) continue;
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "dimension %d is %lld, not %lld",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "dimension %d is %lld, expected %lld",
                            f->depth + i, (long long)out->dims[f->depth + i],
                            (long long)f->dims[i]);
     }
@@ -222,7 +223,7 @@ static levada_status decode_npy_decode(void *state, const void *args, const leva
     levada_status st;
 
     (void)state;
-    if (!arrays) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for arrays");
+    if (!arrays) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for arrays");
     st = decode_npy_field(args, &field, err);
     if (st == LEVADA_OK) st = decode_npy_look_all(&field, in, arrays, &total, out, err);
     if (st == LEVADA_OK) st = decode_npy_fill(&field, arrays, in->n, total, out, err);

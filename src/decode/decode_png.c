@@ -25,7 +25,7 @@ static const levada_arg decode_png_arguments[] = {
     LEVADA_ARG(INTS, decode_png_args, random_crop, .min = 1, .max = INT32_MAX,
                .doc = LEVADA_PICTURE_RANDOM_CROP),
     LEVADA_ARG(INT, decode_png_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS, .min = 1,
-               .max = 1 << 30, .doc = "images with more pixels are refused"),
+               .max = 1 << 30, .doc = "maximum number of pixels; a larger image is a bad record"),
     LEVADA_ARG_END
 };
 

@@ -26,8 +26,8 @@ static const levada_arg decode_raw_options[] = {
     LEVADA_ARG(BOOL, decode_raw_args, little_endian, .otherwise = "true",
                .doc = "the numbers are little endian; false = big endian"),
     LEVADA_ARG(INT, decode_raw_args, fixed_length,
-               .doc = "bytes of a row: longer strings are cut, and shorter ones padded with zeros; "
-                      "null = rows of any length"),
+               .doc = "bytes of a row; longer strings are truncated, and shorter strings padded "
+                      "with zeros; null = rows of any length"),
     LEVADA_ARG_END
 };
 

@@ -65,7 +65,7 @@ static FLAC__StreamDecoderWriteStatus flac_write(const FLAC__StreamDecoder *deco
         return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
     }
     if (!levada_reserve(&t->samples, &t->capacity, t->used + n * channels, sizeof *t->samples)) {
-        (void)levada_fail(f->why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for samples");
+        (void)levada_fail(f->why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for samples");
         return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
     }
     to = t->samples + t->used;
@@ -99,7 +99,7 @@ static levada_status flac_create(levada_sound_tools *tools, levada_error *why)
     if (f) f->decoder = FLAC__stream_decoder_new();
     if (!f || !f->decoder) {
         levada_free(f);
-        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a FLAC decoder");
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a FLAC decoder");
     }
     tools->flac = f;
     return LEVADA_OK;
@@ -118,7 +118,7 @@ static levada_status flac_run(struct levada_flac *f)
     if (f->why->code != LEVADA_OK) return f->why->code;
     if (FLAC__stream_decoder_get_state(f->decoder) ==
         FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) {
-        return levada_fail(f->why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a FLAC decoder");
+        return levada_fail(f->why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a FLAC decoder");
     }
     return levada_fail(f->why, LEVADA_EDATA_LOSS, "damaged FLAC data: %s",
                        FLAC__stream_decoder_get_resolved_state_string(f->decoder));
@@ -156,7 +156,7 @@ levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_o
                                          NULL, flac_failed, f) !=
         FLAC__STREAM_DECODER_INIT_STATUS_OK) {
         (void)FLAC__stream_decoder_finish(f->decoder);
-        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a FLAC decoder");
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a FLAC decoder");
     }
     st = flac_run(f);
     if (st == LEVADA_OK) st = flac_check_frames(f);

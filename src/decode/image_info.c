@@ -45,7 +45,7 @@ static const levada_example_file image_info_files[] = {
 const levada_decoder_def levada_decoder_image_info = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "image_info",
-    .doc = "reads the height, width and channels of images only",
+    .doc = "reads only the height, width and channels of images",
     .example = "fixed_length:image.png,record_bytes=81 | image_info",
     .example_files = image_info_files,
     .field = "record",

@@ -110,7 +110,7 @@ static levada_status jpeg_create(struct levada_jpeg **tool, levada_error *why)
 {
     struct levada_jpeg *j = levada_alloc_zero(sizeof *j);
 
-    if (!j) return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a JPEG decoder");
+    if (!j) return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a JPEG decoder");
     j->c.err = jpeg_std_error(&j->errors);
     j->errors.error_exit = jpeg_error_exit;
     j->errors.emit_message = jpeg_emit_message;
@@ -271,7 +271,7 @@ static levada_status jpeg_run(struct levada_jpeg *j, levada_error *why)
     direct = !jpeg_is_cmyk(j) && (int32_t)j->c.output_width == j->window->width;
     if (!direct && !levada_reserve(&j->rows, &j->capacity, (int64_t)j->c.output_width * 4 *
                                    JPEG_ROWS, 1)) {
-        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for rows of pixels");
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for rows of pixels");
     }
     jpeg_read_rows(j, column, direct);
     return jpeg_verdict(j, why);

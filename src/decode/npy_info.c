@@ -49,7 +49,7 @@ static const levada_example_file npy_info_files[] = {
 const levada_decoder_def levada_decoder_npy_info = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "npy_info",
-    .doc = "reads the dtype and shape of NumPy arrays (.npy) only",
+    .doc = "reads only the dtype and shape of NumPy arrays (.npy)",
     .example = "fixed_length:numbers.npy,record_bytes=71 | npy_info",
     .example_files = npy_info_files,
     .field = "record",

@@ -18,8 +18,8 @@ typedef struct parse_example_args {
 static const levada_arg parse_example_options[] = {
     LEVADA_ARG(VALUE, parse_example_args, spec, .required = true, .positional = true,
                .doc = "features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, "
-                      "dtype: ..., shape: [...], default: ...}}; auto = find them in the first "
-                      "1000 records when the dataset is made, and write them into the description"),
+                      "dtype: ..., shape: [...], default: ...}}; auto = infer them from the first "
+                      "1000 records when the dataset is created; the pipeline then contains them"),
     LEVADA_ARG_END
 };
 
@@ -34,7 +34,7 @@ static levada_status parse_example_infer(const void *args, const levada_dataset 
     LEVADA_TRY(levada_proto_infer(input, field, &features, NULL, err));
     map = levada_value_map();
     st = map ? levada_value_set(map, "spec", &features, err)
-             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer a spec");
+             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring a spec");
     if (st == LEVADA_OK) {
         *out = map;
         map = NULL;

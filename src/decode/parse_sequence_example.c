@@ -17,8 +17,8 @@ typedef struct parse_sequence_example_args {
 static const levada_arg parse_sequence_example_options[] = {
     LEVADA_ARG(VALUE, parse_sequence_example_args, sequences, .positional = true,
                .doc = "feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ..., "
-                      "shape: [...]}}; auto = find these and the context in the first 1000 records "
-                      "when the dataset is made, and write them into the description"),
+                      "shape: [...]}}; auto = infer these and the context from the first 1000 "
+                      "records when the dataset is created; the pipeline then contains them"),
     LEVADA_ARG(VALUE, parse_sequence_example_args, context,
                .doc = "features of the context, as in parse_example"),
     LEVADA_ARG_END
@@ -38,7 +38,7 @@ static levada_status parse_sequence_example_infer(const void *args, const levada
     LEVADA_TRY(levada_proto_infer(input, field, &features, &sequences, err));
     map = levada_value_map();
     st = map ? levada_value_set(map, "sequences", &sequences, err)
-             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer a spec");
+             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring a spec");
     if (st == LEVADA_OK && context) st = levada_value_set(map, "context", &features, err);
     if (st == LEVADA_OK) {
         *out = map;

@@ -45,7 +45,7 @@ levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_pi
 
     if (crop.n > 0 && drawn.n > 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "crop and random_crop exclude each other");
+                           "crop and random_crop cannot be combined");
     if (drawn.n > 0) return picture_random_crop(drawn, o, err);
     o->crops = crop.n > 0;
     if (crop.n == 0) return LEVADA_OK;
@@ -304,7 +304,7 @@ levada_status levada_picture_decode(const levada_picture_options *o, levada_pict
     void         *values = NULL;
     levada_status st;
 
-    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for images");
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for images");
     st = picture_look_all(o, tools, in, rows, &total, out, err);
     if (st == LEVADA_OK) st = picture_shape(o, rows, in->n, out, err);
     if (st == LEVADA_OK) {

@@ -67,7 +67,7 @@ typedef struct levada_picture_args {
 } levada_picture_args;
 
 #define LEVADA_PICTURE_RANDOM_CROP                                                             \
-    "[height, width] of a window at a random place, which follows from the seed, the epoch "   \
+    "[height, width] of a window at a random position, which depends on the seed, the epoch "  \
     "and the record; null = none"
 
 /* The options of these decoders, after `channels`. */
@@ -84,12 +84,13 @@ typedef struct levada_picture_args {
                .doc = "decode truncated or damaged JPEG data as far as possible"),             \
     LEVADA_ARG(FLOAT, levada_picture_args, acceptable_fraction, .otherwise = "1", .min = 0,    \
                .max = 1,                                                                       \
-               .doc = "part of the rows that truncated JPEG data must have; the others are "   \
-                      "black"),                                                                \
+               .doc = "share of the rows that truncated JPEG data must have; missing rows "     \
+                      "are black"),                                                            \
     LEVADA_ARG(CHOICE, levada_picture_args, dct_method,                                        \
                .choices = "INTEGER_ACCURATE|INTEGER_FAST", .doc = "exact, or a little faster"), \
     LEVADA_ARG(INT, levada_picture_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS,  \
-               .min = 1, .max = 1 << 30, .doc = "images with more pixels are refused")
+               .min = 1, .max = 1 << 30,                                                    \
+               .doc = "maximum number of pixels; a larger image is a bad record")
 
 /* Kind and sizes of an image. */
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,

@@ -43,7 +43,7 @@ static png_voidp png_take(png_structp png, png_alloc_size_t size)
     if (!memory) {
         png_work *w = png_get_mem_ptr(png);
 
-        (void)levada_fail(w->why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a PNG decoder");
+        (void)levada_fail(w->why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a PNG decoder");
     }
     return memory;
 }
@@ -146,7 +146,7 @@ static levada_status png_run(png_work *w, const levada_picture_options *o,
     }
     w->whole = levada_alloc(stride * (size_t)p->height);
     if (!w->whole) {
-        return levada_fail(w->why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an image");
+        return levada_fail(w->why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an image");
     }
     png_rows(w, w->whole, p->height, stride);
     for (int32_t y = 0; y < window->height; y++) {
@@ -170,7 +170,7 @@ levada_status levada_png_decode(const levada_picture_options *o, const uint8_t *
     if (w.info) {
         st = png_run(&w, o, picture, window, pixels);
     } else {
-        st = levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a PNG decoder");
+        st = levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a PNG decoder");
     }
     png_destroy_read_struct(&w.png, &w.info, NULL);
     levada_free(w.whole);

@@ -9,7 +9,7 @@
 
 static levada_status proto_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a decoder");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a decoder");
 }
 
 static levada_status proto_start(levada_proto *x, const levada_value *context,

@@ -29,7 +29,7 @@ typedef struct infer_job {
 
 static levada_status infer_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer a spec");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring a spec");
 }
 
 /* -- records */

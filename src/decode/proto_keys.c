@@ -103,7 +103,7 @@ levada_status levada_keys_init(levada_keys *keys, const levada_slot *slots, int3
     keys->table = levada_alloc_zero(size * sizeof *keys->table);
     keys->strange = levada_alloc(KEYS_STRANGE * KEYS_TEXT);
     if (!keys->keys || !keys->table || !keys->strange) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d keys",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %d keys",
                            keys->capacity);
     }
     keys->keys[0].size = UINT32_MAX; /* no key is as long as this: never a right guess */

@@ -68,12 +68,12 @@ static levada_status plan_reserve(levada_proto_plan *plan, levada_error *err)
     uint32_t places = plan->index ? plan->mask + 1 : 16, *index;
 
     if (!levada_reserve(&plan->slots, &plan->capacity, most, sizeof *plan->slots)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     }
     if (plan->index && 2 * most <= places) return LEVADA_OK;
     while (2 * most > places) places *= 2;
     index = levada_alloc_zero(places * sizeof *index);
-    if (!index) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!index) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     levada_free(plan->index);
     plan->index = index;
     plan->mask = places - 1;
@@ -208,7 +208,7 @@ static levada_status plan_spec(levada_proto_plan *plan, levada_error *err)
         good = fields[first].name && fields[n - 1].name;
     }
     st = good ? levada_spec_create(fields, n, LEVADA_SPEC_PLAIN, &plan->spec, err)
-              : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+              : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int32_t i = 0; names && i < n; i++) levada_free(names[i]);
     levada_free(fields);
     levada_free(names);
@@ -229,7 +229,7 @@ static levada_status plan_build(levada_proto_plan *plan, const levada_value *con
     }
     plan->features = levada_alloc_zero(n * sizeof *plan->features);
     if (!plan->features) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     }
     LEVADA_TRY(plan_read(plan, context, false, err));
     plan->ncontext = plan->nslots;
@@ -246,7 +246,7 @@ levada_status levada_proto_plan_create(const levada_value *context, const levada
     levada_proto_plan *plan = levada_alloc_zero(sizeof *plan);
     levada_status st;
 
-    if (!plan) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!plan) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     plan->sequence = sequence;
     st = plan_build(plan, context, lists, err);
     if (st == LEVADA_OK) *out = plan;

@@ -13,7 +13,7 @@ levada_status levada_proto_reserve(void **memory, int64_t *capacity, int64_t cou
                                 levada_error *err)
 {
     if (levada_reserve(memory, capacity, count, size)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode %lld values",
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while decoding %lld values",
                        (long long)count);
 }
 

@@ -414,7 +414,7 @@ static levada_status scan_row(levada_proto *x, int64_t row, levada_error *err)
     for (int32_t w = 0; w < x->nwords; w++) x->seen[w] = 0;
     plain = scan_record(x, row);
     if (plain == LEVADA_PLAIN_MEMORY) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an unpacked list");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an unpacked list");
     }
     if (plain == LEVADA_PLAIN_BROKEN) {
         for (int32_t slot = 0; slot < x->plan->nslots; slot++) {

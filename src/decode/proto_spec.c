@@ -75,7 +75,7 @@ static levada_status spec_check_names(const levada_feature *f, const levada_valu
         (void)snprintf(word, sizeof word, " %.28s ", name);
         if (strchr(name, ' ') || !strstr(spec_known[f->kind], word)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "feature '%s': %s has no '%s'; it has%s", f->name,
+                               "feature '%s': %s has no option '%s'; available:%s", f->name,
                                spec_kinds[f->kind], name, spec_known[f->kind]);
         }
     }
@@ -130,7 +130,8 @@ static levada_status spec_dim(levada_feature *f, int64_t dim, levada_error *err)
 static levada_status spec_shape(levada_feature *f, const levada_value *shape, levada_error *err)
 {
     if (spec_is_null(shape)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "Missing shape for feature %s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "Missing shape for feature %s: FixedLen needs a shape, such as shape:[]",
                            f->name);
     }
     if (levada_value_kind_of(shape) == LEVADA_VALUE_INT) {
@@ -244,7 +245,7 @@ static levada_status spec_read_default(levada_feature *f, const levada_value *va
         levada_alloc_zero(d.size + (size_t)(f->per * levada_dtype_size(f->dtype)) + 1);
     if (!f->otherwise) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "feature '%s': no memory for its default", f->name);
+                           "feature '%s': out of memory for its default", f->name);
     }
     d = (spec_default){ .f = f, .to = f->otherwise };
     return spec_leaves(&d, value, 0, err);

@@ -32,7 +32,7 @@ static levada_status steps_unusual(steps_reader *r, const uint8_t *p, const uint
     if (plain == LEVADA_PLAIN_OK && list == r->slot->list) return LEVADA_OK;
     *out = (levada_span){ 0 };
     if (plain == LEVADA_PLAIN_MEMORY) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an unpacked list");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an unpacked list");
     }
     if (plain == LEVADA_PLAIN_BROKEN) return levada_proto_broken(x, r->row, err);
     if (list == LEVADA_LIST_NONE) return LEVADA_OK;

@@ -39,7 +39,7 @@ static levada_status strings_of(levada_proto *x, levada_span *span, int64_t *out
     if (LEVADA_LIKELY(*out != -2)) return LEVADA_OK;
     plain = levada_list_plain(&x->arena, LEVADA_LIST_BYTES, span);
     if (plain == LEVADA_PLAIN_MEMORY) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a list of strings");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a list of strings");
     }
     *out = plain == LEVADA_PLAIN_OK ? strings_walk(span) : -1;
     return LEVADA_OK;

@@ -92,7 +92,7 @@ static bool view_known(view_part part, const uint8_t *p, const uint8_t *end,
 
 static levada_status view_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the view of a record");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the view of a record");
 }
 
 levada_status levada_example_view_create(levada_example_view **out, levada_error *err)

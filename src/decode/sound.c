@@ -187,7 +187,7 @@ static levada_status sound_look(const levada_sound_options *o, levada_sound_tool
     if (size == 0) return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "input is empty");
     LEVADA_TRY(read(tools, args, data, size, out, why));
     if (out->channels != o->channels) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "%d channels, not channels=%lld",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "%d channels, expected channels=%lld",
                            out->channels, (long long)o->channels);
     }
     return levada_sound_limit(o, out->frames * out->channels, why);
@@ -196,7 +196,7 @@ static levada_status sound_look(const levada_sound_options *o, levada_sound_tool
 static bool sound_is_ours(const levada_error *why)
 {
     return why->code == LEVADA_EUNIMPLEMENTED ||
-           (why->code == LEVADA_ERESOURCE_EXHAUSTED && strstr(why->message, "no memory"));
+           (why->code == LEVADA_ERESOURCE_EXHAUSTED && strstr(why->message, "out of memory"));
 }
 
 static levada_status sound_look_all(const levada_sound_options *o, levada_sound_tools *tools,
@@ -264,7 +264,7 @@ levada_status levada_sound_decode(const levada_sound_options *o, levada_sound_to
     int32_t      *marks = NULL;
     levada_status st = LEVADA_OK;
 
-    if (!sounds) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for sounds");
+    if (!sounds) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for audio");
     st = levada_builder_offsets(out, 0, 0, in->n, &marks, err);
     if (st == LEVADA_OK) {
         st = sound_look_all(o, tools, args, read, in, sounds, marks, out, err);

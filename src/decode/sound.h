@@ -41,16 +41,16 @@ typedef struct levada_sound_options {
 /* The options that both decoders have first: levada_sound_options begins their struct. */
 #define LEVADA_SOUND_ARGUMENTS                                                                \
     LEVADA_ARG(INT, levada_sound_options, channels, .otherwise = "1", .positional = true,     \
-               .min = 1, .max = 255, .doc = "channels that every sound must have"),           \
+               .min = 1, .max = 255, .doc = "number of channels that all audio must have"), \
     LEVADA_ARG(DTYPE, levada_sound_options, dtype, .otherwise = "float32",                    \
                .doc = "float32, float64 (-1 to 1), uint8, int16, int32 or int64"),            \
     LEVADA_ARG(TEXT, levada_sound_options, out, .otherwise = "audio",                         \
                .doc = "name of the column of samples, [frames, channels]"),                   \
     LEVADA_ARG(TEXT, levada_sound_options, rate, .otherwise = "sample_rate",                  \
-               .doc = "name of the column of frames per second"),                             \
+               .doc = "name of the column of sample rates"),                             \
     LEVADA_ARG(INT, levada_sound_options, max_samples,                                        \
                .otherwise = LEVADA_SOUND_MOST_SAMPLES, .min = 1, .max = 1 << 30,              \
-               .doc = "sounds with more samples, in all channels, are refused")
+               .doc = "maximum number of samples in all channels; longer audio is a bad record")
 
 /* Scratch of a worker. */
 typedef struct levada_sound_tools {

@@ -111,7 +111,7 @@ levada_status levada_spec_add_field(const levada_spec *in, const char *name, lev
     levada_field *fields = levada_spec_copy_fields(in);
     levada_status st;
 
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     fields[n].name = name;
     fields[n].dtype = dtype;
     st = levada_spec_create(fields, n + 1, levada_spec_flags_of(in), out, err);
@@ -212,7 +212,7 @@ levada_status levada_spec_read(const levada_value *map, int32_t flags, levada_sp
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "spec must be a map of names to dtypes");
     }
     fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
         fields[i].name = levada_value_key(map, i);
         st = columns_field(levada_value_item(map, i), &fields[i], err);

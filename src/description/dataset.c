@@ -16,7 +16,7 @@ static levada_status dataset_arity(const levada_op *op, int32_t n, levada_error 
     if (n >= op->min_inputs && (op->max_inputs < 0 || n <= op->max_inputs)) return LEVADA_OK;
     if (op->max_inputs == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a %s begins a pipe and cannot have an input", family);
+                           "a %s must be the first stage; it cannot have an input", family);
     }
     if (n == 0 && op->min_inputs == 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -100,7 +100,7 @@ static levada_status dataset_measure(levada_dataset *ds, levada_error *err)
     }
     if (ds->depth > LEVADA_DATASET_DEPTH || ds->nodes > LEVADA_DATASET_NODES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "too many stages (at most %d above each other, %d in all)",
+                           "a pipeline has at most %d consecutive stages and %d in all",
                            LEVADA_DATASET_DEPTH, LEVADA_DATASET_NODES);
     }
     return LEVADA_OK;

@@ -155,6 +155,8 @@ levada_status levada_dataset_derive(levada_dataset *ds, levada_error *err)
     case LEVADA_FAMILY_FILTER:
     case LEVADA_FAMILY_OPENER: break;
     }
-    if (ds->spec == NULL) return levada_fail(err, LEVADA_EINTERNAL, "check() gave no columns");
+    if (ds->spec == NULL) return levada_fail(err, LEVADA_EINTERNAL,
+                                             "internal error: check() returned no columns; please "
+                                             "report it");
     return LEVADA_OK;
 }

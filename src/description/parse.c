@@ -26,7 +26,7 @@ levada_status levada_parser_fail(const levada_parser *p, size_t offset, levada_e
 
 static levada_status parse_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a description");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
 }
 
 levada_status levada_parser_init(levada_parser *p, levada_env *env, const char *text, size_t size,
@@ -290,7 +290,7 @@ static levada_status parse_entry(levada_parser *p, levada_value *map, levada_err
 
     if (status != LEVADA_OK) goto out;
     if (levada_value_get(map, key.at) != NULL) {
-        status = levada_parser_fail(p, start, err, "'%s' is given twice", key.at);
+        status = levada_parser_fail(p, start, err, "'%s' occurs twice", key.at);
         goto out;
     }
     status = levada_parse_raw(p, false, &item, err);
@@ -334,7 +334,8 @@ static levada_status parse_pipe_value(levada_parser *p, levada_value **out, leva
 {
     levada_value *value = NULL;
 
-    if (p->make == NULL) return levada_parser_fail(p, p->at, err, "a pipe cannot stand here");
+    if (p->make == NULL) return levada_parser_fail(p, p->at, err,
+                                                   "a sub-pipeline is not allowed here");
     p->at++;
     LEVADA_TRY(levada_parser_enter(p, err));
     levada_status status = p->make->pipe(p, &value, err);

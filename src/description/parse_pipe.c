@@ -106,8 +106,9 @@ static levada_status parse_pipe_which(levada_parser *p, const levada_op *op, boo
     }
     *out = levada_option_positional(op->args);
     if (!first) {
-        return levada_parser_fail(p, start, err, "only the first option goes without a name; "
-                                  "expected name=value (a list is written [a,b])");
+        return levada_parser_fail(p, start, err,
+                                  "only the first option may omit its name; expected name=value (a "
+                                  "list is written [a,b])");
     }
     if (*out < 0) {
         return levada_parser_fail(p, start, err, "every option needs its name: name=value");
@@ -127,7 +128,7 @@ static levada_status parse_pipe_option(levada_parser *p, const levada_op *op, bo
     LEVADA_TRY(parse_pipe_which(p, op, first, &i, err));
     const levada_arg *arg = &op->args[i];
     if (places->at[i] != 0) {
-        return levada_parser_fail(p, start, err, "option '%s' is given twice", arg->name);
+        return levada_parser_fail(p, start, err, "option '%s' occurs twice", arg->name);
     }
     places->at[i] = start;
     levada_status status = levada_parse_raw(p, levada_option_holds_text(arg->type), &value, err);
@@ -186,7 +187,8 @@ static levada_status parse_pipe_combiner(levada_parser *p, const levada_op *op,
     levada_status status;
 
     if (op->family != LEVADA_FAMILY_COMBINER) {
-        return levada_parser_fail(p, p->at - 1, err, "%s: a %s takes no pipes in parentheses",
+        return levada_parser_fail(p, p->at - 1, err,
+                                  "%s: a %s accepts no sub-pipelines in parentheses",
                                   op->name, levada_family_name(op->family));
     }
     status = parse_pipe_inputs(p, &inputs, err);
@@ -293,12 +295,12 @@ static levada_status parse_json_plugin(const levada_parser *p, const levada_valu
     const levada_plugin_info *info = levada_env_plugin(p->env, name, NULL);
     if (info == NULL) {
         return levada_fail(err, LEVADA_ENOT_FOUND,
-                           "plug-in '%.64s' is not loaded; descriptions load nothing by "
-                           "themselves: load its library first", name);
+                           "plug-in '%.64s' is not loaded: load its library first", name);
     }
     if (info->version < version) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "plug-in '%.64s' is loaded in version "
-                           "%lld, the description is of version %lld", name,
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "plug-in '%.64s' has version %lld, but the pipeline needs version %lld",
+                           name,
                            (long long)info->version, (long long)version);
     }
     return LEVADA_OK;
@@ -403,7 +405,7 @@ static levada_status parse_json_stages(const levada_parser *p, levada_value *sta
     levada_status   status = LEVADA_OK;
 
     if (levada_value_kind_of(stages) != LEVADA_VALUE_LIST || levada_value_count(stages) == 0) {
-        return parse_json_fail(err, "a pipe must be a list of stages");
+        return parse_json_fail(err, "a sub-pipeline must be a list of stages");
     }
     for (int64_t i = 0; status == LEVADA_OK && i < levada_value_count(stages); i++) {
         levada_value *stage = levada_value_take_at(stages, i);
@@ -423,13 +425,13 @@ static levada_status parse_json_root(const levada_parser *p, levada_value *root,
 
     LEVADA_TRY(parse_json_keys(root, "the description", "levada, plugins, stages", err));
     if (levada_value_kind_of(format) != LEVADA_VALUE_INT || levada_value_as_int(format) != 1) {
-        return parse_json_fail(err, "a description in JSON begins with {\"levada\": 1");
+        return parse_json_fail(err, "a pipeline in JSON begins with {\"levada\": 1");
     }
     for (int64_t i = 0; i < levada_value_count(plugins); i++) {
         LEVADA_TRY(parse_json_plugin(p, levada_value_item(plugins, i), err));
     }
     levada_value *stages = levada_value_take(root, "stages");
-    if (stages == NULL) return parse_json_fail(err, "the description has no stages");
+    if (stages == NULL) return parse_json_fail(err, "the pipeline has no stages");
     levada_status status = parse_json_stages(p, stages, out, err);
     levada_value_destroy(&stages);
     return status;

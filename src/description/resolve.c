@@ -14,7 +14,7 @@
 
 static levada_status resolve_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a description");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
 }
 
 static int resolve_digit(char c)
@@ -97,7 +97,8 @@ static levada_status resolve_function(levada_env *env, const char *kind,
 
     if (levada_value_kind_of(content) == LEVADA_VALUE_NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the function has no name, so a description cannot restore it");
+                           "the function has no name, so the text of a pipeline cannot refer to "
+                           "it");
     }
     if (levada_value_kind_of(content) != LEVADA_VALUE_TEXT) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -144,7 +145,8 @@ static levada_status resolve_mark(const levada_parser *p, levada_value *map, lev
     else if (strcmp(key, "pipe") == 0) status = resolve_pipe(p, content, out, err);
     else if (strcmp(key, "block") == 0) {
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                             "data of another process, which a description cannot restore");
+                             "the data of from_records or from_arrays is not in the text of a "
+                             "pipeline; create the dataset in Python");
     } else if (strcmp(key, "map") == 0) {
         status = resolve_inside(p, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {

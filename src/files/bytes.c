@@ -147,7 +147,8 @@ static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options 
     b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;
     if (!b->filter) return bytes_refuse(options, head, made, err);
     b->state = levada_alloc_zero(b->filter->state_size);
-    if (!b->state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a filter");
+    if (!b->state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                      "out of memory for a filter");
     LEVADA_TRY(levada_buffer_create(levada_env_pool(b->env), BYTES_INPUT, &b->input, err));
     LEVADA_TRY(b->filter->open(b->state, err));
     b->filter_open = true;
@@ -163,13 +164,15 @@ levada_status levada_bytes_open(levada_env *env, const char *path,
 
     LEVADA_TRY(levada_compression_check(env, options->compression, err));
     b = levada_alloc_zero(sizeof *b);
-    if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+    if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "out of memory while opening a file");
     b->opener = levada_opener_find(env, path);
     atomic_init(&b->done, 0);
     b->env = levada_env_ref(env);
     b->path = levada_strdup(path);
     st = b->path ? bytes_open_file(b, options, err)
-                 : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+                 : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "out of memory while opening a file");
     if (st == LEVADA_OK) st = bytes_identify(b, options, err);
     if (st != LEVADA_OK) {
         levada_error_place(err, NULL, path, -1, -1);
@@ -242,7 +245,7 @@ static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, 
         b->ended = step.finished;
         idle = step.used + step.made > 0 ? 0 : idle + 1;
         if (idle > BYTES_IDLE && !b->ended) {
-            return levada_fail(err, LEVADA_EDATA_LOSS, "%s: the stream does not go on",
+            return levada_fail(err, LEVADA_EDATA_LOSS, "%s: the decoder makes no progress",
                                b->filter->name);
         }
     }
@@ -279,7 +282,7 @@ static levada_status bytes_restart(levada_bytes *b, levada_error *err)
 
 static levada_status bytes_beyond(const levada_bytes *b, int64_t offset, levada_error *err)
 {
-    (void)levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
+    (void)levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is after the end of the file",
                       (long long)offset);
     levada_error_place(err, NULL, b->path, -1, -1);
     return LEVADA_EOUT_OF_RANGE;

@@ -63,8 +63,8 @@ levada_status levada_file_reader_end(levada_file_reader *r, levada_error *err)
 
     if (r->policy.share < 0 || r->early == 0) return LEVADA_END;
     (void)levada_fail(&why, LEVADA_EDATA_LOSS,
-                      "%lld bytes were lost before the first of %lld good records: more than the "
-                      "budget in percent allows",
+                      "%lld bytes were lost before the first of %lld good records, which exceeds "
+                      "the error budget",
                       (long long)r->early, (long long)r->progress.read);
     loss.unseen = r->progress.read > 0 ? file_damage_estimate(r, 0) : -1;
     r->early = 0;

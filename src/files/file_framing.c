@@ -10,7 +10,7 @@ levada_status levada_file_reader_make_state(const levada_file_reader *r, void **
     void         *state = levada_alloc_zero(r->format->state_size + 1);
     levada_status st = LEVADA_OK;
 
-    if (!state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a format");
+    if (!state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a format");
     if (r->format->open) st = r->format->open(state, r->args, r->context, err);
     if (st != LEVADA_OK) {
         levada_free(state);

@@ -19,7 +19,7 @@ typedef struct levada_file_mark {
 
 static levada_status file_marks_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for marks of files");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for marks of files");
 }
 
 bool levada_bytes_mark_equal(const levada_bytes_mark *a, const levada_bytes_mark *b)
@@ -161,10 +161,12 @@ levada_status levada_file_marks_changed(const char *path, const levada_bytes_mar
 {
     if (now->size == was->size) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "%s was changed since the state was saved: its first bytes differ", path);
+                          "%s was changed since the checkpoint was saved: its first bytes differ",
+                          path);
     } else {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "%s was changed since the state was saved: it has %lld bytes, not %lld",
+                          "%s was changed since the checkpoint was saved: it has %lld bytes, but "
+                          "had %lld",
                           path, (long long)now->size, (long long)was->size);
     }
     levada_error_place(err, NULL, path, -1, -1);
@@ -180,7 +182,7 @@ levada_status levada_file_marks_check(const levada_env *env, const char *path,
     if (st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNAVAILABLE) return st;
     if (st != LEVADA_OK) {
         if (err) err->code = LEVADA_EFAILED_PRECONDITION;
-        levada_error_wrap(err, "a file of the state is gone");
+        levada_error_wrap(err, "a file of the checkpoint does not exist any more");
         return LEVADA_EFAILED_PRECONDITION;
     }
     if (levada_bytes_mark_equal(&now, mark)) return LEVADA_OK;

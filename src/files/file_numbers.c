@@ -20,7 +20,7 @@ struct levada_numbers {
 
 static levada_status numbers_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for numbers of records");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for numbers of records");
 }
 
 static void numbers_destroy(levada_numbers **numbers)
@@ -119,7 +119,7 @@ static levada_status numbers_reread(levada_file_reader *r, const levada_origin *
             continue;
         }
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "a record is gone: number %lld of file %d does not exist",
+                           "record %lld of file %d does not exist any more",
                            (long long)origins[i].record, (int)shard);
     }
     return numbers_block(r, origins, n, out, err);

@@ -33,7 +33,7 @@ levada_status levada_picked_reserve(levada_picked *p, int64_t n, levada_error *e
         return LEVADA_OK;
     }
     levada_picked_clear(p);
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for numbers of records");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for numbers of records");
 }
 
 static int picked_compare(const void *one, const void *two)

@@ -93,7 +93,7 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
         LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
         if (list[i] < 0 || list[i] >= r->files.n) {
             return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                               "the state names file %lld of %lld", (long long)list[i],
+                               "the checkpoint is corrupt: file %lld of %lld", (long long)list[i],
                                (long long)r->files.n);
         }
         LEVADA_TRY(levada_file_marks_check(r->context->env, r->files.path[list[i]], &mark, err));
@@ -109,7 +109,7 @@ static levada_status file_position_check_files(levada_file_reader *r,
     return levada_file_reader_verify_sizes(r, from, err);
 }
 
-/* What was opened before the state was saved is still known afterwards: checked at the next
+/* What was opened before the checkpoint was saved is still known afterwards: checked at the next
  * restore. */
 static levada_status file_position_adopt_marks(levada_file_reader *r, levada_state_reader *from,
                                                levada_error *err)
@@ -259,10 +259,12 @@ static levada_status file_position_check_numbers(const levada_file_reader *r,
 
     if (numbers == (r->numbers != NULL)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       numbers ? "the state is that of a rank that reads only its own records, and "
-                                 "now it would read all: see its `reads` in explain()"
-                               : "the state is that of a rank that reads all records, and now it "
-                                 "would read only its own: make the index again without lengths");
+                       numbers ? "the checkpoint was saved by a rank that reads only its own "
+                                 "records, but this rank reads all; the line `reads` of explain() "
+                                 "shows why"
+                               : "the checkpoint was saved by a rank that reads all records, but "
+                                 "this rank reads only its own; write the index again without "
+                                 "lengths");
 }
 
 levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,

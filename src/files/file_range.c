@@ -49,7 +49,8 @@ static levada_status file_range_choose(levada_file_reader *r, levada_error *err)
     r->end = records->n ? records->at[1] : count;
     if (r->end > count) {
         return levada_fail(err, LEVADA_EOUT_OF_RANGE,
-                           "records=[%lld,%lld], but the files have %lld", (long long)r->first,
+                           "records=[%lld,%lld] exceeds the %lld records of the files",
+                           (long long)r->first,
                            (long long)r->end, (long long)count);
     }
     n = r->end - r->first;

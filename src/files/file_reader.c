@@ -36,7 +36,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
     r->order = levada_alloc(n * sizeof *r->order);
     r->sizes = levada_alloc(n * sizeof *r->sizes);
     if (n > 0 && (!r->order || !r->sizes)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %zu files", n);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
     if (r->owner.threads > 1 && !r->options->shuffle_records) {
@@ -54,7 +54,7 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
     levada_file_reader *r = levada_alloc_zero(sizeof *r);
     levada_status       st;
 
-    if (!r) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a file reader");
+    if (!r) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a file reader");
     r->context = context;
     r->op = op;
     r->args = args;
@@ -464,7 +464,7 @@ levada_status levada_file_reader_reject(levada_file_reader *r, const levada_erro
     levada_reject *reject;
 
     if (!levada_reserve(&r->rejects, &r->rejects_capacity, r->nrejects + 1, sizeof *r->rejects)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     reject = &r->rejects[r->nrejects++];
     *reject = (levada_reject){ .why = *why, .loss = *loss };

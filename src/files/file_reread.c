@@ -43,7 +43,7 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
 
     if (x->lengths) {
         if (st == LEVADA_END) {
-            st = levada_fail(err, LEVADA_EDATA_LOSS, "the file ends in front of the record");
+            st = levada_fail(err, LEVADA_EDATA_LOSS, "the file ends before the record");
         }
         levada_error_place(err, NULL, path, o->record, o->offset);
         return st;
@@ -53,10 +53,10 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
         return st;
     }
     if (err && err->code == LEVADA_OK) {
-        (void)levada_fail(err, st, "the file ends in front of it");
+        (void)levada_fail(err, st, "the file ends before it");
     }
     if (err) err->code = LEVADA_EFAILED_PRECONDITION;
-    levada_error_wrap(err, "a record is gone or was changed");
+    levada_error_wrap(err, "a record was removed or changed");
     levada_error_place(err, NULL, path, o->record, o->offset);
     return LEVADA_EFAILED_PRECONDITION;
 }
@@ -143,7 +143,7 @@ static levada_status file_reread_check_length(const file_reread *x, int64_t used
     if (used < length) LEVADA_TRY(file_reread_pass(x, &used, err));
     if (used == length) return LEVADA_OK;
     return levada_fail(err, LEVADA_EDATA_LOSS,
-                       "the record has %lld bytes, and %lld in the index: the file has changed",
+                       "the record has %lld bytes, but %lld in the index, so the file has changed",
                        (long long)used, (long long)length);
 }
 
@@ -230,7 +230,7 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
     levada_buffer *each = NULL;
 
     if (!levada_reserve(&x->parts, &x->parts_capacity, x->nparts + 1, sizeof *x->parts)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for blocks");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for blocks");
     }
     LEVADA_TRY(levada_buffer_create(x->pool, n * (int64_t)sizeof *x->origins, &each, err));
     if (n > 0) memcpy(each->data, x->origins + x->first, (size_t)n * sizeof *x->origins);

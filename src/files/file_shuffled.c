@@ -125,7 +125,7 @@ levada_status levada_file_reader_shuffle(levada_file_reader *r, levada_error *er
     if (!r->options->shuffle_records) return LEVADA_OK;
     s = levada_alloc_zero(sizeof *s);
     st = s ? levada_picked_reserve(&s->picked, r->context->block_rows, err)
-           : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to shuffle records");
+           : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while shuffling records");
     if (st != LEVADA_OK) {
         shuffled_destroy(&s);
         return st;

@@ -38,7 +38,8 @@ static levada_status file_sizes_list(levada_file_reader *r, int64_t **out, levad
 {
     int64_t *list = levada_alloc((size_t)r->files.n * sizeof *list + 1);
 
-    if (!list) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for sizes of files");
+    if (!list) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory for sizes of files");
     levada_file_reader_measure(r);
     for (int64_t i = 0; i < r->files.n; i++) list[i] = atomic_load(&r->sizes[i]);
     *out = list;

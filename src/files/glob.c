@@ -26,7 +26,7 @@
 
 static levada_status glob_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table of files");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a table of files");
 }
 
 static levada_status glob_add(levada_files *files, const char *path, levada_error *err)
@@ -80,7 +80,7 @@ static levada_status glob_closed(const glob_search *g, int why, levada_error *er
         n = sizeof folder - 1;
     }
     (void)snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
-    (void)levada_fail(err, status, "cannot look for files in it: %s",
+    (void)levada_fail(err, status, "cannot list the directory: %s",
                       levada_text_errno(why, text, sizeof text));
     levada_error_place(err, NULL, folder, -1, -1);
     return status;
@@ -264,8 +264,8 @@ static levada_status glob_find(void *user, const char *pattern, levada_error *er
     if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
     if (strstr(pattern, "://")) {
         (void)levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                          "* ? [ find local files only, got '%s'; name each file, or write "
-                          "{0000..0127}", pattern);
+                          "patterns (* ? [) match local files only, got '%s'; list each file, or "
+                          "write {0000..0127}", pattern);
         levada_error_place(err, NULL, pattern, -1, -1);
         return LEVADA_EUNIMPLEMENTED;
     }
@@ -376,11 +376,11 @@ static levada_status glob_renamed(const levada_files *files, int64_t first, int6
 
     if (n == 1) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "file %lld is '%s' now, it had another name when the state was saved",
+                          "file %lld is '%s', but had another name when the checkpoint was saved",
                           (long long)first, path);
     } else {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "a file from '%s' to '%s' had another name when the state was saved",
+                          "a file from '%s' to '%s' had another name when the checkpoint was saved",
                           path, files->path[first + n - 1]);
     }
     levada_error_place(err, NULL, path, -1, -1);
@@ -397,7 +397,7 @@ levada_status levada_files_verify(const levada_files *files, levada_state_reader
     LEVADA_TRY(levada_state_get_i64s(from, "names", &saved, &m, err));
     if (was != files->n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "%lld %s now, and %lld when the state was saved", (long long)files->n,
+                           "%lld %s, but %lld when the checkpoint was saved", (long long)files->n,
                            files->n == 1 ? "file" : "files", (long long)was);
     }
     if (m != n) {
@@ -447,18 +447,20 @@ static levada_status glob_resized(const levada_files *files, int64_t k, int64_t 
     if (files->n > GLOB_HASHES) {
         (void)levada_fail(
             err, LEVADA_EFAILED_PRECONDITION,
-            "the size of a file from '%s' to '%s' has changed since the state was saved", path,
+            "the size of a file from '%s' to '%s' has changed since the checkpoint was saved", path,
             files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
     } else if (now < 0 || was < 0) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          now < 0 ? "%s existed when the state was saved and is missing now (or "
+                          now < 0 ? "%s existed when the checkpoint was saved and is missing now "
+                                    "(or "
                                     "it is a pipe, which cannot be resumed: write it to a file "
                                     "first)"
-                                  : "%s was missing when the state was saved and exists now",
+                                  : "%s was missing when the checkpoint was saved and exists now",
                           path);
     } else {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "%s was changed since the state was saved: it has %lld bytes, not %lld",
+                          "%s was changed since the checkpoint was saved: it has %lld bytes, but "
+                          "had %lld",
                           path, (long long)now, (long long)was);
     }
     levada_error_place(err, NULL, path, -1, -1);

@@ -100,7 +100,7 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
 static levada_status index_damaged(levada_error *err)
 {
     return levada_fail(err, LEVADA_EDATA_LOSS,
-                       "the index is damaged: make it again with levada index");
+                       "the index is corrupt; write it again with levada index");
 }
 
 static levada_status index_get_fields(const uint8_t page[LEVADA_INDEX_PAGE],
@@ -129,7 +129,7 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     uint64_t version = index_get(page + INDEX_AT_VERSION, 4);
 
     if (memcmp(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC)) != 0) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the file does not end as an index of levada");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "not an index of levada");
     }
     if (index_get(page + LEVADA_INDEX_SUM, 4) != levada_index_sum(kernels, page, 0)) {
         return index_damaged(err);
@@ -137,8 +137,8 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     if ((version != LEVADA_INDEX_VERSION && version != LEVADA_INDEX_VERSION_LENGTHS) ||
         index_get(page + INDEX_AT_ROWS, 4) != LEVADA_INDEX_ROWS) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the index has version %lld, and this library reads %d and %d: make it "
-                           "again with levada index",
+                           "the index has version %lld; this version of levada reads %d and %d; "
+                           "write it again with levada index",
                            (long long)version, LEVADA_INDEX_VERSION,
                            LEVADA_INDEX_VERSION_LENGTHS);
     }
@@ -233,13 +233,13 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
     if (file->bytes && file->shard == shard) return LEVADA_OK;
     levada_bytes_close(&file->bytes);
     path = levada_index_path(x->files->path[shard]);
-    if (!path) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    if (!path) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     st = levada_bytes_open(x->env, path, &plain, &file->bytes, err);
     levada_free(path);
     if (st == LEVADA_ENOT_FOUND) {
         levada_error_clear(err);
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "the file has no index: make it with levada index");
+                         "the file has no index; write it with levada index");
         levada_error_place(err, NULL, x->files->path[shard], -1, -1);
     }
     if (st != LEVADA_OK) return st;
@@ -264,13 +264,14 @@ static levada_status index_compare(const levada_op *op, const uint8_t options[16
 {
     if (strcmp(op->name, foot->source) != 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the index is one of %s, and the file is read as %s: make it again "
+                           "the index is for format %s, but the file is read as %s; write it again "
                            "with levada index --source",
                            foot->source, op->name);
     }
     if (memcmp(options, foot->options, sizeof foot->options) == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the index was made with other options of %s", op->name);
+                       "the index was written with other options of %s; write it again with levada "
+                       "index", op->name);
 }
 
 /* The last page of a file's index, and whether the index has the size that it says. */
@@ -319,7 +320,7 @@ static levada_status index_fill(levada_index *x, const levada_op *op, const void
     x->first = levada_alloc_zero((n + 1) * sizeof *x->first);
     x->pages = levada_alloc_zero(INDEX_PAGES * sizeof *x->pages);
     if (!x->marks || !x->sums || !x->feet || !x->first || !x->pages) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     }
     LEVADA_TRY(levada_index_options(op, args, options, err));
     for (int32_t i = 0; i < x->files->n; i++) LEVADA_TRY(index_enter(x, i, op, options, err));
@@ -333,7 +334,7 @@ levada_status levada_index_open(levada_env *env, const levada_files *files, cons
     levada_index *x = levada_alloc_zero(sizeof *x);
     levada_status st;
 
-    if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     x->env = env;
     x->files = files;
     x->cancelled = cancelled;
@@ -367,8 +368,8 @@ levada_status levada_index_check(const levada_index *x, int32_t shard, const lev
 
     if (now.size == was.size && now.head == was.head) return LEVADA_OK;
     (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                      "the file has changed since it was indexed: make the index again with levada "
-                      "index");
+                      "the file has changed since it was indexed; write the index again with "
+                      "levada index");
     levada_error_place(err, NULL, x->files->path[shard], -1, -1);
     return LEVADA_EFAILED_PRECONDITION;
 }
@@ -386,7 +387,7 @@ static levada_status index_check_open(levada_index *x, int32_t shard, levada_err
         x->open[shard % INDEX_OPEN].checked = true;
         return LEVADA_OK;
     }
-    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again");
+    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was written again");
     return index_place(x, shard, LEVADA_EFAILED_PRECONDITION, err);
 }
 

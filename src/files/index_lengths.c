@@ -51,7 +51,7 @@ static levada_status index_lengths_hash(const levada_text *stages, uint8_t out[1
                                         levada_error *err)
 {
     if (stages->failed) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
     }
     levada_hash128(stages->at, stages->size, 1, out);
     return LEVADA_OK;
@@ -68,8 +68,8 @@ levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16]
         st = index_lengths_hash(&stages, out, err);
     } else {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "an index has lengths of stages that make one record of one record, and "
-                         "'%s' does not",
+                         "an index stores lengths only if each stage emits one record for each "
+                         "record, but '%s' does not",
                          last->op->name);
     }
     levada_text_clear(&stages);
@@ -111,7 +111,8 @@ bool levada_index_is_read(const levada_dataset *source, char why[LEVADA_INDEX_WH
     const levada_file_args *files;
 
     if (source->ninputs && source->op->family != LEVADA_FAMILY_COMBINER) {
-        snprintf(why, LEVADA_INDEX_WHY, "'%s' does not make one record of one", source->op->name);
+        snprintf(why, LEVADA_INDEX_WHY, "'%s' does not emit one record for each record",
+                 source->op->name);
         return false;
     }
     if (source->op->family != LEVADA_FAMILY_FORMAT) {
@@ -144,12 +145,12 @@ void levada_index_lacks(const levada_dataset *dataset, const char *const *fields
     for (int32_t i = 0; i < n; i++) levada_text_format(&text, "%s%s", i ? "," : "", fields[i]);
     if (function) {
         snprintf(why, LEVADA_INDEX_WHY,
-                 "'%s' may change lengths: keeps_lengths=true says that it does not",
+                 "'%s' may change lengths; set keeps_lengths=true if it does not",
                  function->op->name);
     } else {
         snprintf(why, LEVADA_INDEX_WHY,
-                 "the index does not have the lengths of %.120s, made by these stages (levada "
-                 "index --length)",
+                 "the index does not have the lengths of %.120s with these stages (levada index "
+                 "--length)",
                  text.failed ? "these fields" : text.at);
     }
     levada_text_clear(&text);

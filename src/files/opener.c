@@ -66,13 +66,14 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
     (void)user;
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && strstr(path, "://")) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                           "no opener for such URLs is loaded; only local files are built in");
+                           "no opener for this URL scheme; levada reads local files only (a "
+                           "plug-in can add a scheme)");
     }
     if (fd < 0) return opener_system_error("open", errno, err);
     st = opener_check(&fd, cancel, &written, err);
     file = st == LEVADA_OK ? levada_alloc(sizeof *file) : NULL;
     if (st == LEVADA_OK && !file) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening a file");
     }
     if (st != LEVADA_OK) {
         if (fd >= 0) (void)close(fd);

@@ -84,7 +84,8 @@ static levada_status pipes_add(int pipe, const struct stat *info, pipes_copy **o
                            "another process reads this pipe; write it to a file, and read that");
     }
     copy = levada_alloc_zero(sizeof *copy);
-    if (!copy) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a pipe");
+    if (!copy) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while opening a pipe");
     copy->file = pipes_temporary();
     if (copy->file < 0) {
         levada_free(copy);
@@ -127,7 +128,8 @@ static levada_status pipes_fill(pipes_copy *copy, const levada_cancel *cancel, l
     uint8_t      *data = levada_alloc(PIPES_STEP);
     levada_status st = LEVADA_OK;
 
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a pipe");
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while reading a pipe");
     while (st == LEVADA_OK && !copy->complete) {
         ssize_t n = -1;
 

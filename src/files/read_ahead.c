@@ -64,7 +64,7 @@ levada_status levada_read_ahead_create(const levada_file_reader *reader, int32_t
 
     if (!a || !wait_list) {
         levada_free(a);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read ahead");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while reading ahead");
     }
     a->reader = reader;
     a->nslots = (int64_t)n;

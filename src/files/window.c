@@ -174,7 +174,7 @@ static levada_status window_forward(levada_window *w, int64_t offset, levada_err
     while (offset - w->offset > levada_window_size(w)) {
         levada_window_skip(w, levada_window_size(w));
         if (w->ended) {
-            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
+            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is after the end of the file",
                                (long long)offset);
         }
         LEVADA_TRY(levada_window_refill(w, 0, err));
@@ -190,7 +190,8 @@ levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error 
 
     w->too_long = false;
     if (offset < 0) { /* of a state that was made up */
-        return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is in front of the file",
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE,
+                           "byte %lld is before the beginning of the file",
                            (long long)offset);
     }
     if (ahead < 0 || (plain && ahead > levada_window_size(w))) {

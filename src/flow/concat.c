@@ -71,13 +71,14 @@ static levada_status concat_check(const void *args, const levada_spec *const *in
 
         if ((flags ^ other) & LEVADA_SPEC_BATCHED) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "some inputs emit batches and others records");
+                               "some inputs emit batches and others records; batch all inputs, or "
+                               "none");
         }
         flags |= other;
     }
     if (flags & LEVADA_SPEC_OPEN) return levada_spec_create(NULL, 0, flags, out, err);
     fields = levada_spec_copy_fields(in[0]);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int32_t i = 1; st == LEVADA_OK && i < nin; i++) {
         st = concat_merge(fields, n, in[i], i, err);
     }
@@ -137,7 +138,7 @@ static levada_status concat_restore(void *state, levada_state_reader *from, leva
 const levada_combiner_def levada_combiner_concat = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "concat",
-    .doc = "returns all records of one input, then those of the next",
+    .doc = "returns all records of the first input, then of the next input, and so on",
     .example = "concat(range:10; range:5,start=100)",
     .traits =
         LEVADA_TRAITS(.rows = LEVADA_ROWS_PERMUTES, .reads = LEVADA_READS_NONE, .divides = true),

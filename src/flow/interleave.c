@@ -63,12 +63,12 @@ typedef struct interleave_state {
 
 static const levada_arg interleave_options[] = {
     LEVADA_ARG(PIPE, interleave_args, pipe, .required = true, .positional = true,
-               .doc = "pipe to open for each record; {field} in its text is replaced by the value "
-                      "of that field"),
+               .doc = "sub-pipeline to open for each record; {field} in its text is replaced by "
+                      "the value of that field"),
     LEVADA_ARG(INT, interleave_args, cycle_length, .otherwise = "4", .min = 1, .max = 4096,
-               .doc = "number of pipes that are open at the same time"),
+               .doc = "number of sub-pipelines that are open at the same time"),
     LEVADA_ARG(INT, interleave_args, block_length, .otherwise = "1", .min = 1, .max = INT64_MAX,
-               .doc = "number of records from one pipe before the next pipe's turn"),
+               .doc = "number of consecutive records from one sub-pipeline"),
     LEVADA_ARG_END,
 };
 
@@ -79,11 +79,12 @@ static levada_status interleave_check_nested(const interleave_args *a, levada_er
 
     if (1 + levada_pipe_depth(a->pipe) > INTERLEAVE_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "pipes are nested more than %d deep", INTERLEAVE_DEPTH);
+                           "sub-pipelines are nested more than %d deep", INTERLEAVE_DEPTH);
     }
     if (sources > LEVADA_PIPE_SOURCES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "cycle_length=%lld: more than %lld sources would be open at a time",
+                           "cycle_length=%lld: more than %lld sources would be open at the same "
+                           "time",
                            (long long)a->cycle_length, (long long)LEVADA_PIPE_SOURCES);
     }
     return LEVADA_OK;
@@ -140,7 +141,7 @@ static levada_status interleave_open(void *state, const void *args, const levada
     s->lockable = true;
     s->slots = levada_alloc_zero((size_t)s->n * sizeof *s->slots);
     return s->slots ? LEVADA_OK
-                    : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+                    : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
 /* Puts a node into a slot, or takes it out of it. What is cancelled by then hears of it here. */
@@ -222,7 +223,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) >
         INTERLEAVE_PREFIX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes are nested too deeply");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "sub-pipelines are nested too deeply");
     }
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {
@@ -449,7 +450,7 @@ static int64_t interleave_copies(const void *args)
 const levada_combiner_def levada_combiner_interleave = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "interleave",
-    .doc = "opens a pipe for each record, and returns their records in turn",
+    .doc = "opens one sub-pipeline per input record and interleaves their records",
     .example = "files:[a.tfrecord,b.tfrecord] | interleave:(tfrecord:\"{path}\"),cycle_length=2",
     .args = interleave_options,
     .args_size = sizeof(interleave_args),

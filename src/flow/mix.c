@@ -45,7 +45,7 @@ typedef struct mix_state {
 
 static const levada_arg mix_options[] = {
     LEVADA_ARG(VALUE, mix_args, weights,
-               .doc = "one number for each input, at least 0; null = the same for all"),
+               .doc = "one number for each input, at least 0; null = equal weights"),
     LEVADA_ARG(INT, mix_args, seed, .min = 0, .max = INT64_MAX,
                .doc = "seed of this stage; null = the seed of the iterator"),
     LEVADA_ARG_END
@@ -68,12 +68,12 @@ static levada_status mix_check_weights(const levada_value *weights, int32_t n, l
 
         if ((kind != LEVADA_VALUE_INT && kind != LEVADA_VALUE_FLOAT) || !(w >= 0) || w > 1e300) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "weight %d must be a number of at least 0", i);
+                               "weights[%d] must be a number of at least 0", i);
         }
         sum += w;
     }
     if (sum > 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "one weight must be more than 0");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "at least one weight must be more than 0");
 }
 
 /* Names a field that one input has in another form, or not at all. */
@@ -128,7 +128,8 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
 
         if ((first ^ flags) & LEVADA_SPEC_BATCHED) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "some inputs have batches and others records");
+                               "some inputs emit batches and others records; batch all inputs, or "
+                               "none");
         }
         if (open || levada_spec_equal(in[0], in[i])) continue;
         return mix_differs(in[0], in[i], i, err);
@@ -153,7 +154,8 @@ static levada_status mix_open(void *state, const void *args, const levada_contex
     s->context = context;
     s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
     s->inputs = levada_alloc_zero((size_t)nin * sizeof *s->inputs + 1);
-    if (!s->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to mix");
+    if (!s->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                       "out of memory while mixing inputs");
     s->n = nin;
     for (int32_t i = 0; i < nin; i++) {
         s->inputs[i].in = in[i];
@@ -295,7 +297,7 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
 
     if (levada_state_has(from, "n")) { /* version 1, with records that were drawn */
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved by an older version of the stage");
+                           "the checkpoint was saved by an older version of the stage");
     }
     LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));

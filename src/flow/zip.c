@@ -37,7 +37,8 @@ static levada_status zip_flags(const levada_spec *const *in, int32_t n, int32_t 
         *flags |= levada_spec_flags_of(in[i]);
         if ((levada_spec_flags_of(in[i]) & LEVADA_SPEC_BATCHED) == batched) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "input %d emits %s, input 0 does not: batch all of them, or zip first",
+                           "input %d emits %s, but input 0 does not: batch all inputs, or batch "
+                           "after zip",
                            (int)i, batched ? "records" : "batches");
     }
     return LEVADA_OK;
@@ -52,7 +53,7 @@ static levada_status zip_fields(const levada_spec *const *in, int32_t n, int32_t
 
     for (int32_t i = 0; i < n; i++) count += levada_spec_count(in[i]);
     fields = levada_alloc((size_t)count * sizeof *fields + 1);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int32_t i = 0; i < n; i++) {
         for (int32_t c = 0; c < levada_spec_count(in[i]); c++) {
             fields[k++] = *levada_spec_field(in[i], c);
@@ -87,7 +88,7 @@ static levada_status zip_open(void *state, const void *args, const levada_contex
     s->parts = levada_alloc_zero((size_t)nin * sizeof(*s->parts));
     return s->cursors && s->parts
                ? LEVADA_OK
-               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
 static void zip_close(void *state)
@@ -113,7 +114,8 @@ static levada_status zip_fill(zip_state *s, int64_t *out, levada_error *err)
         left = c->block->n - c->row;
         if (s->batched && i > 0 && left != n) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "input %d emits a batch of size %lld, input 0 one of size %lld",
+                               "input %d emits a batch of size %lld, but input 0 a batch of size "
+                               "%lld",
                                (int)i, (long long)left, (long long)n);
         }
         if (left < n) n = left;
@@ -134,7 +136,7 @@ static levada_status zip_spec(zip_state *s, levada_block *const *parts, const le
     *out = s->context->out;
     if (flags == levada_spec_flags_of(s->context->out)) return LEVADA_OK;
     in = levada_alloc((size_t)s->n * sizeof(*in));
-    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int32_t i = 0; i < s->n; i++) in[i] = parts[i]->spec;
     st = zip_fields(in, s->n, flags, &made, err);
     levada_free(in);

@@ -27,7 +27,8 @@ static uint64_t index_check_number(const uint8_t *from, int bytes)
 
 static levada_status index_check_damaged(levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the index is damaged: make it again");
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "the index is corrupt; write it again with levada index");
 }
 
 /* Each record ends where the next one begins. */
@@ -73,7 +74,7 @@ static levada_status index_check_open(index_check *x, levada_error *err)
 
     st = levada_bytes_read_at(x->bytes, at < 0 ? 0 : at, x->page, sizeof x->page, &made, err);
     if (st == LEVADA_OK && made < LEVADA_INDEX_PAGE) {
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "the file is shorter than an index of levada");
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "not an index of levada: the file is too short");
     }
     if (st == LEVADA_OK) st = levada_index_get_foot(x->kernels, x->page, &x->foot, err);
     if (st == LEVADA_OK && !levada_index_fits(size, &x->foot)) st = index_check_damaged(err);
@@ -88,7 +89,7 @@ static levada_status index_check_index(levada_env *env, const char *path, index_
     char                *name = levada_index_path(path);
     levada_status        st;
 
-    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     st = levada_bytes_open(env, name, &plain, &x->bytes, err);
     if (st == LEVADA_OK) st = index_check_open(x, err);
     if (st != LEVADA_OK) levada_error_place(err, NULL, name, -1, -1);

@@ -23,15 +23,15 @@ static levada_status index_read_source(const levada_dataset *ds, const levada_da
     while (ds->ninputs == 1 && levada_index_passes(ds->op)) ds = ds->inputs[0];
     if (ds->ninputs > 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "records have no numbers downstream of '%s'", ds->op->name);
+                           "record numbers are not available downstream of '%s'", ds->op->name);
     }
     files = ds->op->family == LEVADA_FAMILY_FORMAT
                 ? (const void *)((const char *)ds->args + ds->op->core_offset)
                 : NULL;
     if (!files || !files->index) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "records of '%s' have no numbers: that needs files with an index "
-                           "(levada index) and index=true",
+                           "ds[i] and len(ds) need an index: run levada index on the files of "
+                           "'%s', and set index=true",
                            ds->op->name);
     }
     *out = ds;
@@ -70,7 +70,8 @@ static levada_status index_read_set(levada_value *map, const char *name, levada_
 {
     levada_status st = map && value
                            ? levada_value_set(map, name, &value, err)
-                           : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for options");
+                           : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                         "out of memory for options");
 
     levada_value_destroy(&value);
     return st;
@@ -81,13 +82,13 @@ static levada_status index_read_options(int64_t number, levada_value **out, leva
 {
     levada_value *map = levada_value_map(), *pair = levada_value_list();
     levada_status st = pair ? LEVADA_OK
-                            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+                            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
 
     for (int64_t i = 0; st == LEVADA_OK && i < 2; i++) {
         levada_value *each = levada_value_int(number + i);
 
         st = each ? levada_value_push(pair, &each, err)
-                  : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+                  : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
         levada_value_destroy(&each);
     }
     if (st == LEVADA_OK) {
@@ -130,7 +131,8 @@ static levada_status index_read_one(const levada_dataset *ds, levada_block **out
     LEVADA_TRY(levada_iter_open(ds, &options, &it, err));
     st = levada_iter_next(it, out, err);
     levada_iter_close(&it);
-    return st == LEVADA_END ? levada_fail(err, LEVADA_EDATA_LOSS, "the record is gone") : st;
+    return st == LEVADA_END ? levada_fail(err, LEVADA_EDATA_LOSS,
+                                          "the record does not exist any more") : st;
 }
 
 /* -- from call to call */
@@ -167,7 +169,8 @@ static levada_status index_lookup_open(const levada_dataset *ds, index_lookup **
     levada_dataset     *own = NULL;
     levada_status       st;
 
-    if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a record");
+    if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "out of memory while reading a record");
     x->common.drop = index_lookup_drop;
     options.threads = 1;
     options.seed = 0;

@@ -122,7 +122,7 @@ static levada_status index_write_measure(index_write *w, const levada_block *blo
     if (!lengths ||
         !levada_reserve(&w->lengths, &w->capacity, (w->nlengths + block->n) * w->foot.nfields,
                         sizeof *w->lengths)) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for lengths");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for lengths");
     }
     for (int32_t k = 0; st == LEVADA_OK && k < w->foot.nfields; k++) {
         st = index_write_field(w, k, block, lengths, err);
@@ -165,7 +165,7 @@ static levada_status index_write_names(index_write *w, const char *list, levada_
         size = end ? (size_t)(end - at) : strlen(at);
         if (w->foot.nfields == LEVADA_LENGTH_FIELDS) {
             return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                               "an index has the lengths of at most %d fields: '%s'",
+                               "an index stores the lengths of at most %d fields, got '%s'",
                                LEVADA_LENGTH_FIELDS, list);
         }
         if (size >= LEVADA_INDEX_FIELD) {
@@ -227,7 +227,8 @@ levada_status levada_index_measure(levada_env *env, const char *path, levada_ind
     int64_t              made = 1;
     levada_status        st;
 
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a file");
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while reading a file");
     st = levada_bytes_open(env, path, &plain, &bytes, err);
     foot->sum = 0;
     while (st == LEVADA_OK && made > 0) {
@@ -268,7 +269,7 @@ static levada_status index_write_run(index_write *w, const char *path, levada_er
     char         *name = levada_index_path(path);
     levada_status st;
 
-    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     st = levada_output_open(name, &w->output, err);
     levada_free(name);
     if (st == LEVADA_OK) st = index_write_records(w, err);
@@ -286,13 +287,13 @@ static levada_status index_write_all(levada_env *env, const char *path, const ch
     index_write  *w = levada_alloc_zero(sizeof *w);
     levada_status st;
 
-    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     w->last = -1;
     st = levada_scan_open(&w->scan, env, path, source, NULL, false, err);
     if (st == LEVADA_OK && w->scan.compression[0]) {
         st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                         "a %s file has no index: a record inside is found only by decompressing "
-                         "all before it; write the file without compression",
+                         "a %s file cannot be indexed, because records in it cannot be read "
+                         "separately; write it without compression",
                          w->scan.compression);
         levada_error_place(err, NULL, path, -1, -1);
     }

@@ -23,11 +23,11 @@ static levada_status inspect_repair_check(const levada_scan *scan, levada_error 
 
     if (strcmp(levada_dataset_name(scan->dataset), LEVADA_SCAN_RECORDS) != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "repair writes TFRecord files, this is %s",
+                           "only TFRecord files can be repaired, this is %s",
                            levada_dataset_name(scan->dataset));
     }
     if (!scan->compression[0] || (filter && filter->encode)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair cannot write %s files",
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s files cannot be repaired",
                        scan->compression);
 }
 
@@ -41,13 +41,14 @@ static levada_status inspect_repair_open(levada_writer **writer, levada_env *env
     bool        exists = stat(o->repair, &out) == 0;
 
     if (exists && !S_ISREG(out.st_mode)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair writes a file, %s is not one",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the repaired file must be a regular file, %s is not",
                            o->repair);
     }
     if (exists && stat(path, &in) == 0 && in.st_dev == out.st_dev &&
         in.st_ino == out.st_ino) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "repair cannot write to its input: %s is %s; name another file",
+                           "the repaired file must not be the input: %s is %s; choose another path",
                            o->repair, path);
     }
     LEVADA_TRY(inspect_repair_check(scan, err));
@@ -78,8 +79,8 @@ static levada_status inspect_repair_finish(levada_writer *writer, const levada_s
     if (!writer) return LEVADA_OK;
     if (o->expect_good >= 0 && good != o->expect_good) {
         return levada_fail(err, LEVADA_EUNAVAILABLE,
-                           "%lld good records where there were %lld before: the file changed, or "
-                           "cannot be read reliably; %s is not written",
+                           "%lld good records, but %lld before: the file has changed, or cannot be "
+                           "read reliably; %s was not written",
                            (long long)good, (long long)o->expect_good, o->repair);
     }
     return levada_writer_close(writer, err);

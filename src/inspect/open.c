@@ -15,7 +15,7 @@ enum { OPEN_RECORDS = 64 };
 
 static levada_status open_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open files");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening files");
 }
 
 /* -- the format */
@@ -29,8 +29,8 @@ static levada_status open_asked(int32_t nfiles, const char *source, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "nfiles=%d must be >= 0", (int)nfiles);
     if (!colon) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "source='%s' must be a name without options, such as '%.*s'; a description "
-                       "has options",
+                       "source='%s' must be a name without options, such as '%.*s'; use a pipeline "
+                       "to set options",
                        source, (int)(colon - source), source);
 }
 
@@ -41,16 +41,16 @@ static levada_status open_choose(const levada_scan *scan, const char *path, cons
     *out = named;
     if (scan->guessed)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "unknown format of '%s', which looks like %s; pass the name of the "
-                           "format as source", path, scan->looks);
+                           "unknown format of '%s', which looks like %s; set source= to its format",
+                           path, scan->looks);
     if (!scan->content[0]) return LEVADA_OK;
     if (scan->sure) {
         *out = scan->content;
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "'%s' is a %s file by its name, but looks like %s; pass the name of the "
-                       "format as source", path, named, scan->content);
+                       "'%s' has the name of a %s file, but looks like %s; set source= to its "
+                       "format", path, named, scan->content);
 }
 
 /* The registry owns *source. */
@@ -69,8 +69,8 @@ static levada_status open_identify(levada_env *env, const levada_texts *files, c
     }
     if (st == LEVADA_OK && !asked && scan.empty)
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "'%s' is empty, so its format is unknown; pass the name of the format as "
-                         "source", path);
+                         "'%s' is empty, so its format is unknown; set source= to its format",
+                         path);
     if (st == LEVADA_OK && !asked) {
         st = open_choose(&scan, path, name, &name, err);
         if (name == scan.content) name = levada_registry_find(env, name)->name;

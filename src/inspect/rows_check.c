@@ -14,7 +14,8 @@ levada_status levada_rows_check_open(levada_rows_check *check, const levada_data
     *check = (levada_rows_check){ .decoder = levada_op_decoder(dataset->op), .dataset = dataset };
     if (!check->decoder) return LEVADA_OK;
     check->state = levada_alloc_aligned(64, check->decoder->state_size + 1);
-    if (!check->state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for rows");
+    if (!check->state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                          "out of memory for rows");
     memset(check->state, 0, check->decoder->state_size);
     if (check->decoder->open)
         LEVADA_TRY(check->decoder->open(check->state, dataset->args, context, err));
@@ -60,7 +61,7 @@ levada_status levada_rows_check_block(levada_rows_check *check, const levada_blo
     levada_status        st = LEVADA_OK;
 
     levada_block_unref(&check->decoded);
-    if (!data || !size) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for rows");
+    if (!data || !size) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for rows");
     for (int64_t i = 0; st == LEVADA_OK && i < rows->n; i++) {
         data[i] = c->values + c->level[0].begin[i];
         size[i] = c->level[0].end[i] - c->level[0].begin[i];

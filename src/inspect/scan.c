@@ -227,9 +227,8 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
     if (json && !scan_is_json_line(head, made)) {
         if (!scan->sure)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "'%s' is a JSON document, not one object per line; write lines, "
-                               "such as by jq -c '.[]' IN > OUT.jsonl, or name the source "
-                               "text_lines", path);
+                               "'%s' is a JSON document, not one object per line; convert it with "
+                               "jq -c '.[]' IN > OUT.jsonl, or read it as text_lines", path);
         said = content;
     }
     scan->empty = made == 0 && !scan->damaged;
@@ -261,7 +260,8 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
     LEVADA_TRY(scan_source(env, path, source, &op, err));
     json = !source && scan_ends_with(path, scan_stem(env, path), ".json");
     head = levada_alloc(SCAN_SEARCH);
-    if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to identify a file");
+    if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while identifying a file");
     st = scan_choose(scan, env, path, op, json, compression, head, &op, err);
     levada_free(head);
     if (st == LEVADA_OK) *name = op->name;
@@ -329,7 +329,7 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
     levada_status st;
 
     st = map && file && how ? levada_value_set(map, "files", &file, err)
-                            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+                            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (st == LEVADA_OK) st = levada_value_set(map, "compression", &how, err);
     if (st == LEVADA_OK) st = scan_complete(scan, env, name, map, err);
     levada_value_destroy(&how);

@@ -37,7 +37,7 @@ levada_status levada_survey_create(levada_survey **out, levada_error *err)
     if (s) s->index = levada_alloc_zero(SURVEY_SLOTS * sizeof *s->index);
     if (!s || !s->feature || !s->index || levada_example_view_create(&s->view, NULL) != LEVADA_OK) {
         levada_survey_destroy(&s);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a survey");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a survey");
     }
     *out = s;
     return LEVADA_OK;

@@ -45,7 +45,7 @@ static levada_status codec_zlib_make(void **codec, bool deflates, levada_wrap wr
     codec_zlib *c = levada_alloc_zero(sizeof *c);
     int         code;
 
-    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for zlib");
+    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for zlib");
     c->stream.zalloc = codec_zlib_alloc;
     c->stream.zfree = codec_zlib_free;
     c->deflates = deflates;
@@ -59,7 +59,7 @@ static levada_status codec_zlib_make(void **codec, bool deflates, levada_wrap wr
     }
     levada_free(c);
     if (code == Z_MEM_ERROR) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for zlib");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for zlib");
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "level=%d must be from -1 to 9", (int)level);
 }
@@ -139,7 +139,7 @@ static levada_status codec_zlib_run(void *codec, levada_filter_step *step, levad
     s->avail_out = out;
     code = c->deflates ? deflate(s, mode) : inflate(s, Z_NO_FLUSH);
     if (code == Z_MEM_ERROR) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for zlib");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for zlib");
     }
     step->used = in - s->avail_in;
     step->made = out - s->avail_out;

@@ -98,7 +98,7 @@ static void gzip_close_encoder(void *state)
 const levada_filter_def levada_filter_gzip = {
     .struct_size = sizeof(levada_filter_def),
     .name = "gzip",
-    .doc = "gzip, also of several members",
+    .doc = "gzip, with one or several members",
     .suffix = ".gz",
     .state_size = sizeof(gzip_state),
     .probe = gzip_probe,

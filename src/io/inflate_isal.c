@@ -47,7 +47,7 @@ static levada_status inflate_isal_open(void **codec, levada_wrap wrap, int32_t l
     inflate_isal *c = levada_alloc_zero(sizeof *c);
 
     (void)level;
-    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to inflate");
+    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inflating");
     isal_inflate_init(&c->stream);
     c->wrap = wrap;
     *codec = c;
@@ -196,7 +196,7 @@ static levada_status inflate_isal_open_deflate(void **codec, levada_wrap wrap, i
     inflate_isal_back *c = levada_alloc_zero(sizeof *c);
 
     (void)level;
-    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to deflate");
+    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while deflating");
     c->wrap = wrap;
     *codec = c;
     return inflate_isal_restart(c, err);

@@ -55,7 +55,7 @@ static levada_status zstd_open(void *state, levada_error *err)
 
     s->decoder = ZSTD_createDCtx();
     s->between = true;
-    if (!s->decoder) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
+    if (!s->decoder) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: out of memory");
     return LEVADA_OK;
 }
 
@@ -161,7 +161,7 @@ static levada_status zstd_decode(void *state, levada_filter_step *step, levada_e
 static levada_status zstd_create_encoder(int level, ZSTD_CCtx **out, levada_error *err)
 {
     *out = ZSTD_createCCtx();
-    if (!*out) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
+    if (!*out) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: out of memory");
     (void)ZSTD_CCtx_setParameter(*out, ZSTD_c_compressionLevel, level);
     (void)ZSTD_CCtx_setParameter(*out, ZSTD_c_checksumFlag, 1);
     return LEVADA_OK;
@@ -186,7 +186,8 @@ static levada_status zstd_encode_threads(void *state, int32_t threads, levada_er
 
     s->jobs = levada_alloc_zero(ZSTD_JOBS * sizeof *s->jobs);
     s->threads = threads < ZSTD_THREADS ? (int)threads : ZSTD_THREADS;
-    return s->jobs ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
+    return s->jobs ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                             "zstd: out of memory");
 }
 
 /* -- one frame */
@@ -235,7 +236,7 @@ static levada_status zstd_job_prepare(const zstd_state *s, zstd_job *job, levada
     if (!job->in) job->in = levada_alloc(zstd_piece_size(s));
     if (!job->out) job->out = levada_alloc(ZSTD_compressBound(zstd_piece_size(s)));
     if (job->in && job->out) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: no memory");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: out of memory");
 }
 
 static void zstd_job_fill(const zstd_state *s, zstd_job *job, levada_filter_step *step)
@@ -330,7 +331,7 @@ static void zstd_close_encoder(void *state)
 const levada_filter_def levada_filter_zstd = {
     .struct_size = sizeof(levada_filter_def),
     .name = "zstd",
-    .doc = "zstd, also of several frames",
+    .doc = "zstd, with one or several frames",
     .suffix = ".zst",
     .state_size = sizeof(zstd_state),
     .probe = zstd_probe,

@@ -299,7 +299,7 @@ levada_status levada_option_convert(const levada_arg *arg, levada_value **value,
     case LEVADA_ARG_BLOCK:
         return convert_kind(arg, *value, LEVADA_VALUE_BLOCK, "a block of this process", err);
     case LEVADA_ARG_PIPE:
-        return convert_kind(arg, *value, LEVADA_VALUE_PIPE, "a pipe in parentheses", err);
+        return convert_kind(arg, *value, LEVADA_VALUE_PIPE, "a sub-pipeline in parentheses", err);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s has no type that this library knows",
                        arg->name);

@@ -258,7 +258,7 @@ levada_status levada_value_set(levada_value *map, const char *key, levada_value 
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the value is not a map");
     }
     if (value_find(map, key) >= 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' is given twice", key);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' occurs twice", key);
     }
     LEVADA_TRY(value_reindex(map, err));
     LEVADA_TRY(value_admit(map, *item, err));

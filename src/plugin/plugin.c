@@ -134,13 +134,13 @@ static levada_status plugin_fits(const char *path, const levada_plugin *plugin, 
 {
     if (plugin->abi != LEVADA_PLUGIN_ABI) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "'%s' was made for plug-in ABI %lld, this is %d", path,
+                           "'%s' was compiled for plug-in ABI %lld, but this levada has %d", path,
                            (long long)plugin->abi, LEVADA_PLUGIN_ABI);
     }
     if (plugin->needs > sizeof(levada_host)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "'%s' was made for a newer levada: it needs %zu bytes of host table, "
-                           "levada %s has %zu",
+                           "'%s' was compiled for a newer levada: it needs %zu bytes of the host "
+                           "table, but levada %s has %zu",
                            path, plugin->needs, levada_version(), sizeof(levada_host));
     }
     return LEVADA_OK;

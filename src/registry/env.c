@@ -86,7 +86,7 @@ static void env_release(void *env, bool child)
 static levada_status env_check(const levada_env_options *o, levada_error *err)
 {
     if ((o->alloc == NULL) != (o->free == NULL)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set alloc and free together");
     }
     if ((int)o->cpu < 0 || o->cpu > LEVADA_CPU_AVX512) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "cpu=%d is not a levada_cpu_level",

@@ -46,8 +46,8 @@ static const levada_arg registry_file_args[] = {
                .doc = "read the files in a different order in each epoch"),
     /* Good records do not depend on it: a job that died of damage may go on with another policy. */
     LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
-               .doc = "what to do at damage: fail, skip, skip:1000 or skip:0.1%; null = the policy "
-                      "of the iterator"),
+               .doc = "policy for damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of "
+                      "the iterator"),
     LEVADA_ARG(BOOL, levada_file_args, index, .otherwise = "false",
                .doc = "use the indexes that `levada index` wrote next to the files"),
     LEVADA_ARG(BOOL, levada_file_args, shuffle_records, .otherwise = "false",
@@ -412,7 +412,8 @@ static levada_status registry_taken(const levada_op *by, levada_error *err)
 {
     const char *article = by->family == LEVADA_FAMILY_OPENER ? "an" : "a";
 
-    return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by %s %s%s%s", by->name,
+    return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is registered by %s %s%s%s",
+                       by->name,
                        article, levada_family_name(by->family),
                        by->plugin != NULL ? " of plug-in " : "",
                        by->plugin != NULL ? by->plugin : "");
@@ -592,8 +593,8 @@ levada_status levada_compression_check(const levada_env *env, const char *compre
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "compression='%s' must be auto, none, gzip, zlib, zstd or the name of "
-                       "another filter that was loaded",
+                       "compression='%s' must be auto, none, gzip, zlib, zstd or the name of a "
+                       "loaded filter",
                        compression);
 }
 
@@ -637,6 +638,7 @@ levada_status levada_registry_unknown(const levada_env *env, const char *name, c
                            "'%s'?", name, where, best);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "unknown stage '%.48s'%s; if it is of a plug-in, load its library first",
+                       "unknown stage '%.48s'%s; if it belongs to a plug-in, load its library "
+                       "first",
                        name, where);
 }

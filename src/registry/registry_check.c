@@ -20,7 +20,7 @@ static const char *registry_check_stage(const levada_stage_def *def)
         return "a SERIAL stage with state needs save() and restore()";
     }
     bool one = (def->save == NULL) != (def->restore == NULL);
-    return one ? "save() and restore() go together" : NULL;
+    return one ? "save() and restore() must be set together" : NULL;
 }
 
 static const char *registry_check_decoder(const levada_decoder_def *def)
@@ -48,7 +48,8 @@ static const char *registry_check_format(const levada_op *op)
     for (int32_t n = 0; def->fields[n] != NULL; n++) {
         if (n == LEVADA_FORMAT_COLUMNS) return "a format has at most 16 columns";
         for (int32_t i = 0; i < n; i++) {
-            if (strcmp(def->fields[i], def->fields[n]) == 0) return "two columns have one name";
+            if (strcmp(def->fields[i],
+                       def->fields[n]) == 0) return "two columns have the same name";
         }
     }
     return def->fields[0] == NULL ? "a format needs at least one name in fields" : NULL;
@@ -58,7 +59,7 @@ static const char *registry_check_source(const levada_source_def *def)
 {
     if (def->check == NULL || def->next == NULL) return "a source needs check() and next()";
     bool one = (def->save == NULL) != (def->restore == NULL);
-    return one ? "save() and restore() go together" : NULL;
+    return one ? "save() and restore() must be set together" : NULL;
 }
 
 static const char *registry_check_combiner(const levada_combiner_def *def)
@@ -68,7 +69,7 @@ static const char *registry_check_combiner(const levada_combiner_def *def)
         return "a combiner with state needs save() and restore()";
     }
     if (def->min_inputs < 0 || (def->max_inputs >= 0 && def->max_inputs < def->min_inputs)) {
-        return "min_inputs and max_inputs do not fit";
+        return "min_inputs must not exceed max_inputs";
     }
     return NULL;
 }
@@ -116,7 +117,7 @@ static const char *registry_check_hooks(const levada_op *op)
     case LEVADA_FAMILY_FILTER: return registry_check_filter(&op->def.filter);
     case LEVADA_FAMILY_OPENER: return registry_check_opener(&op->def.opener);
     }
-    return "no such family";
+    return "unknown family";
 }
 
 levada_status levada_registry_check(const levada_op *op, levada_error *err)
@@ -126,7 +127,8 @@ levada_status levada_registry_check(const levada_op *op, levada_error *err)
     if (name == NULL || name[0] < 'a' || name[0] > 'z' || strlen(name) > 40 ||
         name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0') {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s: a name is 1 to 40 of a-z, 0-9 and _, and begins with a letter",
+                           "%s: a name must have 1 to 40 characters of a-z, 0-9 and _, and begin "
+                           "with a letter",
                            name != NULL ? name : "NULL");
     }
     wrong = registry_check_hooks(op);

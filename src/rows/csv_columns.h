@@ -47,16 +47,16 @@ typedef struct levada_csv_args {
     LEVADA_ARG(TEXT, levada_csv_args, field_delim, .otherwise = "\",\"",                         \
                .doc = "one character between fields"),                                           \
         LEVADA_ARG(BOOL, levada_csv_args, use_quote_delim, .otherwise = "true",                  \
-                   .doc = "quotes enclose fields; false = they are characters like others"),     \
+                   .doc = "quotes enclose fields; false = quotes are ordinary characters"),     \
         LEVADA_ARG(TEXT, levada_csv_args, quote_char, .otherwise = "\"\\\"\"",                   \
                    .doc = "the character that encloses fields"),                                 \
         LEVADA_ARG(TEXT, levada_csv_args, na_value, .otherwise = "\"\"",                         \
-                   .doc = "text of a missing field, as well as empty text"),                     \
+                   .doc = "string that marks a missing field, in addition to the empty string"), \
         LEVADA_ARG(INTS, levada_csv_args, select_cols,                                           \
                    .doc = "numbers of the fields to decode, ascending from 0; null = all"),      \
         LEVADA_ARG(TEXTS, levada_csv_args, columns,                                              \
-                   .doc = "names of the columns; null = those of record_defaults or of the "     \
-                          "header, otherwise c0, c1, ... by the number of the field")
+                   .doc = "names of the columns; null = the names in record_defaults or in the " \
+                          "header, else c0, c1, ... by the number of the field")
 
 /* What the option record_defaults is. */
 #define LEVADA_CSV_DEFAULTS                                                                       \

@@ -23,7 +23,7 @@ typedef struct decode_block {
 
 static levada_status decode_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the fields of a block");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the fields of a block");
 }
 
 levada_status levada_csv_open(levada_csv *csv, const levada_csv_args *a, bool file,

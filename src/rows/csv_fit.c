@@ -26,7 +26,7 @@ struct levada_csv_fit_file {
 
 static levada_status fit_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the columns of a file");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the columns of a file");
 }
 
 levada_status levada_csv_fit_open(levada_csv_fit *fit, const levada_csv_args *args,

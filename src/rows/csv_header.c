@@ -21,7 +21,7 @@ levada_csv_rules levada_csv_rules_of(const levada_csv_args *args)
 
 static levada_status header_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the names of columns");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the names of columns");
 }
 
 static levada_status header_push(const levada_csv_args *args, const levada_csv_field *field,

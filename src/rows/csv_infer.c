@@ -126,15 +126,15 @@ static levada_status infer_header(const infer_job *job, bool *header, levada_err
     if (*header || !names) return LEVADA_OK;
     return levada_fail(
         err, LEVADA_EINVALID_ARGUMENT,
-        "infer: all columns hold texts, so nothing tells whether the first row names "
-        "them: set header=true, or record_defaults");
+        "infer: all columns are strings, so the first row may be a header or a record; set "
+        "header=true, or record_defaults");
 }
 
 /* -- the options */
 
 static levada_status infer_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer columns");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring columns");
 }
 
 static levada_status infer_set(levada_value *map, const char *key, levada_value *value,

@@ -32,7 +32,7 @@ levada_status levada_infer_set(levada_value *map, const char *key, levada_value 
 {
     levada_status st = item ? levada_value_set(map, key, &item, err)
                             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                          "no memory to infer a spec");
+                                          "out of memory while inferring a spec");
 
     levada_value_destroy(&item);
     return st;

@@ -12,7 +12,7 @@
 
 static levada_status columns_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the values of a block");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the values of a block");
 }
 
 levada_status levada_json_columns_open(levada_json_columns *c, const levada_json_args *args,

@@ -28,9 +28,9 @@ typedef struct levada_json_args {
 /* What the option `fields` is. */
 #define LEVADA_JSON_FIELDS                                                                        \
     "{name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and [[dtype]] "   \
-    "are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in nested "      \
-    "objects; auto = found in the first 1000 records when the dataset is made; the description "   \
-    "has them from then on"
+    "are lists; {dtype: ..., default: ..., path: a.b} has a default, and a path in nested "       \
+    "objects; auto = infer them from the first 1000 records when the dataset is created; the "    \
+    "pipeline then contains them"
 
 enum { LEVADA_JSON_DEPTH = 2 };
 

@@ -51,7 +51,7 @@ typedef struct infer_job {
 
 static levada_status infer_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer fields");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring fields");
 }
 
 /* Ends the walk: false, as its functions return. */

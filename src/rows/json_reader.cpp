@@ -37,7 +37,7 @@ levada_status levada_json_reader_create(levada_json_reader **out, levada_error *
 {
     *out = new (std::nothrow) levada_json_reader;
     if (*out) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a reader of JSON");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a reader of JSON");
 }
 
 void levada_json_reader_destroy(levada_json_reader **reader)
@@ -54,7 +54,7 @@ levada_status levada_json_reader_reserve(levada_json_reader *reader, size_t size
     while (capacity < size) capacity *= 2; /* rows of growing sizes do not allocate each time */
     if (reader->parser.capacity() >= capacity) return LEVADA_OK;
     if (reader->parser.allocate(capacity) == simdjson::SUCCESS) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a document of %zu bytes",
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a document of %zu bytes",
                        size);
 }
 

@@ -369,7 +369,8 @@ levada_status levada_json_scan(levada_json_parser *p, const uint8_t *text, size_
     good = scan_record(&s);
     if (good && p->mended) good = scan_put(&s, s.copied, s.end - s.copied);
     if (s.out_of_memory)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a record of %zu bytes",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory for a record of %zu bytes",
                            size);
     *wrong = good ? NULL : p->wrong;
     p->mended = p->mended && good;

@@ -18,7 +18,7 @@ static levada_status call_mark_padded(const levada_spec *declared, const levada_
     levada_field *fields = levada_spec_copy_fields(declared);
     levada_status st;
 
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int32_t i = 0; i < levada_spec_count(declared); i++) {
         levada_field       *f = &fields[i];
         int32_t             at = levada_spec_find(in, f->name);
@@ -45,9 +45,8 @@ levada_status levada_call_spec(const levada_function *function, const levada_val
 
     if (batched && levada_function_info(function)->per_record) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the function takes single records, and after batching a batch is one "
-                           "element: unbatch() first, or pass batched=True and a function of "
-                           "batches");
+                           "the function receives single records, but the input has batches; call "
+                           "unbatch() first, or pass batched=True and a function of batches");
     }
     if (!spec) return levada_spec_create(NULL, 0, batched | LEVADA_SPEC_OPEN, out, err);
     LEVADA_TRY(levada_spec_read(spec, batched, &declared, err));
@@ -146,7 +145,8 @@ levada_status levada_call_block(const levada_call *call, const levada_block *in,
     *out = NULL;
     st = flat && call->def->keys ? call_tell_keys(call, flat, err) : LEVADA_OK;
     if (st == LEVADA_OK) st = call->def->call(call->run, flat, out, err);
-    if (st == LEVADA_OK && !*out) st = levada_fail(err, LEVADA_EINTERNAL, "it gave no block");
+    if (st == LEVADA_OK && !*out) st = levada_fail(err, LEVADA_EINTERNAL,
+                                                   "the function returned no block");
     if (st == LEVADA_OK && (*out)->kind == LEVADA_BLOCK_SELECTION) {
         levada_block *picked = *out;
 
@@ -181,9 +181,9 @@ static levada_status call_find_padded(const levada_block *in, const levada_block
 
         if (before && before->dims[0] != c->dims[0]) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "padded field '%s' comes back with %lld steps and had %lld: return "
-                               "it with its lengths, or under another name",
-                               c->field->name, (long long)c->dims[0], (long long)before->dims[0]);
+                               "padded field '%s' had %lld steps and was returned with %lld; "
+                               "return it with its lengths, or under another name",
+                               c->field->name, (long long)before->dims[0], (long long)c->dims[0]);
         }
         if (before && before->field->dtype == c->field->dtype)
             memcpy(fields[i].pad, before->field->pad, sizeof fields[i].pad);
@@ -250,7 +250,7 @@ static levada_status call_keep_lengths(const levada_call *call, const levada_blo
     bool          any = false;
     levada_status st;
 
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     st = call_find_padded(in, *made, spec, fields, &any, err);
     if (st == LEVADA_OK && any) st = call_with_lengths(call, in, made, fields, err);
     levada_free(fields);

@@ -42,7 +42,7 @@ static void decode_once_clear(decode_once *d)
 
 static levada_status decode_once_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode strings");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while decoding strings");
 }
 
 /* Decoders read up to LEVADA_SLACK bytes around a string: a copy provides them. */

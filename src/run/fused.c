@@ -41,7 +41,7 @@ levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_er
 {
     levada_fused *fused = levada_alloc_zero(sizeof *fused);
 
-    if (!fused) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    if (!fused) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
     fused->threads = threads;
     *out = fused;
     return LEVADA_OK;
@@ -159,7 +159,8 @@ static levada_status fused_open_states(levada_fused *fused, levada_fused_link *l
 
     l->state_size = (size + 63) & ~(size_t)63; /* no shared cache lines */
     l->states = levada_alloc_aligned(64, l->state_size * (size_t)fused->threads + 64);
-    if (!l->states) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    if (!l->states) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                       "out of memory for a stage");
     memset(l->states, 0, l->state_size * (size_t)fused->threads);
     for (int32_t i = 0; i < fused->threads; i++) {
         l->opened = i + 1;
@@ -173,7 +174,7 @@ static levada_status fused_reserve(levada_fused *fused, levada_error *err)
     if (levada_reserve(&fused->links, &fused->capacity, fused->n + 1, sizeof(*fused->links))) {
         return LEVADA_OK;
     }
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
 /* Whether a stage calls a function for each record, which may take long. */
@@ -195,7 +196,7 @@ levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
 
     LEVADA_TRY(fused_reserve(fused, err));
     l = levada_alloc_zero(sizeof *l);
-    if (!l) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    if (!l) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
     l->at = at;
     l->op = at->op;
     l->decoder = levada_op_decoder(at->op);
@@ -324,7 +325,8 @@ static levada_status fused_keep_rejects(fused_pass *p, levada_block *made, levad
     size_t         a = (size_t)p->nbad, b = (size_t)made->nrejects, n = a + b;
     levada_reject *more = levada_realloc(p->bad, n * sizeof *more);
 
-    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while skipping records");
     for (int32_t i = 0; i < made->nrejects; i++) {
         made->rejects[i].row = made->rejects[i].loss.total - 1;
     }
@@ -354,7 +356,7 @@ static levada_status fused_begin(fused_pass *p, levada_block **at, levada_error 
     p->bad = levada_alloc(n * sizeof *p->bad);
     if (!p->bad) {
         levada_block_unref(at);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     memcpy(p->bad, p->in->rejects, n * sizeof *p->bad);
     p->nbad = p->in->nrejects;

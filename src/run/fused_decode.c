@@ -52,7 +52,7 @@ static levada_status fused_decode_strings(const levada_block *in, int32_t field,
     const uint8_t **data = levada_alloc(n * (sizeof *data + sizeof(int32_t)) + 1);
     int32_t        *size;
 
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a block");
     size = (int32_t *)(void *)(data + n);
     for (int64_t i = 0; i < in->n; i++) {
         int64_t              row;

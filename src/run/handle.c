@@ -54,7 +54,7 @@ static void handle_look_end(const levada_iter *it)
 
 static levada_status handle_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an iterator");
 }
 
 static levada_status handle_init(levada_iter *it, const levada_iter_options *options,
@@ -335,7 +335,7 @@ static levada_status handle_save_at(levada_iter *it, const levada_block *last, i
     if (row == last->n) return handle_save(it, out, size, err);
     if (root->unread.block) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the block was taken back: save without it");
+                           "the block was returned to the iterator; use levada_iter_save");
     }
     LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), last, row, last->n - row,
                                   &root->unread.block, err));
@@ -442,8 +442,8 @@ static levada_status handle_differs(const char *now, const char *saved, size_t s
         size_t from = at > 40 ? at - 40 : 0;
 
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved from another dataset: it had ...%.*s, this one has "
-                           "...%.*s",
+                           "the checkpoint belongs to another pipeline: it had ...%.*s, this one "
+                           "has ...%.*s",
                            (int)(size - from < 80 ? size - from : 80), saved + from, 80,
                            now + from);
     }
@@ -451,13 +451,13 @@ static levada_status handle_differs(const char *now, const char *saved, size_t s
     is = handle_shown(new, is_size, now + at);
     if (place.op == place.key) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved from another dataset: a stage was %s%.*s when it "
+                           "the checkpoint belongs to another pipeline: a stage was %s%.*s when it "
                            "was saved, is %s%.*s now",
                            was.dots, was.size, was.text, is.dots, is.size, is.text);
     }
     op_size = handle_value(place.op, saved + size) - 2;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the state was saved from another dataset: %.*s: %.*s was %s%.*s when it "
+                       "the checkpoint belongs to another pipeline: %.*s: %.*s was %s%.*s when it "
                        "was saved, is %s%.*s now",
                        op_size, place.op + 1, place.key_size, place.key - 2 - place.key_size,
                        was.dots, was.size, was.text, is.dots, is.size, is.text);
@@ -569,7 +569,7 @@ static levada_status handle_copy(const char *path, char **out, levada_error *err
 {
     *out = path ? levada_strdup(path) : NULL;
     return !path || *out ? LEVADA_OK
-                         : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a path");
+                         : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a path");
 }
 
 levada_status levada_iter_find_file(const levada_iter *it, int32_t source, int32_t shard,

@@ -170,8 +170,8 @@ static levada_status iter_savable(const levada_node *it, levada_error *err)
 {
     if (!it->lost) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "a stage has failed and records may be lost: go on from an earlier "
-                       "position (%s)",
+                       "a stage has failed and records may be lost; resume from an earlier "
+                       "checkpoint (%s)",
                        it->why.message);
 }
 
@@ -349,7 +349,7 @@ levada_status levada_node_reread(levada_node *it, const levada_origin *origins, 
     }
     if (st == LEVADA_OK && (*out)->n != n) {
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "%lld of %lld records that waited are not there any more",
+                         "%lld of %lld buffered records do not exist any more",
                          (long long)(n - (*out)->n), (long long)n);
         levada_block_unref(out);
     }

@@ -112,7 +112,7 @@ static levada_status missing_note(const levada_missing_decoder *d, levada_node *
     levada_status st = LEVADA_OK;
 
     if (names.failed) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a note");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a note");
     } else if (n > 0) {
         (void)levada_fail(&why, LEVADA_ENOT_FOUND,
                           "%s %s %s in none of %lld records; the records have %s",
@@ -129,7 +129,8 @@ levada_status levada_missing_report(levada_missing *missing, levada_node *it, le
 {
     levada_status st = LEVADA_OK;
 
-    if (missing->failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a note");
+    if (missing->failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                          "out of memory for a note");
     for (int32_t i = 0; st == LEVADA_OK && i < missing->n; i++) {
         const levada_missing_decoder *d = &missing->decoders[i];
 

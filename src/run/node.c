@@ -42,7 +42,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
 {
     levada_node *it = levada_alloc_zero(sizeof *it);
 
-    if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
     it->ops = ops;
     it->run = run;
     it->at = at;
@@ -103,7 +103,8 @@ levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, le
     bool late = node_takes_late(it);
 
     it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
-    if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                        "out of memory for a stage");
     for (int32_t i = 0; i < n; i++) {
         it->inputs[i] = in[i];
         in[i]->consumer = it;

@@ -57,7 +57,8 @@ static levada_status combiner_part(levada_node *in, const levada_origin *origins
     levada_block  *rows = NULL;
     levada_status  st;
 
-    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                 "out of memory while reading records again");
     for (int64_t i = 0; i < n; i++) {
         memcpy(own + i * mine, origins + i * nparts, (size_t)mine * sizeof *own);
     }
@@ -76,7 +77,8 @@ static levada_status combiner_reread_joined(levada_node *it, const levada_origin
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
     levada_status  st = LEVADA_OK;
 
-    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                   "out of memory while reading records again");
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
         st = combiner_part(it->inputs[i], origins, nparts, n, &parts[i], err);
         origins += levada_node_origin_parts(it->inputs[i]);
@@ -127,7 +129,8 @@ static levada_status combiner_reread_passed(levada_node *it, const levada_origin
     int32_t        nparts = 0;
     levada_status  st = levada_buffer_create(levada_env_pool(it->run->env), n * 8, &index, err);
 
-    if (!parts) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    if (!parts) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                 "out of memory while reading records again");
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
         int64_t   run = combiner_run(it->inputs[i], origins + at, n - at);
         uint32_t *which = (uint32_t *)(void *)index->data, *row = which + n;

@@ -104,7 +104,7 @@ static levada_status fused_reread(levada_node *it, const levada_origin *origins,
         const levada_reject *r = &(*out)->rejects[i];
 
         if (levada_reject_is_note(r)) continue; /* counted when the record was read first */
-        if (err) *err = r->why; /* it was good when the state was saved */
+        if (err) *err = r->why; /* it was good when the checkpoint was saved */
         st = r->why.code;
     }
     if (st != LEVADA_OK) levada_block_unref(out);
@@ -191,7 +191,8 @@ static levada_status fused_tickets(levada_run *run, levada_result_ring *j, int64
     j->window = window > 0 ? window : 2 * (int64_t)run->threads + 2;
     j->window_bytes = window_bytes > 0 ? window_bytes : INT64_C(256) << 20;
     j->tickets = levada_alloc_zero((size_t)j->window * sizeof *j->tickets);
-    if (!j->tickets) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for tickets");
+    if (!j->tickets) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                        "out of memory for tickets");
     j->name = levada_fused_path(j->fused) ? levada_fused_path(j->fused) : j->node->path;
     levada_workers_add(run->workers, j);
     fused_claim(j->node->inputs[0], j->node->worker, &j->worker);
@@ -217,7 +218,7 @@ levada_status levada_node_fused(levada_run *run, const levada_dataset *at, levad
         *fused = NULL;
         st = levada_node_adopt(it, in, 1, err);
     } else {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
     }
     if (st == LEVADA_OK && fused_whole(it->inputs[0])) levada_fused_whole(j->fused);
     if (st == LEVADA_OK && tickets && run->workers) {

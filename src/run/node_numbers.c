@@ -97,7 +97,7 @@ static levada_status numbers_fetch_combined(const levada_node *it, const levada_
     levada_status  st = LEVADA_OK;
 
     if (!which || !inputs) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for numbers of records");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for numbers of records");
     } else {
         numbers_sort(it, numbers, which, &same);
         st = same >= 0 ? levada_node_fetch(it->inputs[same]->numbers, numbers, out, err)

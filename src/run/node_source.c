@@ -97,7 +97,8 @@ static levada_status source_reread(levada_node *it, const levada_origin *origins
     int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
     levada_status st;
 
-    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                     "out of memory while reading records again");
     for (int64_t i = 0; i < n; i++) numbers[i] = origins[i].record;
     st = source_def(it)->at(levada_stage_state_of(it), it->at->args, numbers, n, out, err);
     levada_free(numbers);

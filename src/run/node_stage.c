@@ -113,7 +113,7 @@ static levada_status stage_note_own(levada_node *it, const levada_own *own, leva
     levada_own_print(own, line, sizeof line);
     it->reads = levada_strdup(line);
     return it->reads ? LEVADA_OK
-                     : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+                     : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
 /* Downstream of a source of numbers: the stage passes them on, or fetches their records. */

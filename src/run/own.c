@@ -100,7 +100,8 @@ levada_status levada_own_find(levada_own *own, const levada_dataset *at, levada_
     if (found) return LEVADA_OK;
     levada_index_lacks(own->stage->inputs[0], own->needed.fields, own->needed.n, own->why);
     if (!own->combiner) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again: %s", own->why);
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was written again: %s",
+                       own->why);
 }
 
 void levada_own_print(const levada_own *own, char *out, size_t size)

@@ -34,7 +34,7 @@ static levada_status passing_keep(levada_node *it, const levada_reject *reject, 
     levada_reject *kept;
 
     if (!levada_reserve(&it->kept, &it->kept_capacity, it->nkept + 1, sizeof *it->kept)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     kept = &it->kept[it->nkept++];
     *kept = *reject;
@@ -110,7 +110,8 @@ static levada_status passing_attach(levada_node *it, levada_block **made, levada
     levada_reject *all = levada_alloc((size_t)(own + it->nkept) * sizeof *all);
     levada_block  *alone = NULL;
 
-    if (!all) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    if (!all) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                 "out of memory while skipping records");
     if (!levada_block_exclusive(*made)) {
         levada_status st = levada_block_copy_rows(*made, &alone, err);
 
@@ -262,7 +263,7 @@ static levada_status passing_cut(levada_node *it, levada_block **block, int64_t 
     while (n < (*block)->nrejects && (*block)->rejects[n].row < row) n++;
     if (n) kept = levada_alloc((size_t)n * sizeof *kept);
     if (n && !kept) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     st = levada_block_tail(*block, row, n, &rest, err);
     if (st == LEVADA_OK) st = levada_block_slice(NULL, *block, 0, row, &head, err);

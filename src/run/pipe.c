@@ -132,7 +132,7 @@ static levada_status pipe_fill_text(const char *text, const levada_block *block,
     if (!made.failed) *out = levada_value_text(made.at ? made.at : "", made.size);
     levada_text_clear(&made);
     return *out ? LEVADA_OK
-                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
+                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
 }
 
 /* Replaces the texts in a map or list; *filled says whether there was one with a place. */
@@ -168,7 +168,7 @@ static levada_status pipe_bind_node(const levada_dataset *pipe, const levada_blo
     levada_status st = LEVADA_OK;
 
     if (!options)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
     for (int32_t i = 0; st == LEVADA_OK && i < pipe->ninputs; i++) {
         st = levada_pipe_bind(pipe->inputs[i], block, row, &inputs[i], err);
         changed = changed || inputs[i] != pipe->inputs[i];
@@ -190,7 +190,8 @@ levada_status levada_pipe_bind(const levada_dataset *pipe, const levada_block *b
     levada_dataset **inputs = levada_alloc_zero((size_t)pipe->ninputs * sizeof(*inputs) + 1);
     levada_status    st;
 
-    if (!inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
+    if (!inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                    "out of memory for a pipeline");
     st = pipe_bind_node(pipe, block, row, inputs, out, err);
     for (int32_t i = 0; i < pipe->ninputs; i++) levada_dataset_unref(&inputs[i]);
     levada_free(inputs);

@@ -43,7 +43,7 @@ static levada_status plan_visit(levada_run *run, const levada_dataset *at, levad
     levada_visits *v = &run->visits;
 
     if (!levada_reserve(&v->names, &v->capacity, v->n + 1, sizeof(*v->names))) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
     }
     v->position = v->n - v->first;
     v->namesakes = 0;
@@ -91,7 +91,7 @@ static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool 
     plan_later *later;
 
     if (!levada_reserve(&w->later, &w->later_capacity, w->nlater + 1, sizeof *w->later)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
     }
     later = &w->later[w->nlater++];
     later->at = at;
@@ -148,8 +148,8 @@ static levada_status plan_keeps(const char *feeds, const char *name, levada_erro
 {
     if (!feeds) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "'%s' cannot follow '%s': it keeps records, and the consumer feeds what it "
-                       "receives back to that stage",
+                       "'%s' cannot follow '%s', because it buffers records that the consumer must "
+                       "pass back to that stage",
                        name, feeds);
 }
 
@@ -192,7 +192,7 @@ static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levad
     levada_node **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
     levada_status st = LEVADA_OK;
 
-    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a combiner");
+    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a combiner");
     for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
         plan_work branch = { .run = w->run, .tickets = w->tickets, .own = w->own };
 

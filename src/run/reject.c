@@ -104,7 +104,8 @@ static levada_status reject_cut(levada_block **made, levada_error *err)
     int32_t             next = 0;
     levada_status       st;
 
-    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory while skipping records");
     for (int64_t i = 0; i < block->n; i++) {
         bool bad = false;
 

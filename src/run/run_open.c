@@ -27,9 +27,9 @@ static levada_status run_open_seed(levada_run *run, int64_t seed, levada_error *
     }
     if (drawing) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "%s upstream of shard must have a seed, because each process would draw "
-                           "an order of its own, and records would be lost and repeated; set a "
-                           "seed for it or for the iterator",
+                           "%s upstream of shard must have a seed, because otherwise each process "
+                           "would shuffle differently, and records would be lost and repeated; set "
+                           "seed= of the stage or of the iterator",
                            drawing->op->name);
     }
     run->seed = seed;
@@ -71,7 +71,7 @@ static levada_status run_open_options(levada_run *run, const levada_iter_options
     if (!o.errors) return LEVADA_OK;
     run->errors = levada_strdup(o.errors);
     return run->errors ? LEVADA_OK
-                       : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for options");
+                       : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for options");
 }
 
 levada_status levada_run_create(const levada_dataset *dataset, const levada_iter_options *options,
@@ -80,7 +80,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
     levada_run   *run = levada_alloc_zero(sizeof *run);
     levada_status st;
 
-    if (!run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
+    if (!run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an iterator");
     st = levada_mutex_init(&run->pipes_lock, LEVADA_LOCK_PIPES, err);
     if (st == LEVADA_OK) {
         st = levada_mutex_init(&run->noting, LEVADA_LOCK_NOTING, err);

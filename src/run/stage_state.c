@@ -38,7 +38,7 @@ levada_status levada_stage_state_open(levada_node *it, const levada_stage_hooks 
     void          *state = levada_alloc_aligned(64, hooks->state_size + 1);
     levada_status  st = h && state ? levada_mutex_init(&h->lock, LEVADA_LOCK_NODE, err)
                                    : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                                 "no memory for a stage");
+                                                 "out of memory for a stage");
 
     if (st != LEVADA_OK) {
         levada_free(h);

@@ -50,11 +50,11 @@ levada_status levada_workers_create(levada_run *run, levada_error *err)
         levada_alloc_zero(sizeof *workers + (size_t)most * sizeof workers->threads[0]);
     levada_status st;
 
-    if (!workers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
+    if (!workers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for threads");
     workers->run = run;
     workers->most = most;
     if (wait_list) st = levada_lock_init(&workers->lock, LEVADA_LOCK_WORKERS, err);
-    else st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
+    else st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for threads");
     if (st != LEVADA_OK) {
         levada_free(workers);
         return st;
@@ -108,7 +108,7 @@ static void workers_snapshot_locked(levada_workers *workers, levada_result_ring 
     workers_unlock(workers);
     s = levada_alloc_zero(sizeof *s);
     st = s ? levada_node_save(j->node->inputs[0], &s->state, &why)
-           : levada_fail(&why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a snapshot");
+           : levada_fail(&why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a snapshot");
     if (s && st != LEVADA_OK) {
         levada_snapshot_free(s);
         s = NULL;

@@ -111,8 +111,9 @@ static levada_status barrier_unlike(const levada_barrier *have, const char *what
                                     const char *has, const char *asked, levada_error *err)
 {
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "shared barrier '%s' has other component %s than asked for: "
-                       "component %d is %s, not %s",
+                       "shared barrier '%s' has other component %s: component %d is %s, but the "
+                       "call "
+                       "requested %s",
                        have->shared_name, what, (int)component, has, asked);
 }
 
@@ -123,8 +124,7 @@ static levada_status barrier_compare(const levada_barrier *have, const levada_ba
 
     if (have->ncomponents != want->ncomponents) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "shared barrier '%s' has other numbers of component types than asked "
-                           "for: %d, not %d",
+                           "shared barrier '%s' has %d component types, but the call requested %d",
                            have->shared_name, (int)have->ncomponents, (int)want->ncomponents);
     }
     for (int32_t i = 0; i < have->ncomponents; i++) {
@@ -261,7 +261,7 @@ static levada_status barrier_prepare(const levada_barrier *b, barrier_insert *in
     in->entries = levada_alloc(n);
     if (b->is_ref[in->component]) in->rows = levada_alloc_zero(n);
     if (in->entries == NULL || (b->is_ref[in->component] && in->rows == NULL)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld keys",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %lld keys",
                            (long long)in->n);
     }
     for (int64_t i = 0; in->rows != NULL && i < in->n; i++) {
@@ -293,11 +293,12 @@ static levada_status barrier_name_locked(levada_barrier *b, barrier_insert *in, 
     }
     if (e == NULL) {
         e = levada_barrier_add(b, key, size, hash);
-        if (e == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a key");
+        if (e == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                          "out of memory for a key");
         e->made = in->made;
         in->made = e;
     } else if (e->call == b->call) {
-        return barrier_key_fail(b, LEVADA_EINVALID_ARGUMENT, ": a key stands twice in one call",
+        return barrier_key_fail(b, LEVADA_EINVALID_ARGUMENT, ": a key occurs twice in one call",
                                 key, size, err);
     } else if (e->data[in->component]) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -347,7 +348,7 @@ static levada_status barrier_insert_locked(levada_barrier *b, barrier_insert *in
         status = barrier_name_locked(b, in, i, err);
     }
     if (status == LEVADA_OK && !levada_barrier_reserve(b, wanted)) {
-        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for complete keys");
+        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for complete keys");
     }
     if (status == LEVADA_OK) {
         barrier_store_locked(b, in);

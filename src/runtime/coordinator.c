@@ -186,7 +186,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     if (c == NULL || c->clean == NULL || coordinator_locks(c, NULL) != LEVADA_OK) {
         if (c != NULL) levada_free(c->clean);
         levada_free(c);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a coordinator");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a coordinator");
     }
     atomic_init(&c->refs, 1);
     c->process = levada_process();
@@ -394,7 +394,8 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
     levada_lock_give(&c->lock);
     if (own) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "a thread of a coordinator cannot join it: it would wait for itself");
+                           "a thread of a coordinator cannot join it, because it would wait for "
+                           "itself");
     }
     (void)coordinator_wait_for(c, &wait, "join", -1);
     wait.for_stop = false;

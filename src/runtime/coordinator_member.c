@@ -210,7 +210,7 @@ levada_status levada_coordinator_start_all(levada_coordinator      *coordinator,
     levada_coordinator_reap(coordinator);
     first = member_make_all(coordinator, defs, n);
     if (first == NULL) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d threads", (int)n);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %d threads", (int)n);
     }
     return member_start_all(coordinator, first, err);
 }
@@ -239,7 +239,8 @@ levada_status levada_coordinator_register(levada_coordinator *coordinator, const
     LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     m = member_make(coordinator, &def);
-    if (m == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a thread");
+    if (m == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                      "out of memory for a thread");
     levada_refs_add(&coordinator->refs);
     levada_lock_take(&coordinator->lock);
     member_add_locked(m);

@@ -48,7 +48,7 @@ levada_status levada_looper_start(levada_coordinator          *coordinator,
     LEVADA_TRY(levada_require(options != NULL, "options", err));
     LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_looper_options, err));
     if (coordinator == NULL || all.run == NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a looper needs %s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "levada_looper_start needs %s",
                            all.run == NULL ? "a function to run" : "a coordinator");
     }
     if (all.interval < -1) {
@@ -57,7 +57,8 @@ levada_status levada_looper_start(levada_coordinator          *coordinator,
                            (long long)all.interval);
     }
     copy = levada_alloc(sizeof(*copy));
-    if (copy == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a looper");
+    if (copy == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                         "out of memory for a looper");
     *copy = all;
     status = levada_coordinator_start_thread(coordinator, all.name != NULL ? all.name : "looper",
                                              looper_main, copy, err);

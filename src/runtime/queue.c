@@ -99,7 +99,7 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
     }
     if (capacity == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "capacity=0 would block forever; -1 is unbounded");
+                           "capacity=0 must be at least 1, or -1 for no limit");
     }
     if (least < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "min_after_dequeue=%lld must be >= 0",
@@ -222,7 +222,7 @@ static levada_status queue_unlike(const levada_queue *have, const char *what, in
                                   int64_t asked, levada_error *err)
 {
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "shared queue '%s' has other %s than asked for: %lld, not %lld",
+                       "shared queue '%s' has other %s: %lld, but the call requested %lld",
                        have->shared_name, what, (long long)has, (long long)asked);
 }
 
@@ -235,8 +235,9 @@ static levada_status queue_compare_types(const levada_queue *have, const levada_
     for (int32_t i = 0; i < n; i++) {
         if (have->dtypes[i] == want->dtypes[i]) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "shared queue '%s' has other component types than asked for: "
-                           "component %d is %s, not %s",
+                           "shared queue '%s' has other component types: component %d is %s, but "
+                           "the call "
+                           "requested %s",
                            have->shared_name, (int)i, levada_dtype_name(have->dtypes[i]),
                            levada_dtype_name(want->dtypes[i]));
     }
@@ -263,8 +264,9 @@ static levada_status queue_compare_shapes(const levada_queue *have, const levada
 
         if (have->has_shapes == want->has_shapes && queue_same_shape(have, a, b)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "shared queue '%s' has other component shapes than asked for: "
-                           "component %d is %s, not %s",
+                           "shared queue '%s' has other component shapes: component %d is %s, but "
+                           "the call "
+                           "requested %s",
                            have->shared_name, (int)i, levada_shape_print(a, x),
                            levada_shape_print(b, y));
     }

@@ -178,7 +178,7 @@ static levada_status block_component(const levada_queue *q, int32_t i, block_row
     }
     if (!levada_size_of((size_t)n, width, 0, &size) ||
         (to->memory[i] = levada_alloc_zero(size > 0 ? size : 1)) == NULL) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld elements",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %lld elements",
                            (long long)n);
     }
     to->cells[i] = to->memory[i];
@@ -237,7 +237,8 @@ levada_status levada_queue_enqueue_block(levada_queue *queue, const levada_block
     rows = levada_block_rows(block);
     if (done != NULL) *done = 0;
     if (first < 0 || first > rows) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "first=%lld is none of %lld rows",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "first=%lld is out of range: the block has %lld rows",
                            (long long)first, (long long)rows);
     }
     if (first == rows) return LEVADA_OK;

@@ -124,7 +124,7 @@ static levada_status call_check_n(const levada_queue *q, int64_t *n, bool up_to,
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "%s '%s': %lld elements in order cannot be had from a capacity of %lld",
+                       "%s '%s': %lld elements cannot be dequeued at once: the capacity is %lld",
                        levada_queue_kind_name(q->options.kind), q->name, (long long)*n,
                        (long long)capacity);
 }
@@ -168,7 +168,7 @@ static levada_status call_references(const levada_queue *q, call_frame *frame, i
     if (!levada_size_of((size_t)n, sizeof(levada_tensor *) * (size_t)q->options.ncomponents, 0,
                         &size) ||
         (frame->many = levada_alloc_zero(size)) == NULL) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld elements",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %lld elements",
                            (long long)n);
     }
     for (int32_t i = 0; i < q->options.ncomponents; i++) {
@@ -241,7 +241,8 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
     if (done != NULL) *done = 0;
     if (!queue->rows_only || n < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s '%s': %lld rows cannot go in: numbers of known shapes are needed",
+                           "%s '%s': enqueue_rows(%lld) needs components of numeric dtype and "
+                           "fully defined shape",
                            levada_queue_kind_name(queue->options.kind), queue->name, (long long)n);
     }
     if (n == 0) return LEVADA_OK;
@@ -378,7 +379,8 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
     if (!queue->rows_only) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s '%s': rows cannot come out: numbers of known shapes are needed",
+                           "%s '%s': dequeue_rows needs components of numeric dtype and fully "
+                           "defined shape",
                            levada_queue_kind_name(queue->options.kind), queue->name);
     }
     if (n == 0) return LEVADA_OK;

@@ -83,7 +83,7 @@ static levada_status runner_check(const levada_queue *queue, const levada_queue_
 {
     if (queue == NULL || o->ops == NULL || o->nops < 1 || o->nops > RUNNER_MOST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a queue runner needs a queue and 1 to %d ops, not %d", RUNNER_MOST,
+                           "a queue runner needs a queue and 1 to %d ops, got %d", RUNNER_MOST,
                            (int)o->nops);
     }
     for (int32_t i = 0; i < o->nops; i++) {
@@ -162,7 +162,7 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
     r = levada_alloc_zero(sizeof(*r));
     if (r == NULL || levada_lock_init(&r->lock, LEVADA_LOCK_LIST, NULL) != LEVADA_OK) {
         levada_free(r);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a queue runner");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a queue runner");
     }
     atomic_init(&r->refs, 1);
     r->process = levada_process();
@@ -174,7 +174,7 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
     levada_site_spin(&r->site, 0);
     if (!runner_fill(r, &all)) {
         runner_unref(r);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a queue runner");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a queue runner");
     }
     r->release = all.release;
     *out = r;
@@ -275,7 +275,7 @@ static levada_status runner_main(levada_coordinator *coordinator, void *user, le
     if (!LEVADA_OURS(r)) return LEVADA_OK; /* the op forked, and this is the child */
     t->runs = false;
     if (status == LEVADA_END) {
-        status = levada_fail(err, LEVADA_EOUT_OF_RANGE, "its source is at its end");
+        status = levada_fail(err, LEVADA_EOUT_OF_RANGE, "the end of its source");
     }
     if (status < 0) runner_fail(t, coordinator, status, err);
     runner_leave(r);
@@ -302,7 +302,7 @@ static levada_status runner_start_threads(levada_queue_runner *r, levada_coordin
     levada_status      status;
 
     if (defs == NULL) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d threads", (int)n);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %d threads", (int)n);
     }
     for (int32_t i = 0; i < r->nops; i++) {
         defs[i] = (levada_thread_def){ r->threads[i].name, runner_main, &r->threads[i] };

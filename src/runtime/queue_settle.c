@@ -431,7 +431,8 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
                            (long long)op->n);
     case LEVADA_QUEUE_WHY_FORKED: return levada_process_refuse("queue", err);
     default:
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the elements of %s '%s'",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory for the elements of %s '%s'",
                            kind, name);
     }
 }

@@ -38,9 +38,8 @@ typedef struct cache_state {
 
 static const levada_arg cache_options[] = {
     LEVADA_ARG(TEXT, cache_args, path, .positional = true, .tuning = true,
-               .doc = "file for the records; it is reused if it was written by the same "
-                      "description of the input, and replaced otherwise; null = keep them in "
-                      "memory"),
+               .doc = "file for the records; it is reused if it was written by the same pipeline, "
+                      "and replaced otherwise; null = store the records in memory"),
     LEVADA_ARG_END,
 };
 
@@ -249,7 +248,7 @@ static levada_status cache_finish(cache_state *s, levada_error *err)
 
     if (s->skip > 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the input has %lld records fewer than when the state was saved",
+                           "the input has %lld records fewer than when the checkpoint was saved",
                            (long long)s->skip);
     }
     if (!s->writer) return LEVADA_END;
@@ -351,7 +350,7 @@ static levada_status cache_seek(cache_state *s, int64_t at, levada_error *err)
 
     if (at > levada_cache_store_records(s->store)) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the cache has %lld records, and the state was saved after %lld",
+                           "the cache has %lld records, and the checkpoint was saved after %lld",
                            (long long)levada_cache_store_records(s->store), (long long)at);
     }
     s->block = 0;
@@ -386,7 +385,7 @@ static levada_status cache_restore(void *state, levada_state_reader *from, levad
 const levada_stage_def levada_stage_cache = {
     .struct_size = sizeof(levada_stage_def),
     .name = "cache",
-    .doc = "keeps the records of the first pass for later passes",
+    .doc = "stores the records of the first complete epoch and replays them in later epochs",
     .example = "range:10 | cache",
     .mode = LEVADA_MODE_SERIAL,
     .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .never_rejects = true,

@@ -45,7 +45,7 @@ struct levada_cache_writer {
 
 static levada_status cache_store_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a cache");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a cache");
 }
 
 static levada_status cache_store_damaged(const levada_cache_store *s, levada_error *err)

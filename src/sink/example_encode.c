@@ -37,7 +37,7 @@ levada_status levada_example_create(levada_example **out, levada_error *err)
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     *out = levada_alloc_zero(sizeof **out);
     return *out ? LEVADA_OK
-                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
+                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an example");
 }
 
 void levada_example_destroy(levada_example **example)
@@ -70,7 +70,7 @@ static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *
                            "the message is larger than 2 GiB");
     }
     if (levada_reserve(&b->at, &b->capacity, (int64_t)(b->size + more), 1)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an example");
 }
 
 /* Writes the head of a field of bytes; the caller has reserved the space. */

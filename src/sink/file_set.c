@@ -119,7 +119,8 @@ static levada_status set_make(levada_file_set *set, levada_error *err)
                        (unsigned long long)levada_output_random(set));
         set->directory = levada_output_name_add(set->folder, set->name);
         if (!set->directory) {
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "out of memory while writing files");
         }
         code = mkdirat(set->folder, set->name, 0700) == 0 ? 0 : errno;
         if (code != 0) levada_output_name_drop(&set->directory);
@@ -131,7 +132,8 @@ static levada_status set_make(levada_file_set *set, levada_error *err)
     if (code == 0)
         (void)flock(set->parts, LOCK_EX | LOCK_NB); /* without locks nothing is removed */
     errno = code;
-    return code == 0 ? LEVADA_OK : set_failed("create a directory of parts beside", set->path, err);
+    return code == 0 ? LEVADA_OK : set_failed("create the directory of parts next to", set->path,
+                                              err);
 }
 
 /* Removes a directory of parts that no process has locked. */
@@ -171,7 +173,7 @@ static levada_status set_clean(const set_name *s, int64_t n, int64_t *removed, l
     }
     if (st == LEVADA_OK && fsync(dirfd(open)) != 0 && errno != EINVAL && errno != ENOTSUP &&
         errno != EROFS)
-        st = set_failed("write the folder", folder, err);
+        st = set_failed("sync the directory", folder, err);
     (void)closedir(open);
     return st;
 }
@@ -187,7 +189,7 @@ static levada_status set_begin(levada_file_set *set, levada_error *err)
     set->parts = -1;
     set_folder(&s, folder);
     set->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (set->folder < 0) return set_failed("open the folder", folder, err);
+    if (set->folder < 0) return set_failed("open the directory", folder, err);
     return set_make(set, err);
 }
 
@@ -203,7 +205,7 @@ levada_status levada_file_set_add(levada_file_set *set, char name[LEVADA_FILE_SE
     set_part(set->n, part);
     if (memory) set->part[set->n] = levada_output_name_add(set->parts, part);
     if (!memory || !set->part[set->n]) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while writing files");
     }
     (void)snprintf(name, LEVADA_FILE_SET_PATH, "%.*s%s/%s", (int)(s.base - s.path), s.path,
                    set->name, part);

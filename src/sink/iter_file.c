@@ -38,7 +38,7 @@ levada_status levada_iter_restore_file(levada_iter *it, const char *path, levada
     size = levada_bytes_left(file);
     state = levada_alloc((size_t)size + 1);
     st = state ? levada_bytes_read(file, state, size, &made, err)
-               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
+               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     if (st == LEVADA_OK) st = levada_iter_restore(it, state, (size_t)made, err);
     if (st != LEVADA_OK) levada_error_place(err, NULL, path, -1, -1);
     levada_free(state);

@@ -116,8 +116,9 @@ static levada_status output_look(levada_output *o)
     if (!o->replaces) return errno == ENOENT ? LEVADA_OK : output_failed(o, errno);
     if (S_ISREG(o->old.st_mode)) return LEVADA_OK;
     return output_refuse(o, LEVADA_EINVALID_ARGUMENT,
-                         S_ISLNK(o->old.st_mode)   ? "it is a symbolic link; name the file itself"
-                         : S_ISDIR(o->old.st_mode) ? "it is a folder"
+                         S_ISLNK(o->old.st_mode)   ? "it is a symbolic link; use the path of the "
+                                                     "file itself"
+                         : S_ISDIR(o->old.st_mode) ? "it is a directory"
                                                    : "it is not a regular file");
 }
 
@@ -133,7 +134,7 @@ static levada_status output_open_folder(levada_output *o)
     levada_free(folder);
     if (o->folder >= 0) return LEVADA_OK;
     if (errno != ENOENT && errno != ENOTDIR) return output_failed(o, errno);
-    return output_refuse(o, LEVADA_ENOT_FOUND, "its folder does not exist");
+    return output_refuse(o, LEVADA_ENOT_FOUND, "its directory does not exist");
 }
 
 /* -- the temporary file */
@@ -244,7 +245,8 @@ levada_status levada_output_open(const char *path, levada_output **out, levada_e
     levada_status  st;
 
     *out = NULL;
-    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write %s", path);
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while writing %s",
+                               path);
     o->fd = o->folder = -1;
     o->process = levada_process();
     o->path = levada_strdup(path);
@@ -252,7 +254,7 @@ levada_status levada_output_open(const char *path, levada_output **out, levada_e
         st = output_start(o);
         if (st != LEVADA_OK && err) *err = o->failed;
     } else {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write %s", path);
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while writing %s", path);
     }
     if (st == LEVADA_OK) *out = o;
     else levada_output_destroy(&o);

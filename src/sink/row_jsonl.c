@@ -70,7 +70,7 @@ static levada_status jsonl_names(levada_row_writer *w, const levada_spec *spec, 
         w->name_end[i] = w->names.size;
     }
     if (w->name_end && !w->names.failed) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the names of columns");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the names of columns");
 }
 
 static levada_status jsonl_row(levada_row_writer *w, const levada_block *block, int64_t row,

@@ -45,7 +45,7 @@ static levada_status write_flush(levada_sink *w, levada_error *err)
     size_t size = w->text.size;
 
     if (w->text.failed)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for rows to be written");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for rows to be written");
     w->text.size = 0;
     w->file_bytes += (int64_t)size;
     w->all.bytes += (int64_t)size;
@@ -110,7 +110,7 @@ static levada_status write_columns(levada_sink *w, const levada_spec *spec, leva
     if (w->spec && (spec == w->spec || levada_spec_equal(spec, w->spec))) return LEVADA_OK;
     if (w->spec && !write_alike(spec, w->spec))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the columns of record %lld are not those of the first one",
+                           "record %lld has other columns than the first record",
                            (long long)w->row.record);
     LEVADA_TRY(levada_row_check(spec, w->format->name, err));
     LEVADA_TRY(w->format->check(spec, err));
@@ -181,7 +181,7 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
     w->files.path = w->path = levada_strdup(path);
     w->compression = levada_strdup(compression ? compression : "");
     if (w->path && w->compression) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while writing files");
 }
 
 levada_status levada_sink_open(const char *path, const levada_write_options *options,
@@ -196,7 +196,8 @@ levada_status levada_sink_open(const char *path, const levada_write_options *opt
     LEVADA_TRY(levada_env_have(NULL, err));
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_write_options, err));
     w = levada_alloc_zero(sizeof *w);
-    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "out of memory while writing files");
     w->options = all;
     if (all.threads == 0) w->options.threads = levada_env_cpus(NULL);
     w->declared = all.spec ? levada_spec_ref(all.spec) : NULL;

@@ -111,7 +111,7 @@ static levada_status writer_choose(levada_writer *w, const char *compression, in
     w->state = levada_alloc_zero(w->filter->state_size);
     w->packed = levada_alloc(WRITER_BUFFER);
     if (!w->state || !w->packed) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a writer");
     }
     LEVADA_TRY(w->filter->open_encoder(w->state, level, err));
     w->encoding = true;
@@ -124,7 +124,7 @@ static levada_status writer_fill(levada_writer *w, const char *path, const char 
     w->path = levada_strdup(path);
     w->held = levada_alloc(WRITER_BUFFER);
     if (!w->path || !w->held) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a writer");
     }
     LEVADA_TRY(writer_choose(w, compression, level, err));
     return levada_output_open(path, &w->output, err);
@@ -140,7 +140,7 @@ levada_status levada_writer_open(levada_env *env, const char *path, const char *
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_env_have(env, err));
     w = levada_alloc_zero(sizeof *w);
-    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
+    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a writer");
     w->process = levada_process();
     w->env = levada_env_ref(env);
     w->kernels = levada_env_kernels(w->env);

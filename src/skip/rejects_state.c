@@ -68,7 +68,7 @@ static bool rejects_take_numbers(levada_reject *r, const int64_t *from, int64_t 
 
 static levada_status rejects_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
 levada_status levada_rejects_save(const levada_block *block, levada_state_writer *to,

@@ -92,9 +92,9 @@ static levada_status skips_judge(const levada_reject *reject, levada_error *err)
     if (err) *err = reject->why;
     if (first && loss->records) {
         levada_error_wrap(err, loss->unseen < 0
-                                   ? "a budget in percent cannot count the records lost here "
-                                     "(skip and skip:COUNT accept the loss)"
-                                   : "more records are lost here than the budget allows");
+                                   ? "the number of lost records is unknown, so a budget in "
+                                     "percent cannot apply; use errors=skip or skip:COUNT"
+                                   : "more records were lost than the error budget allows");
     }
     return reject->why.code;
 }

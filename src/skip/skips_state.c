@@ -100,7 +100,8 @@ static levada_status skips_save_notes(const levada_skips *account, const levada_
     int64_t       n = skips_gather(account, of, numbers, &text);
     levada_status st = LEVADA_OK;
 
-    if (text.failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
+    if (text.failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                      "out of memory for a checkpoint");
     if (n && st == LEVADA_OK) st = levada_state_put_i64s(to, SKIPS_PROBLEMS, numbers, n, err);
     if (n && st == LEVADA_OK) st = levada_state_put_bytes(to, SKIPS_TEXT, text.at, text.size, err);
     levada_text_clear(&text);

@@ -37,11 +37,11 @@ static const levada_arg csv_options[] = {
                .doc = LEVADA_CSV_DEFAULTS
                "; null = one column 'fields' with the strings of each row"),
     LEVADA_ARG(BOOL, levada_csv_args, header, .otherwise = "false",
-               .doc = "the first row of every file names the columns, and is not read as a row"),
+               .doc = "the first row of every file is a header with the names of the columns"),
     LEVADA_ARG(BOOL, levada_csv_args, infer, .otherwise = "false",
                .doc =
-                   "find record_defaults and header in the first rows of the first file when "
-                   "the dataset is made, and write them into the description"),
+                   "infer record_defaults and header from the first rows of the first file when "
+                   "the dataset is created; the pipeline then contains them"),
     LEVADA_ARG(INT, levada_csv_args, infer_rows, .otherwise = "1000",
                .doc = "rows that infer reads, 1 to 65536, from 1 KiB for each of them, at least "
                       "1 MiB"),
@@ -380,7 +380,7 @@ static levada_status csv_sample_open(csv_sample *s, const levada_csv_args *a, le
     s->size = levada_alloc(n * sizeof *s->size);
     s->data = levada_alloc(n * sizeof *s->data);
     if (s->bytes && s->begin && s->end && s->size && s->data) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer columns");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring columns");
 }
 
 /* Finds the rows of the first bytes of a file. */
@@ -446,7 +446,7 @@ static levada_status csv_infer_path(levada_env *env, const levada_csv_args *a, c
     if (!a->infer && csv_is_pipe(path)) {
         if (named) return LEVADA_OK;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the header of a pipe cannot be read in advance; name the columns: "
+                           "the header of a pipe cannot be read in advance; set "
                            "record_defaults={name: int64, ...}");
     }
     st = csv_look(&sample, a, env, path, compression, &rows, err);
@@ -469,8 +469,8 @@ static levada_status csv_infer(levada_env *env, const void *args, const levada_t
     if (!a->infer && (!a->header || !a->record_defaults || a->columns.n > 0)) return LEVADA_OK;
     if (a->infer && (a->record_defaults || a->select_cols.n > 0 || a->columns.n > 0))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "infer finds record_defaults and columns, and takes all fields: omit "
-                           "record_defaults, columns and select_cols");
+                           "infer=true cannot be combined with record_defaults, columns or "
+                           "select_cols");
     LEVADA_TRY(csv_check(args, &spec, err));
     levada_spec_unref(&spec);
     st = levada_files_find(files, &found, &why);

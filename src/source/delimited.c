@@ -27,7 +27,7 @@ static int64_t delimited_header(const uint8_t *p, int64_t left, int64_t *size)
 static levada_status delimited_damage(int64_t header, int64_t size, int64_t left, bool at_end,
                                       levada_error *err)
 {
-    if (header < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "this is not a length");
+    if (header < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "invalid length");
     if (!at_end) return LEVADA_OK;
     if (header == 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the file ends in a length");
     return levada_fail(err, LEVADA_EDATA_LOSS, "truncated record: %lld of %lld bytes",
@@ -66,7 +66,7 @@ static const levada_example_file delimited_files[] = {
 const levada_format_def levada_format_delimited = {
     .struct_size = sizeof(levada_format_def),
     .name = "delimited",
-    .doc = "reads messages that follow their length as a varint (delimited protobuf)",
+    .doc = "reads messages with a varint length prefix (delimited protobuf)",
     .example = "delimited:messages.pb",
     .example_files = delimited_files,
     .field = "record",

@@ -61,7 +61,7 @@ static levada_status files_open(void *state, const void *args, const levada_cont
     s->order = levada_alloc((size_t)s->files.n * sizeof *s->order);
     if (!s->order && s->files.n > 0) {
         levada_files_clear(&s->files);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an order of files");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an order of files");
     }
     s->shuffle = a->shuffle;
     files_arrange(s);
@@ -142,7 +142,7 @@ static levada_status files_next(void *state, const void *args, levada_block **ou
     if (n <= 0) return LEVADA_END;
     if (n > s->context->block_rows) n = s->context->block_rows;
     numbers = levada_alloc((size_t)n * sizeof *numbers);
-    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for names");
+    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for names");
     for (int64_t i = 0; i < n; i++) numbers[i] = s->order[s->next + i];
     st = files_block(s, numbers, n, &block, err);
     levada_free(numbers);

@@ -165,7 +165,7 @@ static levada_status fixed_length_next(void *state, const void *args, const uint
 const levada_format_def levada_format_fixed_length = {
     .struct_size = sizeof(levada_format_def),
     .name = "fixed_length",
-    .doc = "reads records of one length",
+    .doc = "reads records of fixed length",
     .example = "fixed_length:images.bin,record_bytes=4",
     .field = "record",
     .args = fixed_length_options,

@@ -135,7 +135,7 @@ static levada_status framed_stop(const framed_args *a, int64_t length, int64_t s
     bool short_header = size < a->header_bytes;
 
     if (!short_header && length < 0)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "this is not the header of a record");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "invalid record header");
     if (!at_end) {
         out->need = short_header ? a->header_bytes : framed_bytes(a, length);
         return LEVADA_OK;
@@ -184,7 +184,7 @@ static const levada_example_file framed_files[] = {
 const levada_format_def levada_format_framed = {
     .struct_size = sizeof(levada_format_def),
     .name = "framed",
-    .doc = "reads records after a header of fixed size with their length (RecordIO)",
+    .doc = "reads records with a header of fixed size that contains their length (RecordIO)",
     .example = "framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,"
                "align_bytes=4,magic=5243",
     .example_files = framed_files,

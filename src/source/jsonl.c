@@ -210,7 +210,7 @@ static const char *const jsonl_suffixes[] = { ".jsonl", ".json", ".ndjson", NULL
 const levada_format_def levada_format_jsonl = {
     .struct_size = sizeof(levada_format_def),
     .name = "jsonl",
-    .doc = "reads lines of JSON, one column per field",
+    .doc = "reads JSON Lines, one column per field",
     .example = "jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}",
     .example_files = jsonl_files,
     .field = "line",

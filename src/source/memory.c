@@ -18,7 +18,7 @@ typedef struct memory_state {
 
 static const levada_arg memory_options[] = {
     LEVADA_ARG(BLOCK, memory_args, data, .required = true, .positional = true,
-               .doc = "the records, as a block of this process"),
+               .doc = "the records, as a block in memory"),
     LEVADA_ARG_END,
 };
 
@@ -103,7 +103,8 @@ static levada_status memory_restore(void *state, levada_state_reader *from, leva
     LEVADA_TRY(levada_state_get_count(from, "next", rows, &next, err));
     if (rows != s->data->n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the number of records is %lld, and was %lld when the state was saved",
+                           "the source has %lld records, but had %lld when the checkpoint was "
+                           "saved",
                            (long long)s->data->n, (long long)rows);
     }
     s->next = next;

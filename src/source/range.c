@@ -16,12 +16,12 @@ typedef struct range_state {
 
 static const levada_arg range_options[] = {
     LEVADA_ARG(INT, range_args, count, .positional = true, .min = 0, .max = INT64_MAX,
-               .doc = "how many numbers; null = all before stop"),
+               .doc = "count of numbers; null = all before stop"),
     LEVADA_ARG(INT, range_args, start, .otherwise = "0", .doc = "the first number"),
-    LEVADA_ARG(INT, range_args, stop, .doc = "the first number that is not returned; null = count "
-                                             "decides"),
+    LEVADA_ARG(INT, range_args, stop,
+               .doc = "end of the range, which is not returned; null = count determines it"),
     LEVADA_ARG(INT, range_args, step, .otherwise = "1",
-               .doc = "difference of two neighbors; may be negative, but not 0"),
+               .doc = "difference of consecutive numbers; may be negative, but not 0"),
     LEVADA_ARG_END,
 };
 

@@ -342,8 +342,9 @@ static const char *tar_watch_records(void *state, const uint8_t *data, const lev
     w->next = record + spans->n;
     if (odd)
         (void)snprintf(w->text, sizeof w->text,
-                       "%s%lld of its keys came back after other samples, first '%s' at record "
-                       "%lld, so their members are in several samples; sort it: tar --sort=name",
+                       "%s%lld of its keys are repeated after other samples, first '%s' at record "
+                       "%lld, so their members are in several samples; sort it with tar "
+                       "--sort=name",
                        w->zero ? "at least " : "", (long long)w->back, w->key,
                        (long long)w->record);
     if (spans->n == 0) w->next = INT64_MAX; /* the next file begins with nothing */
@@ -457,7 +458,8 @@ static levada_status tar_reject(levada_builder *out, int64_t row, const tar_colu
 static levada_status tar_put_names(tar_columns *c, levada_builder *out, levada_error *err)
 {
     if (!levada_reserve(&c->values, &c->capacity, c->total + c->n + 1, sizeof *c->values))
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the fields of a block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory for the fields of a block");
     for (int32_t i = 0; i < c->n; i++) {
         LEVADA_TRY(levada_builder_push_bytes(out, 1, c->text + c->name[i], c->nname[i], err));
         c->values[c->total++] = c->value[i];
@@ -506,7 +508,8 @@ static levada_status tar_decode_fields(tar_columns *c, const levada_texts *wante
                                        levada_error *err)
 {
     if (!levada_reserve(&c->values, &c->capacity, wanted->n * in->n + 1, sizeof *c->values))
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the fields of a block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory for the fields of a block");
     for (int64_t row = 0; row < in->n; row++) {
         const char *wrong = tar_row(c, in->data[row], in->size[row]);
 

@@ -329,7 +329,7 @@ levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end,
             return r.at == 0 ? LEVADA_TAR_NOTHING : member_bad(&r, "a member has no header");
         }
         if (check && !levada_tar_is_header(block, &magic))
-            return member_bad(&r, "this is not the header of a member: its checksum is wrong");
+            return member_bad(&r, "invalid member header: wrong checksum");
         size = member_number(block + MEMBER_SIZE, MEMBER_SIZE_SIZE);
         if (size < 0) return member_bad(&r, "the size of a member is not a number");
         if (member_is_extension(block[MEMBER_TYPE]))

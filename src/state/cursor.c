@@ -50,7 +50,8 @@ static levada_status cursor_save_ends(const levada_block *block, levada_state_wr
     char           name[LEVADA_STATE_NAME];
     levada_status  st;
 
-    if (!wide) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!wide) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory for a checkpoint");
     for (int64_t i = 0; i < n; i++) wide[i] = ends[i];
     snprintf(name, sizeof name, "%s.ends", key);
     st = levada_state_put_i64s(to, name, wide, n, err);
@@ -90,7 +91,8 @@ static levada_status cursor_restore_ends(levada_block *block, levada_state_reade
 
     LEVADA_TRY(levada_state_get_i64s(from, name, &wide, &n, err));
     ends = levada_alloc((size_t)n * sizeof *ends + 1);
-    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory for a checkpoint");
     valid = n > 0 && wide[n - 1] == block->n;
     for (int64_t i = 0; valid && i < n; i++) {
         valid = wide[i] > (i ? wide[i - 1] : 0) && wide[i] <= block->n;

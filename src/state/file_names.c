@@ -20,7 +20,7 @@ typedef struct levada_file_name {
 
 static levada_status file_names_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for names of files");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for names of files");
 }
 
 /* -- by key */

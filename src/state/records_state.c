@@ -22,7 +22,8 @@ levada_status levada_records_pack(levada_pool *pool, const levada_block *block, 
     levada_block *all = NULL;
     levada_status st;
 
-    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory for a checkpoint");
     for (int64_t i = 0; i < block->n; i++) rows[i] = (int32_t)i;
     st = levada_block_select(block, rows, block->n, &all, err);
     levada_free(rows);
@@ -50,7 +51,8 @@ static bool records_by_origin(const levada_edge *edge, const levada_origin *o, i
 static levada_status records_no_edge(const char *path, levada_error *err)
 {
     return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                       "'%s' does not pull from one input: its records cannot be saved", path);
+                       "'%s' does not have exactly one input, so its records cannot be saved",
+                       path);
 }
 
 levada_status levada_records_put(levada_state_writer *to, const char *key, levada_block *block,
@@ -62,7 +64,7 @@ levada_status levada_records_put(levada_state_writer *to, const char *key, levad
 
     if (!to->scope.edge) return records_no_edge(to->scope.path, err);
     o = levada_alloc((size_t)block->n * (size_t)nparts * sizeof *o + 1);
-    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     levada_block_get_origins(block, nparts, o);
     if (records_by_origin(to->scope.edge, o, block->n, nparts)) {
         st = levada_origins_put(to, key, o, block->n, nparts, err);
@@ -150,7 +152,8 @@ typedef struct records_work {
 
 static levada_status records_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                       "out of memory while reading records again");
 }
 
 /* The next distinct origins; *next = the first place after them. */

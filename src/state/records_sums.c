@@ -135,8 +135,8 @@ static levada_status sums_compare(const levada_state_reader *from, const int64_t
 
         if (are[k] == sums[k]) continue;
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "a record that waited is another one when it is read again: its file was "
-                          "changed, or a function that is not pure makes it");
+                          "a buffered record has changed since the checkpoint was saved: its file "
+                          "changed on disk, or its function is not pure");
         edge->ops->place(edge, from->scope.path, block, i, err);
         return LEVADA_EFAILED_PRECONDITION;
     }

@@ -45,7 +45,7 @@ struct levada_rowstore {
 
 static levada_status rowstore_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for records that wait");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for buffered records");
 }
 
 levada_status levada_rowstore_create(const levada_context *context, levada_rowstore **out,
@@ -367,7 +367,7 @@ static levada_status rowstore_select(levada_rowstore *s, const uint32_t *slots, 
     rowstore_pick p;
     levada_status st;
 
-    if (n == 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no rows are asked for");
+    if (n == 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no rows were requested");
     st = rowstore_pick_open(s, &p, n, err);
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) rowstore_pick_row(s, &p, i, slots[i]);
     if (st == LEVADA_OK) {

@@ -72,15 +72,18 @@ static levada_status shards_differ(const levada_value *now, const levada_value *
     shards_say(&is, now);
     shards_say(&had, was);
     if (is.failed || had.failed) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to compare a state");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                         "out of memory while comparing checkpoints");
     } else if (strcmp(is.at, had.at) == 0) {
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "the state was saved from %s with other options or at another place",
+                         "the checkpoint was saved from %s with other options or at another "
+                         "position",
                          had.at);
     } else {
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "the state was saved from %s, this is %s: resume with the same rank and "
-                         "world size (torch_dataset(parts=) resumes with any number of ranks)",
+                         "the checkpoint was saved from %s, but this is %s: resume with the same "
+                         "rank and world size (torch_dataset(parts=) resumes with any number of "
+                         "ranks)",
                          had.at, is.at);
     }
     levada_text_clear(&is);
@@ -114,7 +117,8 @@ static levada_status shards_compare(const levada_env *env, const levada_value *n
             continue;
         }
         if (!failed) return shards_differ(a.found, b.found, err);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to compare a state");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while comparing checkpoints");
     }
 }
 
@@ -128,7 +132,7 @@ levada_status levada_shards_check(const levada_env *env, const char *now, const 
         st = levada_value_parse_json(saved, size, &was, err);
         if (st == LEVADA_EINVALID_ARGUMENT) {
             st = levada_fail(err, LEVADA_EDATA_LOSS,
-                             "the saved state is damaged: entry 'dataset/json': not a description");
+                             "the checkpoint is corrupt: entry 'dataset/json': not a pipeline");
         }
     }
     if (st == LEVADA_OK) st = shards_compare(env, is, was, err);

@@ -29,7 +29,7 @@ void levada_state_reader_clear(levada_state_reader *from)
 
 static levada_status state_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
 /* Reserves one more entry. */
@@ -87,7 +87,7 @@ static levada_status state_begin(const levada_state_writer *to, const char *key,
     *e = (levada_entry){ .version = to->scope.version, .type = (uint8_t)type };
     if (strlen(key) >= sizeof e->key) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the key '%s' of a state is too long: at most %d bytes", key,
+                           "the key '%s' of a checkpoint must have at most %d bytes", key,
                            LEVADA_STATE_KEY - 1);
     }
     snprintf(e->path, sizeof e->path, "%s", to->scope.path);
@@ -203,7 +203,7 @@ levada_status levada_state_damaged(const levada_state_reader *from, const char *
     va_start(args, fmt);
     if (vsnprintf(what, sizeof what, fmt, args) < 0) what[0] = '\0';
     va_end(args);
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged: entry '%s/%s': %s",
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: entry '%s/%s': %s",
                        e ? e->path : from->scope.path, e ? e->key : key ? key : "", what);
 }
 
@@ -214,7 +214,8 @@ levada_status levada_state_check_asked(const levada_state_reader *from, levada_e
 
         if (e->asked) continue;
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the saved state has '%s/%s', which this version does not restore",
+                           "the checkpoint has the entry '%s/%s', which this version cannot "
+                           "restore",
                            e->path, e->key);
     }
     return LEVADA_OK;
@@ -232,16 +233,18 @@ static levada_status state_get(levada_state_reader *from, const char *key, levad
     const levada_entry *e = state_find(from, key);
 
     if (!e) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the saved state has no '%s/%s'",
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the checkpoint has no entry '%s/%s'",
                            from->scope.path, key);
     }
     if (e->version > from->scope.version) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "'%s' was saved by a newer version of the stage (%d, this one is %d)",
+                           "'%s' was saved by version %d of the stage, but this is version %d: use "
+                           "a newer levada",
                            from->scope.path, e->version, from->scope.version);
     }
     if (e->type != type) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "'%s/%s' has another type",
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the checkpoint is corrupt: entry '%s/%s' has another type",
                            from->scope.path, key);
     }
     *out = e;

@@ -33,7 +33,7 @@ typedef struct state_bytes {
 
 static levada_status state_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
 static uint8_t *state_reserve(state_bytes *b, size_t size)
@@ -101,7 +101,7 @@ static void state_put_text(state_bytes *b, const char *text)
 static levada_status state_too_large(const levada_entry *e, size_t size, levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                       "'%s/%s' takes %zu bytes of a state, at most %lld can be saved", e->path,
+                       "'%s/%s' has %zu bytes; a checkpoint stores at most %lld", e->path,
                        e->key, size, (long long)STATE_MOST_BYTES);
 }
 
@@ -174,7 +174,7 @@ levada_status levada_state_encode(levada_state_writer *from, const levada_state_
 
     if (from->n > STATE_MOST_ENTRIES) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a state of %d entries, the last of '%s': at most %d can be saved",
+                           "the checkpoint has %d entries, the last of '%s'; the limit is %d",
                            (int)from->n, from->entries[from->n - 1].path, STATE_MOST_ENTRIES);
     }
     if (from->n) qsort(from->entries, (size_t)from->n, sizeof *from->entries, state_order);
@@ -212,7 +212,7 @@ static void *state_memory(state_cursor *c, size_t size)
 static levada_status state_damaged(const state_cursor *c, const void *bytes, const char *what,
                                    levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged: %s, byte %lld", what,
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: %s, byte %lld", what,
                        (long long)(c->at - (const uint8_t *)bytes));
 }
 
@@ -335,13 +335,14 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     memset(out, 0, sizeof *out);
     out->env = env;
     if (size < STATE_HEAD + 4 || memcmp(bytes, state_magic, 8) != 0) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "%zu bytes that are not a saved state", size);
+        return levada_fail(err, LEVADA_EDATA_LOSS, "not a checkpoint: %zu bytes without its header",
+                           size);
     }
     c.at = c.end - 4;
     (void)state_take_le(&c, 4, &crc);
     if (levada_env_kernels(env)->crc32c(0, bytes, size - 4) != crc) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the saved state is damaged: the checksum of its %zu bytes is wrong",
+                           "the checkpoint is corrupt: the checksum of its %zu bytes is wrong",
                            size);
     }
     c.at = (const uint8_t *)bytes + 8;
@@ -350,7 +351,8 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     (void)state_take_le(&c, 2, &flags);
     if (format != STATE_FORMAT || flags) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved in format %d, this version reads %d", (int)format,
+                           "the checkpoint has format %d; this version reads format %d",
+                           (int)format,
                            STATE_FORMAT);
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
@@ -363,7 +365,7 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
         }
         levada_state_reader_clear(out);
         if (!c.no_memory) return state_damaged(&c, bytes, what, err);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     }
     return LEVADA_OK;
 }

@@ -27,7 +27,8 @@ levada_status levada_origins_put(levada_state_writer *to, const char *key, const
     char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
-    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                   "out of memory for a checkpoint");
     for (int32_t part = 0; st == LEVADA_OK && part < nparts; part++) {
         for (int64_t i = 0, k = part; i < n; i++, k += nparts) {
             parts[i] = o[k].source;
@@ -101,7 +102,7 @@ levada_status levada_origins_get(levada_state_reader *from, const char *key, lev
 
     LEVADA_TRY(rows_get_part(from, key, 0, &parts, &n, err));
     o = levada_alloc((size_t)n * (size_t)nparts * sizeof *o + 1);
-    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     for (int32_t part = 0; part < nparts; part++) {
         st = rows_get_part(from, key, part, &parts, &n, err);
         if (st != LEVADA_OK) {
@@ -181,7 +182,7 @@ static levada_status rows_put_spec(levada_state_writer *to, const char *key,
         levada_text_add(&names, f->name, strlen(f->name) + 1);
     }
     if (!parts || names.failed) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     }
     snprintf(name, sizeof name, "%s.fields", key);
     if (st == LEVADA_OK) {
@@ -249,7 +250,8 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
     }
     n /= ROWS_FIELD_PARTS;
     fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                    "out of memory for a checkpoint");
     end = (const char *)names + size;
     for (at = names; i < n; i++) {
         if (!rows_read_field(parts + i * ROWS_FIELD_PARTS, &at, end, &fields[i])) break;
@@ -261,7 +263,7 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
                                   levada_spec_flags_of(declared) & ~LEVADA_SPEC_OPEN, out, err);
     levada_free(fields);
     if (st != LEVADA_EINVALID_ARGUMENT) return st;
-    return levada_state_damaged(from, name, err, "two columns have one name");
+    return levada_state_damaged(from, name, err, "two columns have the same name");
 }
 
 static levada_status rows_put_level(levada_state_writer *to, const char *key,
@@ -271,7 +273,8 @@ static levada_status rows_put_level(levada_state_writer *to, const char *key,
     int64_t      *ends = levada_alloc((size_t)n * sizeof *ends + 1);
     levada_status st;
 
-    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory for a checkpoint");
     for (int64_t i = 0; i < n; i++) ends[i] = c->level[l].end[i];
     st = levada_state_put_i64s(to, key, ends, n, err);
     levada_free(ends);
@@ -308,7 +311,7 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     char           name[LEVADA_STATE_NAME];
     levada_status  st = LEVADA_OK;
 
-    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     levada_block_get_origins(block, nparts, o);
     snprintf(name, sizeof name, "%s.origins", key);
     st = levada_origins_put(to, name, o, block->n, nparts, err);

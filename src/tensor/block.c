@@ -11,7 +11,7 @@ levada_status levada_block_create(const levada_spec *spec, int64_t n, levada_blo
     int32_t       fields = levada_spec_count(spec);
     levada_block *block = levada_alloc_zero(sizeof *block + (size_t)fields * sizeof(levada_column));
 
-    if (!block) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    if (!block) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a block");
     atomic_init(&block->refs, 1);
     block->kind = LEVADA_BLOCK_DATA;
     block->n = n;

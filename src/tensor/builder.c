@@ -18,7 +18,7 @@ levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, in
     levada_builder *b = levada_alloc_zero(sizeof *b + (size_t)fields * sizeof b->push[0]);
     levada_status   st;
 
-    if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a builder");
+    if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a builder");
     b->late = LEVADA_LATE_DECODE_NEVER;
     b->pool = levada_pool_ref(pool);
     b->rows = rows;
@@ -152,7 +152,7 @@ levada_status levada_builder_encoded(levada_builder *b, int32_t field, const lev
     uint8_t        *at = NULL;
     levada_status   st;
 
-    if (!e) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a column");
+    if (!e) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a column");
     atomic_init(&e->refs, 1);
     e->encoding = how->encoding;
     e->kernels = how->kernels;
@@ -233,7 +233,8 @@ levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada
 
     if (!levada_reserve(&block->rejects, &b->rejects_capacity, (int64_t)block->nrejects + 1,
                         sizeof *block->rejects)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to reject a record");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while rejecting a record");
     }
     block->rejects[block->nrejects] = (levada_reject){ .row = row, .why = *why };
     /* Whatever somebody else's function says, it is an error, and one that a state can keep. */

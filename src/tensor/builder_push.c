@@ -14,7 +14,7 @@ static levada_status push_raw(levada_grow *to, const void *data, size_t size, le
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
     }
     if (!levada_reserve(&to->data, &to->capacity, (int64_t)(to->size + size), 1)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a column");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a column");
     }
     if (size) memcpy(to->data + to->size, data, size);
     to->size += size;

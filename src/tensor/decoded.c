@@ -53,7 +53,7 @@ static levada_status decoded_rejects(const levada_block *block, levada_block *ma
     if (size == 0) return LEVADA_OK;
     made->rejects = levada_alloc(size);
     if (!made->rejects) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     memcpy(made->rejects, block->rejects, size);
     made->nrejects = block->nrejects;

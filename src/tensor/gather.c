@@ -23,7 +23,7 @@ typedef struct gather_work {
 
 static levada_status gather_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to gather records");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while gathering records");
 }
 
 static void gather_clear(gather_work *w)

@@ -13,7 +13,8 @@ static levada_status layout_make(int64_t bound, int64_t n, levada_layout **out, 
     levada_layout *layout = levada_alloc_zero(sizeof *layout + (size_t)n * sizeof layout->ends[0]);
 
     if (!layout) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the layout of a batch");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory for the layout of a batch");
     }
     atomic_init(&layout->refs, 1);
     layout->bound = bound;
@@ -37,7 +38,7 @@ levada_status levada_layout_create_least(int32_t columns, int64_t bound, levada_
     (*out)->least = levada_alloc_zero(n * sizeof *(*out)->least + 1);
     if ((*out)->least) return LEVADA_OK;
     levada_layout_unref(out);
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the layout of a batch");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the layout of a batch");
 }
 
 levada_status levada_layout_create_ends(const int32_t *ends, int64_t n, levada_layout **out,

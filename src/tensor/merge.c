@@ -7,7 +7,7 @@
 
 static levada_status merge_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a selection of records");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a selection of records");
 }
 
 static void merge_drop(levada_merge *merge)

@@ -109,8 +109,9 @@ static levada_status pad_too_long(pad_job *job, int32_t d, int64_t is, int64_t m
     job->bad = -1;
     while (most[d] < is) pad_measure_row(job, ++job->bad, most);
     return levada_fail(err, LEVADA_EDATA_LOSS,
-                       "attempted to pad to a smaller size than the input element: column '%s' has"
-                       " length %lld in dimension %d, padded_shapes allows %lld",
+                       "attempted to pad to a smaller size than the input element: column '%s' has "
+                       "length %lld in dimension %d, but padded_shapes allows %lld; raise "
+                       "padded_shapes, or truncate with slice",
                        levada_spec_field(job->block->spec, job->field)->name, (long long)is, d,
                        (long long)may);
 }
@@ -169,7 +170,8 @@ static levada_status pad_target(pad_job *job, const levada_padding *how, levada_
 
         if (step && job->stride[d] > LEVADA_BLOCK_LIMIT / step) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "a padded batch is larger than 1 GiB");
+                               "a padded batch is larger than 1 GiB; lower batch_size or "
+                               "max_tokens");
         }
         job->stride[d - 1] = job->stride[d] * step;
     }
@@ -465,7 +467,8 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
     if (pad_is_copy(&job)) return levada_gather_column(gather, field, b, err);
     if (pad_splits_items(&job)) return pad_decoded(block, field, b, how, bad, err);
     if (job.stride[0] && block->n > LEVADA_BLOCK_LIMIT / job.stride[0]) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a padded batch is larger than 1 GiB");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a padded batch is larger than 1 GiB; lower batch_size or max_tokens");
     }
     LEVADA_TRY(pad_prepare(&job, b, how, err));
     fetch = levada_prefetch_helps(block, job.stride[0] * job.size);

@@ -61,7 +61,8 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
 {
     levada_pool *pool = levada_alloc_zero(sizeof *pool);
 
-    if (!pool) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a buffer pool");
+    if (!pool) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                  "out of memory for a buffer pool");
     atomic_init(&pool->refs, 1);
     atomic_init(&pool->used, 0);
     atomic_flag_clear(&pool->lock.held);
@@ -204,7 +205,7 @@ levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffe
         buffer = pool_memory(pool, (size_t)capacity + POOL_HEADER + 2 * LEVADA_SLACK);
         if (!buffer) {
             atomic_fetch_sub_explicit(&pool->used, capacity, memory_order_relaxed);
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld bytes",
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %lld bytes",
                                (long long)capacity);
         }
         memset(buffer, 0, POOL_HEADER + LEVADA_SLACK);
@@ -228,7 +229,7 @@ levada_status levada_buffer_wrap(const void *data, int64_t size, void (*release)
 {
     levada_buffer *buffer = levada_alloc_zero(sizeof *buffer);
 
-    if (!buffer) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a buffer");
+    if (!buffer) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a buffer");
     atomic_init(&buffer->refs, 1);
     buffer->flags = LEVADA_BUFFER_FOREIGN;
     buffer->data = (uint8_t *)(uintptr_t)data;

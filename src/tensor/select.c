@@ -11,7 +11,7 @@
 
 static levada_status select_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a selection of records");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a selection of records");
 }
 
 levada_status levada_block_selection(levada_block **from, int32_t nfrom, const uint32_t *which,
@@ -193,7 +193,7 @@ levada_status levada_block_tail(const levada_block *block, int64_t row, int32_t 
     levada_status  st = LEVADA_OK;
 
     if (n > 0 && !rejects) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     if (st == LEVADA_OK) { /* nothing follows the last row */
         st = select_part(block, row < block->n ? row : 0, block->n - row, out, err);

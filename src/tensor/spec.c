@@ -52,7 +52,8 @@ static levada_status spec_fill(levada_spec *spec, const levada_field *fields, le
         uint32_t slot = spec_slot(spec, fields[i].name, size);
 
         if (spec->index[slot] != 0) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "two fields are named '%s'",
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "two fields are named '%s'; rename() one of them",
                                fields[i].name);
         }
         spec->index[slot] = (uint32_t)i + 1;
@@ -76,7 +77,8 @@ levada_status levada_spec_create(const levada_field *fields, int32_t n, int32_t 
     for (int32_t i = 0; i < n; i++) text += strlen(fields[i].name) + 1;
     spec = levada_alloc_zero(sizeof *spec + (size_t)n * sizeof *fields +
                              slots * sizeof *spec->index + text);
-    if (!spec) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d fields", n);
+    if (!spec) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %d fields",
+                                  n);
     atomic_init(&spec->refs, 1);
     spec->flags = flags;
     spec->n = n;

@@ -16,7 +16,8 @@ static levada_status tensor_header(levada_dtype dtype, const levada_shape *shape
 {
     levada_tensor *t = levada_alloc(TENSOR_HEADER + extra);
 
-    if (t == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a tensor");
+    if (t == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                      "out of memory for a tensor");
     atomic_init(&t->refs, 1);
     t->dtype = dtype;
     t->shape = *shape;
@@ -35,7 +36,7 @@ static levada_status tensor_check(levada_dtype dtype, const levada_shape *shape,
     char text[LEVADA_SHAPE_TEXT];
 
     if (dtype != LEVADA_BYTES && levada_dtype_size(dtype) == 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype %d is none of a tensor",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a tensor cannot have dtype %d",
                            (int)dtype);
     }
     if (shape->rank > LEVADA_MAX_DIMS || !levada_shape_known(shape)) {
@@ -111,7 +112,7 @@ levada_status levada_tensor_create(levada_env *env, levada_dtype dtype, const le
 
     if (dtype == LEVADA_BYTES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "byte strings are made by levada_tensor_create_strings");
+                           "use levada_tensor_create_strings for byte strings");
     }
     LEVADA_TRY(levada_tensor_make(levada_env_pool(env), dtype, shape, &t, err));
     if (data != NULL && t->bytes > 0) memcpy(t->data, data, (size_t)t->bytes);
@@ -133,7 +134,7 @@ levada_status levada_tensor_create_strings(levada_env *env, const levada_shape *
     for (int64_t i = 0; i < count; i++) {
         if (offsets[i] < 0 || offsets[i + 1] < offsets[i]) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "offsets of byte strings go down at %lld", (long long)i);
+                               "offsets of byte strings must not decrease, at %lld", (long long)i);
         }
     }
     size = count > 0 ? offsets[count] - offsets[0] : 0;

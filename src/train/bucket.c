@@ -277,7 +277,8 @@ levada_status levada_bucket_start(levada_bucket *bucket, levada_coordinator *coo
     LEVADA_TRY(LEVADA_USABLE(bucket, "bucket", err));
     if (b->output == NULL) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the caller's threads run this bucket: it has none to start");
+                           "this bucket runs on the threads of the caller and has no threads to "
+                           "start");
     }
     output = levada_queue_runner_start(b->output, coordinator, err);
     if (output < 0) return output;

@@ -96,7 +96,7 @@ static levada_status put_keep(const levada_bucket *b, levada_tensor *const *elem
     if (i < 0) return LEVADA_OK;
     t = element[i];
     if (t->shape.rank != 0 || (t->dtype != LEVADA_BOOL && !put_is_integer(t->dtype))) {
-        return put_not_a_key(i, t->dtype, t->shape.rank, "a bool: whether to keep the element",
+        return put_not_a_key(i, t->dtype, t->shape.rank, "a bool, true to keep the element",
                              err);
     }
     *keep = t->dtype == LEVADA_BOOL ? *t->data != 0 : levada_length_number(t->dtype, t->data) != 0;
@@ -170,7 +170,7 @@ static levada_status put_plan_make(const levada_bucket *b, int64_t n, put_plan *
         !levada_size_of((size_t)n, 2 * sizeof(int32_t), ((size_t)b->n + 1) * sizeof(int32_t),
                         &rest) ||
         !levada_size_of(1, keys, rest, &size) || (plan->memory = levada_alloc(size)) == NULL) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld records",
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %lld records",
                            (long long)n);
     }
     plan->keys = plan->memory;
@@ -193,7 +193,7 @@ static levada_status put_keep_rows(levada_bucket *b, const levada_block *block, 
     if (c->field->depth + c->field->ndim > 0 ||
         (c->field->dtype != LEVADA_BOOL && !put_is_integer(c->field->dtype))) {
         return put_not_a_key(i, c->field->dtype, c->field->depth + c->field->ndim,
-                             "a bool: whether to keep the record", err);
+                             "a bool, true to keep the record", err);
     }
     if (c->field->dtype != LEVADA_BOOL) {
         LEVADA_TRY(levada_length_measure(c->field->name, block, plan->keys, 1, err));

@@ -17,7 +17,7 @@ enum { BUCKET_COMPONENTS = LEVADA_QUEUE_COMPONENTS - 2 }; /* besides the length 
 
 levada_status levada_bucket_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for buckets");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for buckets");
 }
 
 /* -- checks ------------------------------------------------------------------------------------ */

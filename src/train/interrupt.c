@@ -61,7 +61,7 @@ levada_status levada_interrupt_create(levada_interrupt **out, levada_error *err)
 
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     i = levada_alloc_zero(sizeof *i);
-    if (!i) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an interrupt");
+    if (!i) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an interrupt");
     i->process = levada_process();
     i->last = &i->first;
     levada_bell_init(&i->bell);
@@ -84,7 +84,7 @@ static levada_status interrupt_add(levada_interrupt *i, interrupt_kind kind, voi
 {
     interrupt_target *t = levada_alloc_zero(sizeof *t);
 
-    if (!t) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an interrupt");
+    if (!t) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an interrupt");
     t->kind = kind;
     t->object = object;
     if (kind == INTERRUPT_QUEUE) levada_queue_ref(object);

@@ -36,7 +36,7 @@ bool levada_reader_kind_whole(levada_reader_kind kind) { return reader_kinds[kin
 
 levada_status levada_reader_short(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a reader");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a reader");
 }
 
 /* -- sources of levada ------------------------------------------------------------------------- */

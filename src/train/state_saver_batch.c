@@ -34,7 +34,7 @@ levada_status levada_saver_make_batch(levada_state_saver *s, int64_t n, levada_s
     if (batch == NULL || batch->saved == NULL) {
         levada_free(batch);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "no memory for a batch of %lld segments", (long long)n);
+                           "out of memory for a batch of %lld segments", (long long)n);
     }
     batch->tensors = (levada_tensor **)(void *)(batch + 1);
     batch->rows = (levada_saver_live **)(void *)(batch->tensors + batch_ntensors(s));

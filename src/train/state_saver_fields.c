@@ -52,12 +52,14 @@ static levada_status fields_check_name(const levada_saver_field *group, int32_t 
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s %d has no name", word, (int)i);
     }
     if (strchr(name, ':') != NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s name '%.64s' may not have a colon",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s name '%.64s' must not contain a colon",
                            word, name);
     }
     for (int32_t k = 0; k < i; k++) {
         if (strcmp(group[k].name, name) != 0) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "two fields are called %s '%.64s'", word,
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "two fields have the name %s '%.64s'",
+                           word,
                            name);
     }
     return LEVADA_OK;
@@ -273,8 +275,8 @@ static levada_status fields_extent(const fields_check *c, levada_saver_extent *o
     out->length = c->in->length < 0 && s->pad ? steps : c->in->length;
     if (out->length < 0 || out->length > padded || padded > INT32_MAX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "Input length should be <= than length from sequences: %lld of key '%s' "
-                           "is not between 0 and %lld, or there are too many steps",
+                           "input_length (%lld) of key '%s' must be from 0 to %lld, the length of "
+                           "its sequences",
                            (long long)out->length, c->key, (long long)padded);
     }
     return LEVADA_OK;

@@ -95,7 +95,7 @@ static levada_status insert_make(const levada_state_saver *s, const levada_saver
     if (e != NULL) e->states = levada_saver_states_create(s, 0);
     if (e == NULL || e->states == NULL) {
         levada_saver_live_unref(s, e);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an example");
     }
     e->length = extent->length;
     e->nsegments = (int32_t)extent->nsegments;
@@ -148,7 +148,7 @@ static levada_status insert_adopt_locked(levada_state_saver *s, levada_saver_liv
         return levada_fail(
             err, LEVADA_EFAILED_PRECONDITION,
             "State saver '%s': example %lld is '%.*s' (%lld steps), but '%.*s' (%lld "
-            "steps) when the state was saved",
+            "steps) when the checkpoint was saved",
             s->name, (long long)e->ordinal, size > 40 ? 40 : size,
             (const char *)levada_saver_key(s, e), (long long)e->length,
             a->key_size > 40 ? 40 : a->key_size, (const char *)levada_saver_key(s, a),

@@ -30,7 +30,7 @@ typedef struct restore_all {
 
 static levada_status restore_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
 /* A list of exactly n numbers. */
@@ -54,7 +54,8 @@ static levada_status restore_unlike(const restore_all *all, int32_t i, const cha
     char                      a[LEVADA_SHAPE_TEXT], b[LEVADA_SHAPE_TEXT];
 
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the state was saved with field %d '%.40s' %s%s%s, this saver has '%.40s' "
+                       "the checkpoint was saved with field %d '%.40s' %s%s%s, this saver has "
+                       "'%.40s' "
                        "%s%s%s",
                        (int)i, name, levada_dtype_name(saved->dtype),
                        levada_shape_print(&saved->shape, a), saved->ragged ? " (ragged)" : "",
@@ -130,7 +131,7 @@ static levada_status restore_fields(restore_all *all, levada_error *err)
     for (int i = 0; i < 4; i++) {
         if (head[i] == want[i]) continue;
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved with %lld %s, this saver has %lld",
+                           "the checkpoint has %lld %s, this saver has %lld",
                            (long long)head[i], words[i], (long long)want[i]);
     }
     LEVADA_TRY(levada_state_get_bytes(&all->from, "names", &bytes, &size, err));

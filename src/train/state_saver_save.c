@@ -34,7 +34,7 @@ typedef struct save_all {
 
 static levada_status save_no_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
 /* -- the snapshot ------------------------------------------------------------------------------ */

@@ -154,7 +154,7 @@ static levada_status expression_push_value(expression_parser *p, expression_term
                                            levada_error *err)
 {
     if (!levada_reserve(&t->values, &t->capacity, t->n + 1, sizeof *t->values)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an expression");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an expression");
     }
     memset(&t->values[t->n], 0, sizeof t->values[0]);
     LEVADA_TRY(expression_read_value(p, &t->values[t->n], err));
@@ -193,7 +193,7 @@ static levada_status expression_read_term(expression_parser *p, expression_term 
     LEVADA_TRY(expression_text(p, &t->field, &size, &quoted, err));
     if (!quoted && expression_accept(p, "(")) {
         if (strcmp(t->field, "len") != 0)
-            return expression_wrong(p, "no such function (there is only len)", err);
+            return expression_wrong(p, "unknown function; only len is available", err);
         t->length = true;
         LEVADA_TRY(expression_text(p, &t->field, &size, &quoted, err));
         if (!expression_accept(p, ")")) return expression_wrong(p, "')' is missing", err);
@@ -227,7 +227,7 @@ levada_status levada_expression_parse(const char *text, levada_expression **out,
     if (p.to && p.to->memory) {
         st = expression_read(&p, err);
     } else {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an expression");
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an expression");
     }
     if (st == LEVADA_OK) {
         *out = p.to;

@@ -19,7 +19,7 @@ levada_status levada_fft_create(int64_t n, levada_fft **out, levada_error *err)
     spectrum = (size_t)(n / 2 + 1) * sizeof(kiss_fft_cpx);
     (void)kiss_fftr_alloc((int)n, 0, NULL, &plan); /* only its size */
     f = levada_alloc_zero(head + spectrum + plan);
-    if (!f) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a transform");
+    if (!f) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a transform");
     f->n = n;
     f->spectrum = (kiss_fft_cpx *)(void *)((char *)f + head);
     f->plan = kiss_fftr_alloc((int)n, 0, (char *)f + head + spectrum, &plan);

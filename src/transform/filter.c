@@ -22,8 +22,7 @@ typedef struct filter_state {
 
 static const levada_arg filter_options[] = {
     LEVADA_ARG(TEXT, filter_args, expression, .positional = true,
-               .doc = "condition, such as \"len(tokens) > 4 and label in [1, 2]\"; null = fn "
-                      "decides"),
+               .doc = "condition, such as \"len(tokens) > 4 and label in [1, 2]\"; null = use fn"),
     LEVADA_ARG(FUNCTION, filter_args, fn,
                .doc = "a pure function from a block to a block with one bool column"),
     LEVADA_ARG_END,
@@ -130,7 +129,7 @@ static levada_status filter_apply(void *state, const void *args, const levada_bl
     levada_status st;
 
     (void)args;
-    if (!scratch) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a filter");
+    if (!scratch) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a filter");
     rows = (int32_t *)(void *)(scratch + in->n);
     keep = (uint8_t *)(rows + in->n);
     st = s->expression ? levada_expression_match(s->expression, in, keep, scratch, err)

@@ -22,8 +22,8 @@ typedef struct flat_map_state {
 
 static const levada_arg flat_map_options[] = {
     LEVADA_ARG(FUNCTION, flat_map_args, fn, .required = true, .positional = true,
-               .doc = "a pure function from blocks to blocks, whose first column is the row of the "
-                      "input that each record was made from"),
+               .doc = "a pure function from blocks to blocks; its first column is the input row of "
+                      "each returned record"),
     LEVADA_ARG(VALUE, flat_map_args, spec,
                .doc = "other columns of the result: {name: dtype or {dtype, kind, shape}}; null = "
                       "those of the returned blocks"),
@@ -112,7 +112,8 @@ static levada_status flat_map_columns(levada_pool *pool, const levada_block *mad
     levada_spec  *spec = NULL;
     levada_status st = LEVADA_OK;
 
-    if (!fields || !from) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields || !from) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                           "out of memory for a spec");
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) from[i] = i + 1;
     if (st == LEVADA_OK) {
         st = levada_spec_create(fields + 1, n, levada_spec_flags_of(made->spec), &spec, err);
@@ -155,7 +156,7 @@ static levada_status flat_map_apply(void *state, const void *args, const levada_
 const levada_stage_def levada_stage_flat_map = {
     .struct_size = sizeof(levada_stage_def),
     .name = "flat_map",
-    .doc = "makes any number of records from each record, with a pure function",
+    .doc = "returns any number of records for each record, with a pure function",
     .example = "range:10 | flat_map:{c:spread}",
     .mode = LEVADA_MODE_PURE,
     .traits = LEVADA_TRAITS(.reads = LEVADA_READS_COLUMNS, .side_effects = true),

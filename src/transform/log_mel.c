@@ -44,7 +44,7 @@ typedef struct log_mel_work {
 
 static const levada_arg log_mel_options[] = {
     LEVADA_ARG(TEXT, log_mel_args, field, .required = true, .positional = true,
-               .doc = "field with sounds of one channel: [frames] or [frames, 1] of float32"),
+               .doc = "field with audio of one channel: [frames] or [frames, 1] of float32"),
     LEVADA_ARG(INT, log_mel_args, rate, .otherwise = "16000", .min = 1, .max = 1 << 22,
                .doc = "samples per second"),
     LEVADA_ARG(INT, log_mel_args, n_fft, .otherwise = "400", .min = 2, .max = LOG_MEL_MOST,
@@ -52,25 +52,27 @@ static const levada_arg log_mel_options[] = {
     LEVADA_ARG(INT, log_mel_args, hop, .otherwise = "160", .min = 1, .max = LOG_MEL_MOST,
                .doc = "samples from frame to frame"),
     LEVADA_ARG(INT, log_mel_args, window, .min = 1, .max = LOG_MEL_MOST,
-               .doc = "samples of the Hann window, in the middle of a frame; null = n_fft"),
+               .doc = "samples of the Hann window, centered in a frame; null = n_fft"),
     LEVADA_ARG(INT, log_mel_args, n_mels, .otherwise = "80", .min = 1, .max = 4096,
-               .doc = "number of filters: numbers in a frame of the result"),
+               .doc = "number of filters, the size of a frame of the result"),
     LEVADA_ARG(FLOAT, log_mel_args, low, .otherwise = "0", .min = 0, .max = 1 << 22,
                .doc = "lowest frequency of the filters, in Hz"),
     LEVADA_ARG(FLOAT, log_mel_args, high, .min = 0, .max = 1 << 22,
                .doc = "highest frequency of the filters, in Hz; null = rate / 2"),
     LEVADA_ARG(CHOICE, log_mel_args, scale, .choices = "slaney|htk",
-               .doc = "mel scale: that of librosa, or that of HTK and torchaudio"),
+               .doc = "mel scale: slaney as in librosa, htk as in HTK and torchaudio"),
     LEVADA_ARG(CHOICE, log_mel_args, norm, .choices = "slaney|none",
-               .doc = "filters of area 1 (librosa), or of height 1 (torchaudio)"),
+               .doc = "slaney: filters of area 1 as in librosa; none: filters of height 1 as in "
+                      "torchaudio"),
     LEVADA_ARG(CHOICE, log_mel_args, padding, .choices = "reflect|zeros|none",
-               .doc = "n_fft / 2 samples before and after a sound: reflected, zeros, or none"),
+               .doc = "padding with n_fft / 2 samples before and after the audio: reflected, "
+                      "zeros, or none"),
     LEVADA_ARG(CHOICE, log_mel_args, log, .choices = "natural|log10|none",
                .doc = "logarithm; none = the power itself"),
     LEVADA_ARG(FLOAT, log_mel_args, floor, .otherwise = "1e-10", .min = 0, .max = 1 << 30,
-               .doc = "smaller powers are raised to this"),
+               .doc = "minimum power; smaller values are raised to it"),
     LEVADA_ARG(TEXT, log_mel_args, rate_field, .otherwise = "sample_rate",
-               .doc = "if the records have this field, it must be equal to rate"),
+               .doc = "field with the sample rate; if the records have it, it must equal rate"),
     LEVADA_ARG_END,
 };
 
@@ -157,7 +159,7 @@ static levada_status log_mel_make(log_mel_state *s, const log_mel_args *a, levad
     s->values = levada_alloc(size);
     s->power = levada_alloc(size + sizeof(float));
     if (!s->window || !s->values || !s->power)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spectrum");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spectrum");
     log_mel_fill_window(a, s->window);
     return LEVADA_OK;
 }
@@ -185,7 +187,7 @@ static levada_status log_mel_open(void *state, const void *args, const levada_co
     s->shared.context = context;
     if (st == LEVADA_OK && s->mel.empty > 0) {
         levada_context_log(context, LEVADA_LOG_WARNING,
-                           "log_mel: %lld of %lld filters have no frequency of the spectrum: take "
+                           "log_mel: %lld of %lld filters have no frequency of the spectrum: use "
                            "fewer n_mels, or a larger n_fft",
                            (long long)s->mel.empty, (long long)a->n_mels);
     }
@@ -267,7 +269,7 @@ static levada_status log_mel_rate(const log_mel_work *w, int64_t row, levada_err
 {
     if (!w->rates || levada_rate_row(w->rates, row) == w->a->rate) return LEVADA_OK;
     return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
-                       "a sound of %lld samples per second, not rate=%lld: resample it first",
+                       "audio with %lld samples per second, expected rate=%lld; resample it first",
                        (long long)levada_rate_row(w->rates, row), (long long)w->a->rate);
 }
 
@@ -335,7 +337,7 @@ static const levada_example_file log_mel_files[] = {
 const levada_stage_def levada_stage_log_mel = {
     .struct_size = sizeof(levada_stage_def),
     .name = "log_mel",
-    .doc = "computes log-mel spectrograms of sounds",
+    .doc = "computes log-mel spectrograms of audio",
     .example = "fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 | "
                "log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2",
     .example_files = log_mel_files,

@@ -25,8 +25,8 @@ static const levada_arg map_options[] = {
                       "of the returned blocks"),
     LEVADA_ARG(BOOL, map_args, keeps_lengths, .otherwise = "false",
                .doc =
-                   "declares that every field keeps its length, and without spec the columns too, "
-                   "so that the lengths of an index hold for its result"),
+                   "declares that every field keeps its length, and without spec its column, so "
+                   "that the lengths in an index apply to the result"),
     LEVADA_ARG_END,
 };
 

@@ -62,7 +62,7 @@ levada_status levada_mel_create(const levada_mel_design *d, levada_mel *out, lev
     out->filters = levada_alloc((size_t)d->n_mels * sizeof *out->filters);
     out->weights = levada_alloc((size_t)(d->n_fft + 2 * d->n_mels + 4) * sizeof *out->weights);
     if (!out->filters || !out->weights)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for filters");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for filters");
     for (int64_t m = 0; m < d->n_mels; m++) mel_filter(d, m, out, &used);
     return LEVADA_OK;
 }

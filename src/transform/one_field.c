@@ -27,7 +27,7 @@ levada_status levada_one_field_check(const levada_spec *in, const char *field,
     LEVADA_TRY(levada_spec_require(in, field, &i, err));
     if (i < 0) return LEVADA_OK;
     fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     st = change(args, &fields[i], err);
     if (st == LEVADA_OK) {
         st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);

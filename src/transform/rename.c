@@ -49,7 +49,7 @@ static levada_status rename_check(const void *args, const levada_spec *in, levad
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "fields must be a map {old: new}");
     }
     fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int64_t k = 0; st == LEVADA_OK && k < levada_value_count(map); k++) {
         const levada_value *value = levada_value_item(map, k);
         int32_t             i = -1;
@@ -82,7 +82,7 @@ static levada_status rename_places(rename_state *s, int32_t n, levada_error *err
     int32_t *from = n > s->n ? levada_realloc(s->from, (size_t)n * sizeof *from) : s->from;
 
     if (n > 0 && !from)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a block");
     s->from = from;
     for (; s->n < n; s->n++) from[s->n] = s->n;
     return LEVADA_OK;

@@ -19,7 +19,7 @@ typedef struct repeat_state {
 
 static const levada_arg repeat_options[] = {
     LEVADA_ARG(INT, repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
-               .doc = "how many times; null = forever"),
+               .doc = "number of passes; null = forever"),
     LEVADA_ARG_END,
 };
 

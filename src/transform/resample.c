@@ -31,19 +31,21 @@ typedef struct resample_work {
 
 static const levada_arg resample_options[] = {
     LEVADA_ARG(TEXT, resample_args, field, .required = true, .positional = true,
-               .doc = "field with sounds: [frames] or [frames, channels] of float32, float64, "
-                      "int16 or int32"),
+               .doc = "field with audio: [frames] or [frames, channels] of float32, float64, int16 "
+                      "or int32"),
     LEVADA_ARG(INT, resample_args, rate, .required = true, .min = 1, .max = RESAMPLE_MOST_RATE,
-               .doc = "frames per second of the result"),
+               .doc = "sample rate of the result, in Hz"),
     LEVADA_ARG(INT, resample_args, input_rate, .min = 1, .max = RESAMPLE_MOST_RATE,
-               .doc = "frames per second of all sounds; null = taken from rate_field"),
+               .doc = "sample rate of all audio, in Hz; null = read it from rate_field"),
     LEVADA_ARG(TEXT, resample_args, rate_field, .otherwise = "sample_rate",
-               .doc = "field with the frames per second of each record; replaced by the new rate"),
+               .doc = "field with the sample rate of each record; replaced by the new rate"),
     LEVADA_ARG(CHOICE, resample_args, quality, .choices = "HQ|VHQ|MQ|LQ|QQ",
                .doc = "quality of the filter, in the names of SoX: high, very high, medium, low, "
                       "quick"),
     LEVADA_ARG(INT, resample_args, max_samples, .otherwise = RESAMPLE_MOST_SAMPLES, .min = 1,
-               .max = 1 << 28, .doc = "results with more samples, in all channels, are refused"),
+               .max = 1 << 28,
+               .doc = "maximum number of samples of a result, in all channels; a longer result is "
+                      "a bad record"),
     LEVADA_ARG_END,
 };
 
@@ -191,7 +193,8 @@ static levada_status resample_columns(resample_work *w, const levada_block *in,
     }
     if (w->a->input_rate == LEVADA_NULL_INT) w->rates = levada_block_at(in, rate);
     capacities = levada_alloc((size_t)in->n * sizeof *capacities + 1);
-    if (!capacities) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to resample");
+    if (!capacities) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                        "out of memory while resampling");
     st = resample_column(w, index, capacities, err);
     if (st == LEVADA_OK && rate >= 0)
         st = resample_rates(w, rate, levada_spec_field(spec, rate)->dtype, err);
@@ -227,7 +230,7 @@ static const levada_example_file resample_files[] = {
 const levada_stage_def levada_stage_resample = {
     .struct_size = sizeof(levada_stage_def),
     .name = "resample",
-    .doc = "converts sounds to another number of frames per second",
+    .doc = "resamples audio to another sample rate",
     .example = "fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 | "
                "resample:record,rate=16000,input_rate=8000",
     .example_files = resample_files,

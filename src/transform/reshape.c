@@ -24,8 +24,8 @@ static const levada_arg reshape_options[] = {
     LEVADA_ARG(TEXT, reshape_args, field, .required = true, .positional = true,
                .doc = "field of numbers"),
     LEVADA_ARG(INTS, reshape_args, shape, .required = true, .min = -1, .max = INT32_MAX,
-               .doc = "the new dimensions of a record; the first may be -1, which follows from the "
-                      "others"),
+               .doc = "the new dimensions of a record; the first may be -1, which is computed from "
+                      "the others"),
     LEVADA_ARG_END,
 };
 
@@ -39,7 +39,7 @@ static levada_status reshape_count(const reshape_args *a, int64_t *count, levada
         if (i == 0 && size == -1) continue;
         if (size < 1) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "shape: dimension %lld is %lld; only the first may be -1",
+                               "shape: dimension %lld is %lld; only the first dimension may be -1",
                                (long long)i, (long long)size);
         }
         if (*count > INT32_MAX / size) {
@@ -69,7 +69,7 @@ static levada_status reshape_field(const void *args, levada_field *f, levada_err
     }
     if (f->depth == 0 && have >= 0 && (ragged ? have % count != 0 : have != count)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has %lld values: they do not fit the shape", f->name,
+                           "field '%s' has %lld values, which do not fit the shape", f->name,
                            (long long)have);
     }
     f->depth = ragged;
@@ -119,7 +119,7 @@ static levada_status reshape_reject(const reshape_work *w, int64_t row, int64_t 
     levada_error why = LEVADA_ERROR_INIT;
 
     (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "field '%s' has %lld values: they do not fit the shape",
+                      "field '%s' has %lld values, which do not fit the shape",
                       w->from->field->name, (long long)(bytes / size));
     return levada_builder_reject(b, row, &why, err);
 }

@@ -287,7 +287,8 @@ static levada_status resize_one(const resize_work *w, int64_t row, void *values,
         !resize_prepare(&w->s->cells, width, w->width, w->method) ||
         !levada_reserve(&w->s->sum, &w->s->sum_capacity, width * w->channels, sizeof(float)) ||
         !levada_reserve(&w->s->line, &w->s->line_capacity, line, sizeof(float))) {
-        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory to resize an image");
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while resizing an image");
     }
     for (int64_t y = 0; y < w->height; y++) resize_row(w, row, y, width, values);
     return LEVADA_OK;
@@ -342,7 +343,7 @@ static const levada_example_file resize_image_files[] = {
 const levada_stage_def levada_stage_resize_image = {
     .struct_size = sizeof(levada_stage_def),
     .name = "resize_image",
-    .doc = "resizes images to one size",
+    .doc = "resizes all images to the same size",
     .example = "fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | "
                "reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]",
     .example_files = resize_image_files,

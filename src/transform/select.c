@@ -26,7 +26,7 @@ static levada_status select_check(const void *args, const levada_spec *in, levad
     levada_field       *fields = levada_alloc((size_t)names->n * sizeof *fields + 1);
     levada_status       st = LEVADA_OK;
 
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int64_t k = 0; st == LEVADA_OK && k < names->n; k++) {
         int32_t i = -1;
 

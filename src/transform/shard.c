@@ -48,14 +48,13 @@ static const levada_arg shard_options[] = {
     LEVADA_ARG(INT, shard_args, count, .required = true, .min = 1, .max = INT64_MAX,
                .doc = "number of parts"),
     LEVADA_ARG(TEXT, shard_args, equal,
-               .doc = "make all parts equal in records (batches): drop drops the last ones, pad "
-                      "adds a copy with is_padding true to parts that lack one; null = parts may "
-                      "differ by one"),
+               .doc = "make all parts the same size: drop discards the surplus records (batches), "
+                      "pad adds a copy with is_padding true; null = sizes may differ by one"),
     LEVADA_ARG(TEXT, shard_args, sync,
-               .doc = "buckets, directly after bucket_by_sequence_length: keep ranks in step. At "
-                      "each step the batches of all parts are of one bucket and have the same "
-                      "shape, and all parts have the same number of steps; equal=drop or pad "
-                      "(null) decides how they end. Sets ranks and tail of that stage"),
+               .doc = "buckets, directly after bucket_by_sequence_length: keep ranks in step, so "
+                      "that at each step the batches of all parts come from one bucket and have "
+                      "the same shape, and all parts have the same number of steps; equal=drop or "
+                      "pad (null) sets the policy at the end. Sets ranks and tail of that stage"),
     LEVADA_ARG_END,
 };
 
@@ -355,7 +354,7 @@ static levada_status shard_restore(void *state, levada_state_reader *from, levad
 const levada_stage_def levada_stage_shard = {
     .struct_size = sizeof(levada_stage_def),
     .name = "shard",
-    .doc = "keeps one of several parts of the records (batches)",
+    .doc = "divides the records (batches) into parts and keeps one part",
     .example = "range:10 | shard:1,count=3",
     .mode = LEVADA_MODE_SERIAL,
     .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE, .shards = true,

@@ -42,7 +42,7 @@ static const levada_arg shuffle_options[] = {
 
 static levada_status shuffle_memory(levada_error *err)
 {
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a shuffle buffer");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a shuffle buffer");
 }
 
 /* Rows of batches that were mixed would be neither batches nor records. */

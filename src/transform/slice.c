@@ -34,10 +34,10 @@ static const levada_arg slice_options[] = {
     LEVADA_ARG(TEXT, slice_args, field, .required = true, .positional = true,
                .doc = "field of numbers"),
     LEVADA_ARG(INTS, slice_args, begin, .required = true, .min = 0, .max = INT32_MAX,
-               .doc = "start of the part in each dimension, ragged dimensions first"),
+               .doc = "start of the slice in each dimension, ragged dimensions first"),
     LEVADA_ARG(INTS, slice_args, size, .required = true, .min = -1, .max = INT32_MAX,
-               .doc = "size of the part in each dimension; -1 = to the end; missing dimensions are "
-                      "kept whole"),
+               .doc = "size of the slice in each dimension; -1 = to the end; missing dimensions "
+                      "are not sliced"),
     LEVADA_ARG_END,
 };
 
@@ -259,7 +259,7 @@ static const levada_example_file slice_files[] = {
 const levada_stage_def levada_stage_slice = {
     .struct_size = sizeof(levada_stage_def),
     .name = "slice",
-    .doc = "cuts a part out of each value of a field",
+    .doc = "extracts a slice of each value of a field",
     .example = "fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | "
                "slice:record,begin=[1],size=[2]",
     .example_files = slice_files,

@@ -52,5 +52,5 @@ levada_status levada_resampler_run(const levada_resampling *r, const void *in, i
     *made = (int64_t)n;
     if (s && !wrong) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "resample: %s",
-                       wrong ? wrong : "no memory");
+                       wrong ? wrong : "out of memory");
 }

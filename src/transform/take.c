@@ -72,7 +72,7 @@ static int64_t take_count(const void *args, int64_t n)
 const levada_stage_def levada_stage_take = {
     .struct_size = sizeof(levada_stage_def),
     .name = "take",
-    .doc = "returns the first records (batches) only",
+    .doc = "returns only the first records (batches)",
     .example = "range:10 | take:7",
     .mode = LEVADA_MODE_SERIAL,
     .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE,

@@ -56,7 +56,7 @@ static levada_status unbatch_derive(bool batched, const levada_spec *in, levada_
     levada_field *fields = levada_spec_copy_fields(in);
     levada_status st = LEVADA_OK;
 
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         if (unbatch_field(&fields[i], batched)) continue;
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -87,7 +87,7 @@ static levada_status window_check(const void *args, const levada_spec *in, levad
     }
     return any ? LEVADA_OK
                : levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                             "no field is a ragged sequence; name the fields to cut in fields=");
+                             "no field is a ragged sequence; set fields= to the fields to cut");
 }
 
 static levada_status window_open(void *state, const void *args, const levada_context *context,
@@ -295,7 +295,7 @@ static levada_status window_others(const window_state *s, const window_args *a,
     levada_block *others = NULL, *rows = NULL, *flat = NULL;
     levada_status st = LEVADA_OK;
 
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for windows");
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for windows");
     for (int32_t i = 0; i < n; i++) {
         if (!window_cuts(a, &fields[i])) fields[kept++] = fields[i];
     }

@@ -74,7 +74,7 @@ static void limits_hold(void **state)
     t_picture_refused("decode_flac", "{max_samples:31}", sample, 61, LEVADA_ERESOURCE_EXHAUSTED,
                       "max_samples=31");
     t_picture_refused("decode_flac", "{channels:2}", sample, 61, LEVADA_EINVALID_ARGUMENT,
-                      "1 channels, not channels=2");
+                      "1 channels, expected channels=2");
 }
 
 int main(void)

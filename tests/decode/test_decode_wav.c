@@ -51,7 +51,7 @@ static void what_does_not_fit_is_told(void **state)
 
     (void)state;
     t_picture_refused("decode_wav", "{channels:2}", sample, 52, LEVADA_EINVALID_ARGUMENT,
-                      "1 channels, not channels=2");
+                      "1 channels, expected channels=2");
     t_picture_refused("decode_wav", "{max_samples:3}", sample, 52, LEVADA_ERESOURCE_EXHAUSTED,
                       "max_samples=3");
     t_picture_refused("decode_wav", "{dtype:string}", sample, 52, LEVADA_EINVALID_ARGUMENT,

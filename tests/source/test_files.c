@@ -193,7 +193,7 @@ static void refuses_other_names_by_name(void **state)
     (void)snprintf(from, sizeof from, "%s", t_path("f-h"));
     (void)snprintf(to, sizeof to, "%s", t_path("f-A"));
     assert_int_equal(rename(from, to), 0);
-    restore_is_refused(saved, "f-A' now, it had another name");
+    restore_is_refused(saved, "f-A', but had another name");
     assert_int_equal(rename(to, from), 0);
     t_iter_restore(it, saved);
     levada_iter_close(&it);

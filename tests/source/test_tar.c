@@ -553,7 +553,8 @@ static void keys_that_come_back_are_reported(void **state)
             add(&text, name, "");
         }
         t_add(&text, zeros, sizeof zeros);
-        snprintf(want, sizeof want, "%d of its keys came back after other samples, first '000000'",
+        snprintf(want, sizeof want,
+                 "%d of its keys are repeated after other samples, first '000000'",
                  n);
         for (int threads = 1; threads < 4; threads += 2)
             expect_odd(&text, threads, 2 * n, n <= 300 ? want : "\"at least ");

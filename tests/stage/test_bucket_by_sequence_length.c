@@ -67,9 +67,9 @@ static void d1_options_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5,3],batch_sizes=[2,2,2]",
                    LEVADA_EINVALID_ARGUMENT, "strictly increasing");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5]", LEVADA_EINVALID_ARGUMENT,
-                   "either batch_sizes or max_tokens");
+                   "exactly one of batch_sizes and max_tokens");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,max_tokens=5",
-                   LEVADA_EINVALID_ARGUMENT, "either batch_sizes or max_tokens");
+                   LEVADA_EINVALID_ARGUMENT, "exactly one of batch_sizes and max_tokens");
     t_iter_refused("t_rows:3" BUCKET "q,boundaries=[5],batch_sizes=2", LEVADA_EINVALID_ARGUMENT,
                    "length='q' is not a field");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,padded_shapes={q:[1]}",
@@ -79,7 +79,7 @@ static void d1_options_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,padding_values={w:1}",
                    LEVADA_EINVALID_ARGUMENT, "'w'");
     t_iter_refused("t_rows:3" BUCKET "x", LEVADA_EINVALID_ARGUMENT,
-                   "either batch_sizes or max_tokens");
+                   "exactly one of batch_sizes and max_tokens");
 }
 
 /* Half-open: b-1 belongs to the bucket below, b and b+1 to the one above. */
@@ -156,7 +156,8 @@ static void d5_given_shapes_win(void **state)
         "x,boundaries=[4],batch_sizes=2,padded_shapes={x:[5]}",
         LEVADA_EDATA_LOSS,
         "[0 1]*5 attempted to pad to a smaller size than the input element: column 'x' has length "
-        "6 in dimension 0, padded_shapes allows 5");
+        "6 in dimension 0, but padded_shapes allows 5; raise padded_shapes, or truncate with "
+        "slice");
 }
 
 static void d6_pads_to_the_boundary(void **state)
@@ -187,7 +188,7 @@ static void d6_pads_to_the_boundary(void **state)
            "x,boundaries=[2],batch_sizes=4,pad_to_bucket_boundary=true",
            LEVADA_EDATA_LOSS,
            "attempted to pad to a smaller size than the input element: column 'w' has length 3 in "
-           "dimension 0, padded_shapes allows 1");
+           "dimension 0, but padded_shapes allows 1; raise padded_shapes, or truncate with slice");
 }
 
 static void errors_name_file_record_and_offset(void **state)
@@ -284,11 +285,13 @@ static void max_tokens_is_never_exceeded(void **state)
     /* A record that is too long by itself. */
     expect("t_rows:3,lengths=[3,3,13],bare=true" BUCKET "x,boundaries=[],max_tokens=12",
            LEVADA_EINVALID_ARGUMENT,
-           "a record of length 13 (padded 13) is larger than max_tokens=12 by itself");
+           "a record of length 13 (padded 13) is larger than max_tokens=12; raise max_tokens, or "
+           "set too_long=truncate or skip");
     expect("t_rows:3,lengths=[3,3,11],bare=true" BUCKET
            "x,boundaries=[],max_tokens=12,pad_to_multiple=8",
            LEVADA_EINVALID_ARGUMENT,
-           "[0]*8 a record of length 11 (padded 16) is larger than max_tokens=12 by itself");
+           "[0]*8 a record of length 11 (padded 16) is larger than max_tokens=12; raise "
+           "max_tokens, or set too_long=truncate or skip");
 }
 
 /* Records without elements take no space: they must not gather without end. */

@@ -156,7 +156,7 @@ static void byte_strings_are_keys(void **state)
     t_iter_refused("t_rows:3 | group_by_window:\"s % 2\",window_size=2", LEVADA_EINVALID_ARGUMENT,
                    "not one integer");
     t_iter_refused("t_rows:3 | group_by_window:l,window_size_field=s", LEVADA_EINVALID_ARGUMENT,
-                   "window_size_field='s' is string");
+                   "window_size_field='s' must be an integer");
 }
 
 static void bytes_do_not_depend_on_blocks_or_threads(void **state)
@@ -191,7 +191,7 @@ static void what_is_not_a_key_is_refused(void **state)
     t_iter_refused("t_rows:3 | group_by_window:nope,window_size=2", LEVADA_EINVALID_ARGUMENT,
                    "nope");
     t_iter_refused("t_rows:3 | group_by_window:l", LEVADA_EINVALID_ARGUMENT,
-                   "either window_size or window_size_field");
+                   "exactly one of window_size and window_size_field");
     t_iter_refused("t_rows:3 | batch:2 | group_by_window:l,window_size=2",
                    LEVADA_EINVALID_ARGUMENT, "");
 }

@@ -362,7 +362,7 @@ static void uneven_fields_are_a_bad_record(void **state)
 
     (void)state;
     assert_int_equal(t_iter_fails(it, LEVADA_EINVALID_ARGUMENT,
-                                  "the packed fields of a record must have one length, got"),
+                                  "the packed fields of a record must have the same length, got"),
                      0);
     levada_iter_close(&it);
 }

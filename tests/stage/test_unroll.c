@@ -388,7 +388,7 @@ static void reads_the_length_of_a_field(void **state)
     free(got.at);
     levada_iter_close(&it);
     it = t_iter_open(text, 1, 3);
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "l=70 should be from 0 to 64");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "l=70 must be from 0 to 64");
     levada_iter_close(&it);
 }
 
@@ -402,7 +402,7 @@ static void follows_the_policy_for_bad_records(void **state)
     levada_iter      *it = t_iter_open(zero, 1, 4);
 
     (void)state;
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "zero_length= skips it");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "zero_length= can skip it");
     levada_iter_close(&it);
     it = t_iter_open_policy(zero, "skip", 4, 7);
     (void)t_iter_read(it, -1, false, &got);
@@ -410,7 +410,7 @@ static void follows_the_policy_for_bad_records(void **state)
     assert_int_equal(t_iter_stat(it, "skipped_records"), 5);
     levada_iter_close(&it);
     it = t_iter_open(even, 1, 4);
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "consider setting pad=true");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "set pad=true to pad it");
     levada_iter_close(&it);
     it = t_iter_open(uneven, 1, 4);
     t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "different lengths: 3, and 'w' 0");
@@ -530,12 +530,13 @@ static void refuses_options_that_do_not_fit(void **state)
         { "t_rows:4,bare=true | unroll:4,batch_size=2,sequences=n", "no steps" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,key=x", "one value per record" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,length=x", "integer field" },
-        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={n:1}", "names 'n'" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={n:1}",
+         "padding_values has 'n'" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x_target:1}", "x_target" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values='a'", "does not fit" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x:3000000000}", "int32" },
         { "t_rows:4 | unroll:4,batch_size=2,sequences=w,padding_values=1", "must be a string" },
-        { "t_rows:4 | unroll:4,batch_size=2,sequences=z,padding_values={z:1}", "names 'z'" },
+        { "t_rows:4 | unroll:4,batch_size=2,sequences=z,padding_values={z:1}", "padding_values has 'z'" },
         { "range:4 | unroll:4,batch_size=2", "no field is a ragged sequence" },
         { "t_rows:4,bare=true | rename:{n:slot} | unroll:4,batch_size=2", "slot" },
         { "t_rows:4,bare=true | batch:2 | unroll:4,batch_size=2", "works on records" },

@@ -397,11 +397,11 @@ static void refuses_what_does_not_fit(void **state)
     refused(other, b.block, LEVADA_EFAILED_PRECONDITION, "batch 0 is not open");
     b.n = 1;
     back = answer(&b, true, true, NULL);
-    refused(it, back, LEVADA_EINVALID_ARGUMENT, "the 1 rows that are fed back");
+    refused(it, back, LEVADA_EINVALID_ARGUMENT, "the block has 1 rows");
     levada_block_unref(&back);
     b.n = 2;
     back = answer(&b, false, false, "typo");
-    refused(it, back, LEVADA_EINVALID_ARGUMENT, "no state was declared");
+    refused(it, back, LEVADA_EINVALID_ARGUMENT, "not a declared state");
     levada_block_unref(&back);
     back = answer(&b, true, true, NULL);
     ((float *)(uintptr_t)levada_block_column(back, "h")->values)[3] = NAN;

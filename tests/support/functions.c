@@ -24,7 +24,7 @@ static levada_status functions_open(void *user, void **run, levada_error *err)
 {
     (void)user;
     *run = calloc(1, sizeof(functions_run));
-    if (!*run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a function");
+    if (!*run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a function");
     atomic_fetch_add(&functions_count, 1);
     return LEVADA_OK;
 }

@@ -151,7 +151,7 @@ static levada_status iters_next(void *state, const void *args, levada_block **ou
         if (n == 0) return levada_fail(err, LEVADA_EDATA_LOSS, "record %lld", (long long)s->next);
     }
     records = malloc((size_t)n * sizeof *records);
-    if (!records) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!records) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     for (int64_t i = 0; i < n; i++) records[i] = s->next + i;
     st = iters_at(state, args, records, n, out, err);
     if (st == LEVADA_OK) s->next += n;
@@ -169,7 +169,7 @@ static levada_status iters_restore(void *state, levada_state_reader *from, levad
     int64_t next = 0;
 
     LEVADA_TRY(levada_state_get_i64(from, "next", &next, err));
-    if (next < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    if (next < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
     ((iters_state *)state)->next = next;
     return LEVADA_OK;
 }

@@ -63,7 +63,7 @@ static levada_status table_lines_open(void *state, const void *args, const levad
     s->context = context;
     s->line = levada_alloc_zero(TABLE_WINDOW);
     s->capacity = TABLE_WINDOW;
-    if (!s->line) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
+    if (!s->line) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a line");
     levada_context_log(context, LEVADA_LOG_DEBUG, "reads %s", a->path);
     return levada_bytes_open(context->env, a->path, a->compression, &s->bytes, err);
 }
@@ -82,7 +82,7 @@ static levada_status table_lines_grow(table_lines_state *s, levada_error *err)
     size_t size = 0;
     char  *more = levada_size_of(s->capacity, 2, 0, &size) ? levada_realloc(s->line, size) : NULL;
 
-    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
+    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a line");
     s->line = more;
     s->capacity = size;
     return LEVADA_OK;
@@ -313,12 +313,12 @@ static levada_status table_numbers_one(const levada_strings *in, int64_t i, int6
     levada_value *value = NULL;
     levada_status st;
 
-    if (!text) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
+    if (!text) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a line");
     memcpy(text, in->data[i], (size_t)in->size[i]);
     text[in->size[i]] = 0;
     again = levada_strdup(text);
     st = again ? levada_value_parse_json(again, strlen(again), &value, err)
-               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
+               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a line");
     if (st == LEVADA_OK) *n = levada_value_as_int(levada_value_get(value, "n"));
     levada_value_destroy(&value);
     levada_free(again);

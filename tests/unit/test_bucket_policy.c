@@ -68,7 +68,8 @@ static void a_quadratic_budget_counts_squares(void **state)
            "x,boundaries=[],max_tokens=32,cost=quadratic", false, "[0 1 2] [3 4] [5 6] ");
     expect("t_rows:3,lengths=[3,5,6],bare=true" BUCKET
            "x,boundaries=[],max_tokens=32,cost=quadratic,pad_to_multiple=4", false,
-           "a record of length 5 costs 64, more than max_tokens=32 by itself");
+           "a record of length 5 costs 64, more than max_tokens=32; raise max_tokens, or set "
+           "too_long=skip");
 }
 
 /* x has the length clamp(l, 0, 64); l itself may be longer. */
@@ -80,7 +81,8 @@ static void several_lengths_add_up(void **state)
     expect("t_rows:4,lengths=[3,3,3,3],bare=true" BUCKET
            "[x,l],boundaries=[],max_tokens=24,pad_to_multiple=4", false, "[0 1 2] [3] ");
     expect("t_rows:1,lengths=[6],bare=true" BUCKET "[x,l],boundaries=[],max_tokens=10", false,
-           "a record of lengths 6, 6 costs 12, more than max_tokens=10 by itself");
+           "a record of lengths 6, 6 costs 12, more than max_tokens=10; raise max_tokens, or set "
+           "too_long=skip");
     /* numbers bound the sum of the lengths */
     expect("t_rows:4,lengths=[3,5,3,5],bare=true" BUCKET "[x,l],boundaries=[7],batch_sizes=2",
            false, "[0 2] [1 3] ");
@@ -110,7 +112,7 @@ static void boundaries_and_costs_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "[x,l],boundaries=[[5,5],[5,4]],batch_sizes=2",
                    LEVADA_EINVALID_ARGUMENT, "no record can be in bucket 1");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[[5,5]],batch_sizes=2",
-                   LEVADA_EINVALID_ARGUMENT, "length must name 2 fields");
+                   LEVADA_EINVALID_ARGUMENT, "length must list 2 fields");
     t_iter_refused("t_rows:3" BUCKET "[x,l],boundaries=[[5,5],6],batch_sizes=2",
                    LEVADA_EINVALID_ARGUMENT, "boundaries[1] must be a pair");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[1.5],batch_sizes=2", LEVADA_EINVALID_ARGUMENT,
@@ -127,9 +129,9 @@ static void boundaries_and_costs_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,batch_sizes=9,too_long=skip", LEVADA_EINVALID_ARGUMENT,
                    "too_long needs max_tokens");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[4],num_buckets=3,max_tokens=9",
-                   LEVADA_EINVALID_ARGUMENT, "either boundaries or num_buckets");
+                   LEVADA_EINVALID_ARGUMENT, "boundaries or num_buckets, not both");
     t_iter_refused("t_rows:3" BUCKET "[x,l,x,l,x],boundaries=[4],max_tokens=9",
-                   LEVADA_EINVALID_ARGUMENT, "length names 5 fields");
+                   LEVADA_EINVALID_ARGUMENT, "fields, got 5");
     t_iter_refused("t_rows:3" BUCKET "l,boundaries=[4],max_tokens=9,too_long=truncate",
                    LEVADA_EINVALID_ARGUMENT, "'l' is not a sequence");
     t_iter_refused("t_rows:3" BUCKET "[x,l],boundaries=[4],max_tokens=9,"
@@ -165,7 +167,9 @@ static void the_largest_budget_is_exact(void **state)
 static void a_record_over_the_budget_is_what_was_asked_for(void **state)
 {
     (void)state;
-    expect(LONG, true, "a record of length 20 (padded 20) is larger than max_tokens=12 by itself");
+    expect(LONG, true,
+           "a record of length 20 (padded 20) is larger than max_tokens=12; raise max_tokens, or "
+           "set too_long=truncate or skip");
     expect(LONG ",too_long=skip", true, "[0:3 2:4 3:3] [5:4] [6:12] ");
     assert_int_equal(dropped(LONG ",too_long=skip"), 2);
     expect(LONG ",too_long=alone", true, "[1:20] [4:50] [0:3 2:4 3:3] [5:4] [6:12] ");
@@ -195,12 +199,14 @@ static void a_function_computes_costs(void **state)
            "x,boundaries=[],max_tokens=24,cost={c:twice}", false, "[0 1 2] [3 4 5] ");
     expect("t_rows:6,lengths=[3,3,4,4,4,1],bare=true" BUCKET
            "x,boundaries=[],max_tokens=7,cost={c:twice}", false,
-           "[0] a record of length 4 costs 8, more than max_tokens=7 by itself");
+           "[0] a record of length 4 costs 8, more than max_tokens=7; raise max_tokens, or set "
+           "too_long=skip");
     expect("t_rows:6,lengths=[3,3,4,4,5,1],bare=true" BUCKET
            "x,boundaries=[],max_tokens=6,cost={c:half}", false, "[0 1 2] [3 4] [5] ");
     expect("t_rows:2,lengths=[3,5],bare=true" BUCKET "x,boundaries=[],max_tokens=2,cost={c:half}",
            false,
-           "a record of length 5 costs 2.5, more than max_tokens=2 by itself");
+           "a record of length 5 costs 2.5, more than max_tokens=2; raise max_tokens, or set "
+           "too_long=skip");
     t_iter_sweep(twice, true, 1);
     t_iter_sweep("t_rows:90" BUCKET "x,lookahead=30,max_tokens=80,cost={c:twice}", true, 1);
     t_iter_refused("t_rows:9" BUCKET

@@ -97,7 +97,7 @@ static void stages_stand_where_they_can(void **state)
     t_ops_refused(env, "t_shuffle:2", LEVADA_EINVALID_ARGUMENT,
                   "t_shuffle: a stage needs an input: write it after a source and '|'");
     t_ops_refused(env, "t_numbers:3 | t_numbers:3", LEVADA_EINVALID_ARGUMENT,
-                  "t_numbers: a source begins a pipe and cannot have an input");
+                  "t_numbers: a source must be the first stage; it cannot have an input");
     t_ops_refused(env, "t_zip(t_numbers:3)", LEVADA_EINVALID_ARGUMENT,
                   "t_zip: takes 2 to 4 inputs, got 1");
     t_ops_refused(env, "t_pipes", LEVADA_EINVALID_ARGUMENT,
@@ -210,7 +210,7 @@ static void a_shared_tree_is_bounded(void **state)
     }
     assert_int_equal(status, LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message,
-                        "t_zip: too many stages (at most 1000 above each other, 100000 in all)");
+                        "t_zip: a pipeline has at most 1000 consecutive stages and 100000 in all");
     levada_dataset_unref(&top);
 }
 

@@ -67,7 +67,7 @@ static levada_status gate_open(void *user, void **run, levada_error *err)
 {
     (void)user;
     *run = calloc(1, sizeof(gate_run));
-    return *run ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    return *run ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
 }
 
 static void gate_cancel(void *run)

@@ -384,7 +384,7 @@ static void notices_that_a_record_is_gone(void **state)
     levada_block_unref(&block);
     assert_int_equal(levada_file_reader_reread(t.reader, all, 7, &block, &err),
                      LEVADA_EFAILED_PRECONDITION);
-    assert_non_null(strstr(err.message, "a record is gone or was changed"));
+    assert_non_null(strstr(err.message, "a record was removed or changed"));
     assert_non_null(strstr(err.file, "/c"));
     assert_int_equal(err.record, 3);
     c.at[47] ^= 1;

@@ -328,7 +328,7 @@ static void columns_are_checked(void **state)
     refuses("a", many, "not in both");
     refuses(NULL, many, "at most 16 columns");
     refuses(NULL, none, "at least one name");
-    refuses(NULL, twice, "two columns have one name");
+    refuses(NULL, twice, "two columns have the same name");
     decodes = true;
     decoder = (levada_decoder_def){ .struct_size = sizeof decoder };
     refuses("a", NULL, "the decoder of a format needs check() and decode()");

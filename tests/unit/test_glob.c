@@ -64,7 +64,7 @@ static levada_status fails(const char *pattern, const char *folder)
     assert_int_not_equal(levada_files_find(&patterns, &files, &err), LEVADA_OK);
     assert_null(files.path);
     assert_string_equal(err.file, t_path(folder));
-    assert_non_null(strstr(err.message, "cannot look for files in it: "));
+    assert_non_null(strstr(err.message, "cannot list the directory: "));
     return err.code;
 }
 

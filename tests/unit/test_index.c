@@ -217,7 +217,8 @@ static void a_line_that_moved_is_found(void **state)
     was.at[4990] = was.at[4990] == '\n' ? '-' : '\n';
     t_write_file(t_path("a.txt"), was.at, was.size);
     t_clear(&was);
-    reading_fails(",shuffle_records=true", LEVADA_EDATA_LOSS, "in the index: the file has changed");
+    reading_fails(",shuffle_records=true", LEVADA_EDATA_LOSS,
+                  "in the index, so the file has changed");
     assert_int_equal(levada_inspect_index_check(NULL, t_path("a.txt"), NULL, NULL),
                      LEVADA_EFAILED_PRECONDITION);
 }
@@ -437,7 +438,7 @@ static void other_formats_and_options_are_refused(void **state)
                    t_path("n.bin"));
     t_iter_refused(text, LEVADA_EFAILED_PRECONDITION, "other options of fixed_length");
     (void)snprintf(text, sizeof text, "text_lines:\"%s\",index=true", t_path("n.bin"));
-    t_iter_refused(text, LEVADA_EFAILED_PRECONDITION, "the index is one of fixed_length");
+    t_iter_refused(text, LEVADA_EFAILED_PRECONDITION, "the index is for format fixed_length");
 }
 
 static void options_that_do_not_fit_are_refused(void **state)
@@ -451,7 +452,8 @@ static void options_that_do_not_fit_are_refused(void **state)
     t_iter_refused("text_lines:a,index=true,records=[2,1]", LEVADA_EINVALID_ARGUMENT, "[start");
     t_iter_refused("text_lines:a,index=true,shuffle_files=true", LEVADA_EINVALID_ARGUMENT,
                    "does not go together");
-    t_iter_refused(described(",records=[0,1701]"), LEVADA_EOUT_OF_RANGE, "the files have 1700");
+    t_iter_refused(described(",records=[0,1701]"), LEVADA_EOUT_OF_RANGE,
+                   "exceeds the 1700 records of the files");
     (void)remove(t_path("b.txt.lvindex"));
     t_iter_refused(described(""), LEVADA_EFAILED_PRECONDITION, "levada index");
 }

@@ -232,11 +232,11 @@ static void conflicts_are_refused(void **state)
 {
     (void)state;
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5", LEVADA_EINVALID_ARGUMENT,
-                   "either batch_sizes or max_tokens");
+                   "exactly one of batch_sizes and max_tokens");
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5,boundaries=[3],max_tokens=9",
-                   LEVADA_EINVALID_ARGUMENT, "either lookahead or boundaries");
+                   LEVADA_EINVALID_ARGUMENT, "lookahead cannot be combined with");
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5,num_buckets=3,max_tokens=9",
-                   LEVADA_EINVALID_ARGUMENT, "either lookahead or boundaries");
+                   LEVADA_EINVALID_ARGUMENT, "lookahead cannot be combined with");
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5,max_tokens=9,pad_to_bucket_boundary=true",
                    LEVADA_EINVALID_ARGUMENT, "needs boundaries");
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5,batch_sizes=[1,2]", LEVADA_EINVALID_ARGUMENT,

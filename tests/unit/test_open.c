@@ -138,7 +138,7 @@ static void content_without_a_format_is_named(void **state)
     t_write_file(t_path("f"), "", 0);
     refused("f", NULL, "is empty");
     t_write_file(t_path("f.tfrecord"), "some text\nof two lines\n", 23);
-    refused("f.tfrecord", NULL, "is a tfrecord file by its name, but looks like text_lines");
+    refused("f.tfrecord", NULL, "has the name of a tfrecord file, but looks like text_lines");
     expect("f.tfrecord", "text_lines", "");
     refused("f", "tfrekord", "must be a file format");
     refused("f", "tfrecord:verify=false", "without options, such as 'tfrecord'");

@@ -247,9 +247,10 @@ static void an_opener_is_checked(void **state)
     levada_opener_def def = opener;
 
     (void)state;
-    refuses(&def, LEVADA_EALREADY_EXISTS, "mem: the name is taken by an opener of plug-in store");
+    refuses(&def, LEVADA_EALREADY_EXISTS,
+            "mem: the name is registered by an opener of plug-in store");
     def.name = "Mem";
-    refuses(&def, LEVADA_EINVALID_ARGUMENT, "Mem: a name is 1 to 40 of a-z");
+    refuses(&def, LEVADA_EINVALID_ARGUMENT, "Mem: a name must have 1 to 40 characters of a-z");
     def.name = "other";
     def.read_at = NULL;
     refuses(&def, LEVADA_EINVALID_ARGUMENT, "an opener needs open(), close(), size() and read_at");

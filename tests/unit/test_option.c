@@ -134,7 +134,7 @@ static void refuses_wrong_types(void **state)
     refused("ts={a:b}", "ts={a:b} must be a list at column 19");
     refused("fn=abs", "fn=abs must be a function at column 19");
     refused("blk=1", "blk=1 must be a block of this process at column 19");
-    refused("p=t_numbers", "p=t_numbers must be a pipe in parentheses at column 19");
+    refused("p=t_numbers", "p=t_numbers must be a sub-pipeline in parentheses at column 19");
 }
 
 static void refuses_what_is_out_of_range(void **state)
@@ -221,7 +221,7 @@ static void what_has_no_name_prints_and_is_refused(void **state)
     assert_int_equal(levada_dataset_json(dataset, &json, NULL), LEVADA_OK);
     assert_string_equal(text, "t_numbers:3 | t_all:fn={py:null}");
     const char *message =
-        "t_all: fn: the function has no name, so a description cannot restore it";
+        "t_all: fn: the function has no name, so the text of a pipeline cannot refer to it";
     t_ops_refused(env, text, LEVADA_EINVALID_ARGUMENT, message);
     t_ops_refused(env, json, LEVADA_EINVALID_ARGUMENT, message);
     levada_string_free(&text);
@@ -230,7 +230,8 @@ static void what_has_no_name_prints_and_is_refused(void **state)
     dataset = append("blk", levada_value_block(NULL));
     levada_dataset_unref(&dataset);
     t_ops_refused(env, "t_numbers:3|t_all:blk={block:null}", LEVADA_EINVALID_ARGUMENT,
-                  "t_all: blk: data of another process, which a description cannot restore");
+                  "t_all: blk: the data of from_records or from_arrays is not in the text of a "
+                  "pipeline; create the dataset in Python");
 }
 
 static levada_status resolve_any(void *user, const char *kind, const char *name,
@@ -324,7 +325,7 @@ static void bad_tables_are_refused(void **state)
     (void)state;
     assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EALREADY_EXISTS);
-    assert_string_equal(err.message, "t_shuffle: the name is taken by a stage");
+    assert_string_equal(err.message, "t_shuffle: the name is registered by a stage");
     def.name = "t_bad";
     def.args_size = sizeof(bad_args);
     def.args = two;

@@ -138,7 +138,7 @@ static void refuses_links_and_folders(void **state)
     assert_int_equal(save(t_path("."), "new", &err), LEVADA_EINVALID_ARGUMENT);
     assert_int_equal(save(t_path("victim/"), "new", &err), LEVADA_EINVALID_ARGUMENT);
     assert_int_equal(save(t_path("none/a"), "new", &err), LEVADA_ENOT_FOUND);
-    assert_non_null(strstr(err.message, "its folder does not exist"));
+    assert_non_null(strstr(err.message, "its directory does not exist"));
     assert_int_equal(save("", "new", &err), LEVADA_ENOT_FOUND);
     expect_no_temporary();
 }

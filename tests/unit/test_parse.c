@@ -90,10 +90,10 @@ static void refuses_bad_syntax(void **state)
                   "expected '|' or the end, found '4' (a value with spaces needs double quotes) "
                   "at column 13");
     t_ops_refused(env, "t_numbers:3,4", LEVADA_EINVALID_ARGUMENT,
-                  "t_numbers: only the first option goes without a name; expected name=value "
+                  "t_numbers: only the first option may omit its name; expected name=value "
                   "(a list is written [a,b]) at column 13");
     t_ops_refused(env, "t_numbers:3,", LEVADA_EINVALID_ARGUMENT,
-                  "t_numbers: only the first option goes without a name; expected name=value "
+                  "t_numbers: only the first option may omit its name; expected name=value "
                   "(a list is written [a,b]) at column 13");
     t_ops_refused(env, "t_numbers:3,step=", LEVADA_EINVALID_ARGUMENT,
                   "t_numbers: expected a value, found the end at column 18");
@@ -103,7 +103,7 @@ static void refuses_bad_syntax(void **state)
     t_ops_refused(env, "t_zip:4", LEVADA_EINVALID_ARGUMENT,
                   "t_zip: every option needs its name: name=value at column 7");
     t_ops_refused(env, "t_batch(t_numbers:3)", LEVADA_EINVALID_ARGUMENT,
-                  "t_batch: a stage takes no pipes in parentheses at column 8");
+                  "t_batch: a stage accepts no sub-pipelines in parentheses at column 8");
 }
 
 static void refuses_unknown_names(void **state)
@@ -112,7 +112,7 @@ static void refuses_unknown_names(void **state)
     t_ops_refused(env, "t_numbers:3 | t_shufle:2", LEVADA_EINVALID_ARGUMENT,
                   "unknown stage 't_shufle' at column 15; did you mean 't_shuffle'?");
     t_ops_refused(env, "my_very_own", LEVADA_EINVALID_ARGUMENT,
-                  "unknown stage 'my_very_own' at column 1; if it is of a plug-in, load its "
+                  "unknown stage 'my_very_own' at column 1; if it belongs to a plug-in, load its "
                   "library first");
     t_ops_refused(env, "t_numbers:3|t_shuffle:bufer_size=1", LEVADA_EINVALID_ARGUMENT,
                   "t_shuffle: unknown option 'bufer_size' at column 23; allowed: buffer_size, "
@@ -122,20 +122,20 @@ static void refuses_unknown_names(void **state)
     t_ops_refused(env, "t_open:x=1", LEVADA_EINVALID_ARGUMENT,
                   "t_open: unknown option 'x' at column 8; allowed: none");
     t_ops_refused(env, "t_numbers:3,count=4", LEVADA_EINVALID_ARGUMENT,
-                  "t_numbers: option 'count' is given twice at column 13");
+                  "t_numbers: option 'count' occurs twice at column 13");
 }
 
 static void refuses_bad_json(void **state)
 {
     (void)state;
     t_ops_refused(env, "{}", LEVADA_EINVALID_ARGUMENT,
-                  "a description in JSON begins with {\"levada\": 1");
+                  "a pipeline in JSON begins with {\"levada\": 1");
     t_ops_refused(env, "{\"levada\":2,\"stages\":[]}", LEVADA_EINVALID_ARGUMENT,
-                  "a description in JSON begins with {\"levada\": 1");
+                  "a pipeline in JSON begins with {\"levada\": 1");
     t_ops_refused(env, "{\"levada\":1}", LEVADA_EINVALID_ARGUMENT,
-                  "the description has no stages");
+                  "the pipeline has no stages");
     t_ops_refused(env, "{\"levada\":1,\"stages\":[]}", LEVADA_EINVALID_ARGUMENT,
-                  "a pipe must be a list of stages");
+                  "a sub-pipeline must be a list of stages");
     t_ops_refused(env, "{\"levada\":1,\"x\":1}", LEVADA_EINVALID_ARGUMENT,
                   "unknown name 'x' in the description; allowed: levada, plugins, stages");
     t_ops_refused(env, "{\"levada\":1,\"stages\":[{\"op\":5}]}", LEVADA_EINVALID_ARGUMENT,
@@ -151,8 +151,7 @@ static void refuses_bad_json(void **state)
                   LEVADA_EINVALID_ARGUMENT, "t_zip: only the first of stages has inputs");
     t_ops_refused(env, "{\"levada\":1,\"plugins\":[{\"name\":\"my\",\"version\":1}],\"stages\":[]}",
                   LEVADA_ENOT_FOUND,
-                  "plug-in 'my' is not loaded; descriptions load nothing by themselves: load its "
-                  "library first");
+                  "plug-in 'my' is not loaded: load its library first");
 }
 
 static void knows_loaded_plugins(void **state)
@@ -176,7 +175,7 @@ static void knows_loaded_plugins(void **state)
     levada_string_free(&json);
     t_ops_refused(env, "{\"levada\":1,\"plugins\":[{\"name\":\"my\",\"version\":4}],\"stages\":[]}",
                   LEVADA_EFAILED_PRECONDITION,
-                  "plug-in 'my' is loaded in version 3, the description is of version 4");
+                  "plug-in 'my' has version 3, but the pipeline needs version 4");
 }
 
 enum { MANY = 50 };
@@ -274,7 +273,7 @@ static void depth_is_bounded(void **state)
     (void)state;
     refused_long(repeated("", "(", 100000, ""), "nested too deeply at column 146");
     refused_long(repeated("t_numbers:3", "|t_batch", 100000, ""),
-                 "t_batch: too many stages (at most 1000 above each other, 100000 in all)");
+                 "t_batch: a pipeline has at most 1000 consecutive stages and 100000 in all");
     refused_long(repeated("", "t_pipes(", 100, "t_numbers:3"),
                  "expected ')', found the end at column 812");
     char *deep = repeated("t_numbers:3", "|t_pipes", 65, "");

@@ -205,22 +205,22 @@ static void names_of_one_that_was_refused_are_free(void **state)
 static void one_that_is_refused_leaves_nothing(void **state)
 {
     (void)state;
-    refuses("taken", LEVADA_EALREADY_EXISTS, "take: the name is taken by a stage");
+    refuses("taken", LEVADA_EALREADY_EXISTS, "take: the name is registered by a stage");
     refuses("broken", LEVADA_EINVALID_ARGUMENT, "half_filter: a filter needs probe() and decode()");
     refuses("unopened", LEVADA_EINVALID_ARGUMENT,
             "half_filter: a filter needs open(), close() and reset()");
     refuses("twice", LEVADA_EALREADY_EXISTS,
-            "half_first: the name is taken by a stage of plug-in half");
+            "half_first: the name is registered by a stage of plug-in half");
     refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must set its name");
     refuses("fails", LEVADA_EUNAVAILABLE, "no licence");
-    refuses("abi", LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 5, this is 4");
-    refuses("newer", LEVADA_EINVALID_ARGUMENT, "was made for a newer levada");
+    refuses("abi", LEVADA_EINVALID_ARGUMENT, "was compiled for plug-in ABI 5, but this levada has 4");
+    refuses("newer", LEVADA_EINVALID_ARGUMENT, "was compiled for a newer levada");
 }
 
 static void a_refusal_that_the_plugin_ignores_counts(void **state)
 {
     (void)state;
-    refuses("ignored", LEVADA_EALREADY_EXISTS, "take: the name is taken by a stage");
+    refuses("ignored", LEVADA_EALREADY_EXISTS, "take: the name is registered by a stage");
 }
 
 static void a_library_of_a_name_that_is_taken_leaves_nothing(void **state)
@@ -345,7 +345,7 @@ static void refuses_table(const char *how, const char *message)
 static void one_that_needs_a_longer_table_is_left_again(void **state)
 {
     (void)state;
-    refuses_table("newer", "was made for a newer levada: it needs");
+    refuses_table("newer", "was compiled for a newer levada: it needs");
     refuses_table("older", "failed to register: unimplemented");
     refuses_table("abi", "failed to register: unimplemented");
 }

@@ -192,16 +192,16 @@ static void another_rank_or_world_is_refused(void **state)
                                                              "shard:0,count=2),cycle_length=2";
 
     (void)state;
-    rank_refused(one, "range:40 | shard:0,count=4", "from shard 0 of 2, this is shard 0 of 4");
-    rank_refused(one, "range:40 | shard:1,count=2", "from shard 0 of 2, this is shard 1 of 2");
-    rank_refused(one, "range:40", "saved from shard 0 of 2, this is a dataset without shard");
-    rank_refused("range:40", one, "saved from a dataset without shard, this is shard 0 of 2");
+    rank_refused(one, "range:40 | shard:0,count=4", "from shard 0 of 2, but this is shard 0 of 4");
+    rank_refused(one, "range:40 | shard:1,count=2", "from shard 0 of 2, but this is shard 1 of 2");
+    rank_refused(one, "range:40", "saved from shard 0 of 2, but this is a dataset without shard");
+    rank_refused("range:40", one, "saved from a dataset without shard, but this is shard 0 of 2");
     rank_refused("range:40 | shard:0,count=2 | shuffle:5 | batch:2",
                  "range:40 | shard:0,count=3 | shuffle:5 | batch:2", "any number of ranks");
     rank_refused("range:40 | shard:0,count=2 | batch:2", "range:40 | batch:2 | shard:0,count=2",
-                 "at another place");
+                 "at another position");
     rank_refused(inner, "range:4 | interleave:(range:9 | shard:1,count=2),cycle_length=2",
-                 "saved from shard 0 of 2, this is shard 1 of 2");
+                 "saved from shard 0 of 2, but this is shard 1 of 2");
 }
 
 /* -- cancel: a source whose random access cancels the iterator that is restored */
@@ -420,7 +420,7 @@ static void key_is_whole(const char *text, bool fits)
     if (levada_iter_save(it, &at, &size, &err) != LEVADA_OK) {
         assert_false(fits);
         assert_int_equal(err.code, LEVADA_EINVALID_ARGUMENT);
-        assert_non_null(strstr(err.message, "of a state is too long: at most 63 bytes"));
+        assert_non_null(strstr(err.message, "of a checkpoint must have at most 63 bytes"));
     } else {
         t_add(&saved, at, size);
         t_iter_restore(other, saved);
@@ -518,7 +518,7 @@ static void sets_of_files_are_found_once(void **state)
         assert_int_equal(t_iter_read(it, -1, false, &rows), 4);
         saved = t_iter_save(it);
         assert_int_equal(restore(text, saved, &err), LEVADA_EFAILED_PRECONDITION);
-        assert_non_null(strstr(err.message, "4 files now, and 2 when"));
+        assert_non_null(strstr(err.message, "4 files, but 2 when"));
         assert_int_equal(remove(t_path("set-a")), 0);
         assert_int_equal(remove(t_path("set-c")), 0);
         assert_int_equal(restore(text, saved, &err), LEVADA_OK);

@@ -170,7 +170,7 @@ static void options_are_checked(void **state)
     fields[1].name = "a:b";
     expect_error(levada_state_saver_create(NULL, &o, &s, &err), LEVADA_EINVALID_ARGUMENT,
                  err.message,
-                 "'a:b' may not have a colon");
+                 "'a:b' must not contain a colon");
     fields[1].name = "x";
     expect_error(levada_state_saver_create(NULL, &o, &s, &err), LEVADA_EINVALID_ARGUMENT,
                  err.message,

@@ -88,7 +88,7 @@ static void refuses(void **state)
     refused("", "expected a value, found the end at column 1");
     refused("[1,]", "expected a value, found ']' at column 4");
     refused("[1 2]", "expected ']', found '2' at column 4");
-    refused("{a:1,a:2}", "'a' is given twice at column 6");
+    refused("{a:1,a:2}", "'a' occurs twice at column 6");
     refused("{a=1}", "expected ':', found '=' at column 3");
     refused("\"abc", "string without an end at column 1");
     refused("\"a\nb\"", "control character in a string at column 3");

@@ -18,7 +18,7 @@ static atomic_int refusals; /* saves of `flaky` that still fail */
 static levada_status flaky_save(const void *state, levada_state_writer *to, levada_error *err)
 {
     if (atomic_fetch_sub(&refusals, 1) > 0) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
     }
     return levada_source_range.save(state, to, err);
 }
@@ -100,7 +100,7 @@ static void a_save_gives_a_state_that_can_be_restored_or_an_error(void **state)
                 saved++;
             } else {
                 assert_int_equal(st, LEVADA_ERESOURCE_EXHAUSTED);
-                assert_non_null(strstr(err.message, "no memory for a state"));
+                assert_non_null(strstr(err.message, "out of memory for a checkpoint"));
                 refused++;
             }
             levada_string_free(&text);

@@ -291,7 +291,7 @@ static void changed_files_of_the_second_part_are_refused_by_name(void **state)
     (void)snprintf(text, sizeof text, "%s", over(folder, " | shuffle:900"));
     saved = saved_behind(text, 2, 16);
     write_lines("b.txt", 1000, 20, 300); /* beyond what the table of files knows */
-    err = expect_refused(text, saved, "another one when it is read again");
+    err = expect_refused(text, saved, "buffered record has changed");
     assert_non_null(strstr(err.file, "/a"));
     assert_in_range(err.record, 300, 999);
     assert_non_null(strstr(err.message, "/b.txt record "));
@@ -321,7 +321,7 @@ static void a_changed_record_of_the_second_part_is_refused_by_name(void **state)
     file = t_read_file(t_path("b"));
     for (size_t at = 6000; at < 40000; at += 16) file.at[at] ^= 0x55;
     t_write_file(t_path("b"), file.at, file.size);
-    err = expect_refused(text, saved, "a record is gone or was changed");
+    err = expect_refused(text, saved, "a record was removed or changed");
     assert_non_null(strstr(err.file, "/b"));
     assert_true(err.record > 100);
     assert_true(err.offset >= 5900);
@@ -346,7 +346,7 @@ static void changed_records_that_were_passed_on_are_refused_by_name(void **state
     expect_resumes(text, true, 400);
     saved = saved_behind(text, 2, 16);
     write_lines("b.txt", 1000, 20, 300); /* beyond what the table of files knows */
-    err = expect_refused(text, saved, "another one when it is read again");
+    err = expect_refused(text, saved, "buffered record has changed");
     assert_non_null(strstr(err.file, "/b.txt"));
     assert_in_range(err.record, 300, 999);
     t_clear(&saved);

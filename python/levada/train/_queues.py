@@ -146,7 +146,7 @@ class QueueBase:
     ) -> None:
         capacity = operator.index(capacity)
         if capacity == 0:
-            raise ValueError("capacity=0 would block forever; -1 is unbounded")
+            raise ValueError("capacity=0 must be at least 1, or -1 for no limit")
         if max_bytes is not None and operator.index(max_bytes) < 1:
             raise ValueError(f"max_bytes={max_bytes} must be at least 1, or None")
         if not dtypes:

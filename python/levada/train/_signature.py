@@ -246,7 +246,8 @@ class Signature:
         for item in flat:
             if not isinstance(item, (str, bytes)):
                 raise TypeError(
-                    f"{self._label(i)} is string; {type(item).__name__} is none: {item!r:.60}"
+                    f"{self._label(i)} must be str or bytes, got {type(item).__name__}: "
+                    f"{item!r:.60}"
                 )
         self._check(i, array.shape, rows)
         return array.shape, flat

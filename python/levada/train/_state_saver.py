@@ -250,7 +250,7 @@ class SequenceQueueingStateSaver:
             StopIteration at the end, an iterable, a Dataset or a queue. Iterables are read under a
             lock; a function of several threads must be thread-safe.
         batch_size: rows of a batch, or a function that returns the number for each batch.
-        num_unroll: steps of a segment.
+        num_unroll: steps in a segment.
         input_length: real steps of an example: the name or number of a field, or a function.
         input_key: its key, str or bytes, unique among live examples: the same.
         input_sequences: {name: field or function}, or a list of field names. All sequences of an
@@ -328,7 +328,8 @@ class SequenceQueueingStateSaver:
         if 0 < limit < size:
             raise ValueError(f"capacity {limit} needs to be >= batch_size {size}")
         if zero_length not in _ZERO_LENGTH:
-            raise ValueError(f"zero_length={zero_length!r} is none of {', '.join(_ZERO_LENGTH)}")
+            allowed = ", ".join(_ZERO_LENGTH)
+            raise ValueError(f"zero_length={zero_length!r} must be one of: {allowed}")
         if not self._timeout >= 1e-9:
             raise ValueError(f"state_timeout_secs={self._timeout} must be at least 1e-9")
 
@@ -565,7 +566,7 @@ class SequenceQueueingStateSaver:
         with self._reader.alone():
             core = _Core(self._make, layout)
             if json.loads(core.saver.restore(body)) != head:
-                raise DataLossError("the saved state of a state saver is damaged")
+                raise DataLossError("the checkpoint of the state saver is corrupt")
             if head["position"] is not None:
                 self._reader.seek(head["position"])
             self._late._make = lambda *_: core
@@ -577,7 +578,7 @@ class SequenceQueueingStateSaver:
             saved = {part.name for part in group if part.kind != "dense_shape"}
             if saved != set(names):
                 raise FailedPreconditionError(
-                    f"the state was saved with the fields {sorted(saved)}, "
+                    f"the checkpoint was saved with the fields {sorted(saved)}, "
                     f"this saver has {sorted(names)}"
                 )
 
@@ -603,5 +604,5 @@ def _split(state: bytes) -> tuple[dict[str, Any], bytes]:
     size, checksum = _HEAD.unpack_from(state, len(_MAGIC))
     extra = state[begin : begin + size]
     if zlib.crc32(extra) != checksum:
-        raise DataLossError("the saved state of a state saver is damaged")
+        raise DataLossError("the checkpoint of the state saver is corrupt")
     return json.loads(extra), bytes(state[begin + size :])

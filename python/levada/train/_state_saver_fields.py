@@ -68,7 +68,7 @@ def _check_names(given: Mapping[Any, Any], what: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{what}: names must be str, not {name!r}")
         if ":" in name:
-            raise ValueError(f"{what}: the name {name!r} may not have a colon")
+            raise ValueError(f"{what}: the name {name!r} must not contain a colon")
 
 
 def states_of(given: Any) -> dict[str, Any]:

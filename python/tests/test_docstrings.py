@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Docstrings of the public names have one shape: a summary, Args, and for stages an example."""
+
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import levada as lv
+import levada.train as lt
+import pytest
+from levada import _sources, _stages
+
+# Public callables with parameters whose docstrings are still prose; it only becomes shorter.
+PROSE = Path(__file__).with_name("docstrings_in_prose.txt").read_text().split()
+SECTIONS = ["Args:", "Returns:", "Raises:", "Example:"]
+
+
+def public():
+    """(name, callable) of functions and classes, and of the methods of classes."""
+    for module in (lv, lt):
+        names = getattr(module, "__all__", dir(module))
+        for name in sorted(set(names) - {"errors", "samples", "train"}):
+            thing = getattr(module, name)
+            if name.startswith("_") or not callable(thing):
+                continue
+            yield f"{module.__name__}.{name}", thing
+            for method, value in vars(thing).items() if inspect.isclass(thing) else ():
+                if not method.startswith("_") and inspect.isroutine(value):
+                    yield f"{module.__name__}.{name}.{method}", getattr(thing, method)
+
+
+def parameters(thing):
+    try:
+        return set(inspect.signature(thing).parameters) - {"self", "args", "kwargs", "options"}
+    except (TypeError, ValueError):
+        return set()
+
+
+def described(text):
+    """The parameters in the section Args."""
+    args = re.search(r"^Args:\n((?:    .*\n?|\n)+)", inspect.cleandoc(text) + "\n", re.M)
+    return set(re.findall(r"^    \**(\w+)", args[1], re.M)) if args else set()
+
+
+CALLABLES = dict(public())
+GENERATED = {name: getattr(_sources, name) for name in _sources.__all__} | {
+    name: value for name, value in vars(_stages.Stages).items() if not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", sorted(CALLABLES))
+def test_parameters_are_described(name):
+    thing = CALLABLES[name]
+    text = thing.__doc__ or ""
+    missing = parameters(thing) - described(text)
+    if name in PROSE:
+        assert missing, f"{name} has its sections: remove it from docstrings_in_prose.txt"
+    else:
+        assert not missing and (text or not parameters(thing))
+
+
+def example(thing):
+    """The code of the section Example."""
+    text = inspect.cleandoc(thing.__doc__) + "\n"
+    found = re.search(r"^Example:\n((?:    .*\n?|\n)+)", text, re.M)
+    return textwrap.dedent(found[1]) if found else ""
+
+
+EXAMPLES = {name: example(thing) for name, thing in CALLABLES.items() if thing.__doc__}
+EXAMPLES = {name: code for name, code in EXAMPLES.items() if code}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_example_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(compile(EXAMPLES[name], name, "exec"), {"lv": lv, "lt": lt})
+    except lv.errors.NotFoundError:
+        assert "from_text" in EXAMPLES[name]  # it reads a file of the conformance suite
+    except lv.errors.InvalidArgumentError as error:
+        assert "from_text" in EXAMPLES[name] and ("{c:" in EXAMPLES[name] or "@" in str(error))
+
+
+@pytest.mark.parametrize("name", sorted(GENERATED))
+def test_a_stage_has_all_sections(name):
+    text = inspect.cleandoc(GENERATED[name].__doc__)
+    sections = SECTIONS if parameters(GENERATED[name]) else SECTIONS[1:]
+    assert re.findall(rf"^(?:{'|'.join(SECTIONS)})$", text, re.M) == sections
+    summary = text.split("\n\n")[0]
+    assert summary[0].isupper() and summary.endswith(".")
+    assert not re.search(r"\b(null|true|false)\b", text.partition("Example:")[0])
+
+
+def test_the_list_has_only_public_names():
+    assert set(PROSE) - set(CALLABLES) == set()
