@@ -27,6 +27,8 @@ typedef struct levada_cli_command {
     const char              *choices;      /* possible first arguments, or NULL               */
     const levada_cli_option *options;      /* ends with a NULL name                           */
     int                      min_words, max_words; /* most; -1 = any                          */
+    int                      inputs; /* words that may be files to read, of which - is standard
+                                      * input; -1 = all */
     levada_cli_status (*run)(levada_env *env, const levada_cli_args *args);
 } levada_cli_command;
 

@@ -378,5 +378,6 @@ const levada_cli_command levada_cli_convert = {
     .options = cmd_convert_options,
     .min_words = 2,
     .max_words = 2,
+    .inputs = 1,
     .run = cmd_convert,
 };

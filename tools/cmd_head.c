@@ -238,5 +238,6 @@ const levada_cli_command levada_cli_head = {
     .options = cmd_head_options,
     .min_words = 1,
     .max_words = -1,
+    .inputs = -1,
     .run = cmd_head,
 };

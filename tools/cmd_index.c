@@ -140,5 +140,6 @@ const levada_cli_command levada_cli_index = {
     .options = cmd_index_options,
     .min_words = 1,
     .max_words = -1,
+    .inputs = -1,
     .run = cmd_index,
 };

@@ -268,5 +268,6 @@ const levada_cli_command levada_cli_info = {
     .options = cmd_info_options,
     .min_words = 1,
     .max_words = -1,
+    .inputs = -1,
     .run = cmd_info,
 };

@@ -418,5 +418,6 @@ const levada_cli_command levada_cli_verify = {
     .options = cmd_verify_options,
     .min_words = 1,
     .max_words = -1,
+    .inputs = -1,
     .run = cmd_verify,
 };

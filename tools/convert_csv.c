@@ -106,7 +106,7 @@ levada_status levada_cli_convert_csv(levada_env *env, const char *path, levada_c
     levada_block   *block = NULL;
     levada_status   status = levada_cli_source_open(&pipe, env, "csv", path, record_bytes, err);
 
-    if (status == LEVADA_OK) status = levada_iter_next(pipe.it, &block, err);
+    if (status == LEVADA_OK) status = levada_cli_pipe_next(&pipe, &block, err);
     if (status == LEVADA_END)
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is empty: it has no columns", path);
     if (status == LEVADA_OK && header == LEVADA_CLI_HEADER_LOOK)

@@ -15,6 +15,7 @@ static levada_status file_fail(levada_error *err, const char *what, const char *
     levada_status code = why == ENOENT                  ? LEVADA_ENOT_FOUND
                          : why == EACCES || why == EPERM ? LEVADA_EPERMISSION_DENIED
                          : why == ENOSPC || why == EDQUOT ? LEVADA_ERESOURCE_EXHAUSTED
+                         : why == EINTR                   ? LEVADA_ECANCELLED
                                                           : LEVADA_EUNAVAILABLE;
 
     return levada_fail(err, code, "cannot %s %s: %s", what, path, strerror(why));
@@ -22,14 +23,15 @@ static levada_status file_fail(levada_error *err, const char *what, const char *
 
 levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, levada_error *err)
 {
-    FILE         *file = fopen(path, "rb");
+    FILE         *file = fopen(strcmp(path, "-") == 0 ? "/dev/stdin" : path, "rb");
     levada_status status = LEVADA_OK;
     size_t        n;
 
     if (!file) return file_fail(err, "read", path);
-    while ((n = fread(levada_cli_buffer_reserve(out, 1 << 16), 1, 1 << 16, file)) > 0
-           && out->size <= FILE_MOST)
+    do {
+        n = fread(levada_cli_buffer_reserve(out, 1 << 16), 1, 1 << 16, file);
         out->size += n;
+    } while (n > 0 && out->size <= FILE_MOST && !ferror(file));
     if (ferror(file)) status = file_fail(err, "read", path);
     else if (out->size > FILE_MOST)
         status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%s is larger than 1 GiB", path);

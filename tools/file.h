@@ -7,7 +7,7 @@
 
 #include "buffer.h"
 
-/* Appends the content of the file. */
+/* Appends the content of the file; "-" is standard input. */
 LEVADA_MUST_USE levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out,
                                                    levada_error *err);
 /* True where both are one file, also by a link. */

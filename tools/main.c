@@ -224,6 +224,8 @@ static levada_cli_status main_run(const levada_cli_command *command, levada_env 
                        command->name, args.words[command->max_words]);
         return LEVADA_CLI_USAGE;
     }
+    for (int i = 0; i < args.nwords && (command->inputs < 0 || i < command->inputs); i++)
+        if (strcmp(args.words[i], "-") == 0) args.words[i] = (char *)(uintptr_t)"/dev/stdin";
     return command->run(env, &args);
 }
 

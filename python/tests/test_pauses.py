@@ -5,6 +5,7 @@ In `make test` the processes of map may be idle for less time than the pause. In
 their idle time is the real one, and pauses are longer than every time limit in the package.
 """
 
+import gc
 import itertools
 import time
 
@@ -120,3 +121,5 @@ def test_workers_of_a_loader(monkeypatch, pause):
             time.sleep(pause)
             got += take(items, n)
         assert sorted(got) == list(range(0, 2 * ROWS, 2))
+    del items, loader
+    gc.collect()  # ends the threads of the loader

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #define BYTES_HEAD 4096
+#define BYTES_SIGNATURE 64
 #define BYTES_INPUT (256 * 1024) /* compressed bytes read at a time   */
 #define BYTES_IDLE 3             /* calls of a filter without progress */
 
@@ -21,7 +22,7 @@ struct levada_bytes {
     const levada_opener_def *opener;
     levada_cancel            cancel;
     void                    *file; /* of the opener; NULL = not open */
-    int64_t                  size; /* when it was opened         */
+    int64_t                  size; /* when it was opened; -1 = a pipe */
     int64_t                  at;   /* on disk                    */
     int64_t                  offset;
     uint32_t                 head;
@@ -42,7 +43,8 @@ struct levada_bytes {
 
 /* -- the file */
 
-/* As much of [data, data + size) as the file has at b->at: nothing only at its end. */
+/* As much of [data, data + size) as the file has at b->at: nothing only at its end. Of a pipe, what
+ * is there now. */
 static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
                                 levada_error *err)
 {
@@ -68,6 +70,27 @@ static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options
     b->cancel = (levada_cancel){.flag = options->cancelled, .env = b->env};
     LEVADA_TRY(b->opener->open(b->opener->user, b->path, &b->cancel, &b->file, err));
     return b->opener->size(b->file, &b->size, err);
+}
+
+static bool bytes_waits(const levada_bytes *b)
+{
+    return b->size < 0 && levada_opener_waits(b->opener, b->file, b->at);
+}
+
+/* At least `least` bytes, unless the file ends: the rest, too, where it comes at once. */
+static levada_status bytes_pull_least(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
+                                      int64_t *made, levada_error *err)
+{
+    *made = 0;
+    while (*made < size && (*made < least || !bytes_waits(b))) {
+        int64_t       n = 0;
+        levada_status st = bytes_pull(b, data + *made, size - *made, &n, err);
+
+        *made += n;
+        if (st != LEVADA_OK) return st;
+        if (n == 0 || b->size >= 0) break;
+    }
+    return LEVADA_OK;
 }
 
 /* The checksum of the version tag and of the first bytes. */
@@ -134,14 +157,17 @@ static levada_status bytes_refuse(const levada_bytes_options *options, const uin
         look.name, look.remedy);
 }
 
-/* Reads the first bytes, which name the file and its compression, and goes back. */
+/* Reads the first bytes, which name the file and its compression, and goes back. A pipe whose
+ * writer makes a pause has to have as many as the signatures need. */
 static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options *options,
                                     levada_error *err)
 {
     uint8_t head[BYTES_HEAD];
     int64_t made;
 
-    LEVADA_TRY(bytes_pull(b, head, b->size < BYTES_HEAD ? b->size : BYTES_HEAD, &made, err));
+    int64_t most = b->size >= 0 && b->size < BYTES_HEAD ? b->size : BYTES_HEAD;
+
+    LEVADA_TRY(bytes_pull_least(b, head, most, BYTES_SIGNATURE, &made, err));
     b->head = bytes_sum(b, head, made);
     b->at = 0;
     b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;
@@ -203,7 +229,7 @@ void levada_bytes_close(levada_bytes **bytes)
 /* More compressed bytes after those that are left. */
 static levada_status bytes_refill(levada_bytes *b, levada_error *err)
 {
-    int64_t left = b->input_end - b->input_at, made;
+    int64_t left = b->input_end - b->input_at, made = 0;
 
     memmove(b->input->data, b->input->data + b->input_at, (size_t)left);
     b->moved += left;
@@ -211,7 +237,7 @@ static levada_status bytes_refill(levada_bytes *b, levada_error *err)
     b->input_end = left;
     LEVADA_TRY(bytes_pull(b, b->input->data + left, BYTES_INPUT - left, &made, err));
     b->input_end += made;
-    b->input_ended = made < BYTES_INPUT - left && b->at >= b->size;
+    b->input_ended = b->size < 0 ? made == 0 : made < BYTES_INPUT - left && b->at >= b->size;
     return LEVADA_OK;
 }
 
@@ -223,8 +249,8 @@ static bool bytes_needs_input(const levada_bytes *b, int idle)
     return !b->input_ended && (left == 0 || (idle > 0 && left < BYTES_INPUT / 2));
 }
 
-static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
-                                  levada_error *err)
+static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
+                                  int64_t *made, levada_error *err)
 {
     levada_status st;
     int           idle = 0;
@@ -232,7 +258,11 @@ static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, 
     while (*made < size && !b->ended) {
         levada_filter_step step = {.out = data + *made, .out_size = (size_t)(size - *made)};
 
-        if (bytes_needs_input(b, idle)) LEVADA_TRY(bytes_refill(b, err));
+        if (bytes_needs_input(b, idle)) {
+            if (*made >= least && bytes_waits(b)) return LEVADA_OK;
+            LEVADA_TRY(bytes_refill(b, err));
+            if (b->size < 0 && !b->input_ended) idle = 0; /* pipes bring a little at a time */
+        }
         step.in = b->input->data + b->input_at;
         step.in_size = (size_t)(b->input_end - b->input_at);
         step.in_ended = b->input_ended;
@@ -255,6 +285,12 @@ static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, 
 levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64_t *made,
                                 levada_error *err)
 {
+    return levada_bytes_read_least(b, data, size, size, made, err);
+}
+
+levada_status levada_bytes_read_least(levada_bytes *b, void *data, int64_t size, int64_t least,
+                                      int64_t *made, levada_error *err)
+{
     levada_status st;
 
     *made = 0;
@@ -262,10 +298,15 @@ levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64
         if (err) *err = b->failed;
         return b->failed.code;
     }
-    st = b->filter ? bytes_decode(b, data, size, made, &b->failed)
-                   : bytes_pull(b, data, size, made, &b->failed);
+    st = b->filter ? bytes_decode(b, data, size, least, made, &b->failed)
+                   : bytes_pull_least(b, data, size, least, made, &b->failed);
     b->offset += *made;
     if (st == LEVADA_OK) return LEVADA_OK;
+    if (st == LEVADA_ECANCELLED) { /* nothing is lost: the next call continues */
+        if (err && *made == 0) *err = b->failed;
+        levada_error_clear(&b->failed);
+        return *made > 0 ? LEVADA_OK : st;
+    }
     levada_error_place(&b->failed, NULL, b->path, -1, -1);
     if (*made > 0) return LEVADA_OK; /* the error comes with the next call */
     if (err) *err = b->failed;
@@ -296,7 +337,7 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
 
     levada_error_clear(&b->failed);
     b->complete = false;
-    if (!b->filter) {
+    if (levada_bytes_seekable(b)) {
         made = levada_bytes_left(b) + b->at; /* the whole file, which may have grown */
         if (offset <= made) {
             b->at = b->offset = offset;
@@ -313,7 +354,10 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
     return b->offset == offset ? LEVADA_OK : bytes_beyond(b, offset, err);
 }
 
-bool levada_bytes_shared(const levada_bytes *b) { return !b->filter && b->opener->shared; }
+bool levada_bytes_shared(const levada_bytes *b)
+{
+    return levada_bytes_seekable(b) && b->opener->shared;
+}
 
 levada_status levada_bytes_read_at(const levada_bytes *b, int64_t offset, void *data, int64_t size,
                                    int64_t *made, levada_error *err)
@@ -348,11 +392,13 @@ bool levada_bytes_resume(levada_bytes *b)
 
 bool levada_bytes_plain(const levada_bytes *b) { return !b->filter; }
 
+bool levada_bytes_seekable(const levada_bytes *b) { return !b->filter && b->size >= 0; }
+
 int64_t levada_bytes_left(const levada_bytes *b)
 {
     int64_t size = b->size;
 
-    if (b->filter) return -1;
+    if (!levada_bytes_seekable(b)) return -1;
     if (b->opener->size(b->file, &size, NULL) != LEVADA_OK) size = b->size;
     return size > b->at ? size - b->at : 0;
 }

@@ -4,9 +4,10 @@
  *
  * A byte stream reads a file through its opener (opener.h) and passes the bytes through the filter
  * that the first of them ask for. Offsets count decompressed bytes. A file that shrinks meanwhile
- * is an error. Damage is reported after every good byte before it, and again by later reads. A
- * failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. One owner, one
- * thread; levada_bytes_done may be called from any thread.
+ * is an error. The size of a pipe is -1 (pipes.h). Damage is reported after every good byte before
+ * it, and again by later reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no
+ * other code fits. After ECANCELLED the same call may be made again. One owner, one thread;
+ * levada_bytes_done may be called from any thread.
  */
 #ifndef LEVADA_FILES_BYTES_H
 #define LEVADA_FILES_BYTES_H
@@ -43,8 +44,12 @@ void levada_bytes_close(levada_bytes **bytes);
  * *made = 0 only at the end. */
 LEVADA_MUST_USE levada_status levada_bytes_read(levada_bytes *bytes, void *data, int64_t size,
                                                 int64_t *made, levada_error *err);
-/* Reading continues at this offset. A compressed file is decompressed up to it, from its beginning
- * if it has been passed. Beyond the end: EOUT_OF_RANGE. */
+/* At least `least` bytes of them, and fewer than `size` where the writer of a pipe is silent. */
+LEVADA_MUST_USE levada_status levada_bytes_read_least(levada_bytes *bytes, void *data, int64_t size,
+                                                      int64_t least, int64_t *made,
+                                                      levada_error *err);
+/* Reading continues at this offset. A compressed file or a pipe is read up to it, from its
+ * beginning if it has been passed. Beyond the end: EOUT_OF_RANGE. */
 LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t offset,
                                                 levada_error *err);
 
@@ -66,8 +71,10 @@ int64_t levada_bytes_offset(const levada_bytes *bytes);
 bool levada_bytes_resume(levada_bytes *bytes);
 /* Whether the file is read as it is, without a filter. */
 bool levada_bytes_plain(const levada_bytes *bytes);
-/* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. A call
- * of the system. */
+/* Whether reading may continue at any offset: of a file as it is, and no pipe. */
+bool levada_bytes_seekable(const levada_bytes *bytes);
+/* Bytes from the offset to the end of the file, as far as known; -1 where it is not seekable. A
+ * call of the system. */
 int64_t           levada_bytes_left(const levada_bytes *bytes);
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
 /* Bytes of the file (as it is on disk) read so far. */

@@ -155,7 +155,7 @@ static int64_t file_damage_rest(const levada_file_reader *r, int64_t offset, boo
     int64_t              size = r->sizes[r->order[r->turn]];
 
     if (ended) return w->offset + levada_window_size(w) - offset;
-    if (*levada_bytes_compression(w->bytes) != '\0') return -1;
+    if (!levada_bytes_seekable(w->bytes)) return -1;
     return size > offset ? size - offset : 0;
 }
 

@@ -177,8 +177,15 @@ levada_status levada_file_marks_check(const levada_env *env, const char *path,
                                       const levada_bytes_mark *mark, levada_error *err)
 {
     levada_bytes_mark now;
-    levada_status     st = levada_bytes_mark_file(env, path, &now, err);
+    levada_status     st;
 
+    if (mark->size < 0) {
+        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                         "it is a pipe, which cannot be resumed: write it to a file first");
+        levada_error_place(err, NULL, path, -1, -1);
+        return st;
+    }
+    st = levada_bytes_mark_file(env, path, &now, err);
     if (st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNAVAILABLE) return st;
     if (st != LEVADA_OK) {
         if (err) err->code = LEVADA_EFAILED_PRECONDITION;

@@ -185,8 +185,8 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Did an opener give up because its thread was interrupted? Nothing has changed then, and the next
- * call opens the file again. */
+/* Did an opener or a read give up because its thread was interrupted? Nothing has changed then, and
+ * the next call continues. */
 static bool file_reader_interrupted(const levada_file_reader *r, levada_status st,
                                     levada_error *err)
 {
@@ -250,6 +250,7 @@ levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *
     long long   size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
     const char *odd = r->open && r->record > 0 ? file_reader_watch(r, 0, 0) : NULL;
 
+    if (size < 0) size = levada_bytes_done(r->window.bytes); /* a pipe */
     if (odd) LEVADA_TRY(file_reader_note(r, LEVADA_EDATA_LOSS, odd, -1, 0, err));
     if (r->open && r->record == 0) {
         LEVADA_TRY(file_reader_note(r, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY, -1, 1, err));
@@ -520,12 +521,12 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
             continue;
         }
         if (!r->open) st = file_reader_open(r, err);
-        if (file_reader_interrupted(r, st, err)) return LEVADA_AGAIN;
         if (st == LEVADA_OK) {
             st = file_reader_frame(r, err);
             levada_file_reader_clip(r);
             if (st == LEVADA_OK && r->framed.n == 0) st = levada_file_reader_next_file(r, err);
         }
+        if (file_reader_interrupted(r, st, err)) return LEVADA_AGAIN;
         if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
     }
 }

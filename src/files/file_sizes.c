@@ -30,7 +30,7 @@ void levada_file_reader_resize(levada_file_reader *r, int32_t shard, int64_t siz
 {
     long long before = atomic_exchange(&r->sizes[shard], size);
 
-    (void)atomic_fetch_add(&r->total, size - (before > 0 ? before : 0));
+    (void)atomic_fetch_add(&r->total, (size > 0 ? size : 0) - (before > 0 ? before : 0));
 }
 
 /* All of them; the caller frees the list. */

@@ -261,6 +261,7 @@ static levada_status glob_find(void *user, const char *pattern, levada_error *er
     glob_search   g = { .files = files };
     levada_status st;
 
+    if (strcmp(pattern, "-") == 0) return glob_add(files, "/dev/stdin", err);
     if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
     if (strstr(pattern, "://")) {
         (void)levada_fail(err, LEVADA_EUNIMPLEMENTED,

@@ -31,7 +31,7 @@ typedef struct levada_files {
 /* Expands the patterns one after the other: first their braces (braces.h; a file whose name has
  * braces is taken as it is), then * ? [a-z], and the word ** for any number of folders, none
  * included. The matches of a pattern are sorted by bytes, and contain no folders. A name without
- * * ? [ is not checked before it is opened.
+ * * ? [ is not checked before it is opened; the name - is standard input.
  * ENOT_FOUND: a pattern without a match, or an empty list. EPERMISSION_DENIED and others: a folder
  * that a pattern needs cannot be searched; the error names it. All-zero is a valid empty table. */
 LEVADA_MUST_USE levada_status levada_files_find(const levada_texts *patterns, levada_files *out,

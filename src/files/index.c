@@ -220,6 +220,16 @@ bool levada_index_fits(int64_t size, const levada_index_foot *foot)
     return size % LEVADA_INDEX_PAGE == 0 && size / LEVADA_INDEX_PAGE == pages;
 }
 
+static levada_status index_place(const levada_index *x, int32_t shard, levada_status st,
+                                 levada_error *err)
+{
+    char *path = levada_index_path(x->files->path[shard]);
+
+    levada_error_place(err, NULL, path ? path : x->files->path[shard], -1, -1);
+    levada_free(path);
+    return st;
+}
+
 /* The open index of a file; errors name it. */
 static levada_status index_file_open(levada_index *x, int32_t shard, const levada_bytes **out,
                                      levada_error *err)
@@ -242,21 +252,15 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
                          "the file has no index; write it with levada index");
         levada_error_place(err, NULL, x->files->path[shard], -1, -1);
     }
+    if (st == LEVADA_OK && !levada_bytes_seekable(file->bytes)) {
+        levada_bytes_close(&file->bytes);
+        st = index_place(x, shard, levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is a pipe"), err);
+    }
     if (st != LEVADA_OK) return st;
     file->shard = shard;
     file->checked = false;
     *out = file->bytes;
     return LEVADA_OK;
-}
-
-static levada_status index_place(const levada_index *x, int32_t shard, levada_status st,
-                                 levada_error *err)
-{
-    char *path = levada_index_path(x->files->path[shard]);
-
-    levada_error_place(err, NULL, path ? path : x->files->path[shard], -1, -1);
-    levada_free(path);
-    return st;
 }
 
 static levada_status index_compare(const levada_op *op, const uint8_t options[16],

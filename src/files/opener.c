@@ -15,8 +15,10 @@
 /* -- local files: read with pread, never mapped, so that a file that shrinks is not a signal */
 
 typedef struct opener_file {
-    int             fd;
-    struct timespec written; /* last, when it was opened */
+    int                  fd; /* -1: a pipe                */
+    struct timespec      written; /* last, when it was opened */
+    levada_piped        *piped;
+    const levada_cancel *cancel;
 } opener_file;
 
 static levada_status opener_system_error(const char *what, int code, levada_error *err)
@@ -34,34 +36,52 @@ static levada_status opener_system_error(const char *what, int code, levada_erro
                        levada_text_errno(code, text, sizeof text));
 }
 
-/* Puts the copy in place of a pipe; *fd is -1 where that fails. */
-static levada_status opener_check(int *fd, const levada_cancel *cancel, struct timespec *written,
-                                  levada_error *err)
+/* What kind of file it is. */
+static levada_status opener_check(opener_file *f, levada_error *err)
 {
     struct stat info;
 
-    if (fstat(*fd, &info) != 0) return opener_system_error("open", errno, err);
-    if (S_ISFIFO(info.st_mode)) {
-        int pipe = *fd;
+    if (fstat(f->fd, &info) != 0) return opener_system_error("open", errno, err);
+    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) {
+        int pipe = f->fd;
 
-        *fd = -1;
-        LEVADA_TRY(levada_pipe_copy(pipe, cancel, fd, err));
-        if (fstat(*fd, &info) != 0) return opener_system_error("open", errno, err);
+        f->fd = -1;
+        return levada_pipes_open(pipe, f->cancel, &f->piped, err);
     }
-    *written = info.st_mtim;
-    if (S_ISREG(info.st_mode)) return LEVADA_OK;
+    f->written = info.st_mtim;
+    if (S_ISREG(info.st_mode)) {
+        (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+        return LEVADA_OK;
+    }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
                        S_ISDIR(info.st_mode) ? "a folder"
                                              : "a device; only files and pipes can be read");
 }
 
+static void opener_close(void *file)
+{
+    opener_file *f = file;
+
+    if (f->fd >= 0) (void)close(f->fd);
+    levada_pipes_close(&f->piped);
+    levada_free(f);
+}
+
+/* A socket on standard input has a name that cannot be opened. */
+static int opener_descriptor(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd >= 0 || errno != ENXIO || strcmp(path, "/dev/stdin") != 0) return fd;
+    return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+}
+
 static levada_status opener_open(void *user, const char *path, const levada_cancel *cancel,
                                  void **out, levada_error *err)
 {
-    opener_file    *file;
-    int             fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct timespec written = {0};
-    levada_status   st;
+    opener_file  *file;
+    int           fd = opener_descriptor(path);
+    levada_status st;
 
     (void)user;
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && strstr(path, "://")) {
@@ -70,34 +90,25 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
                            "plug-in can add a scheme)");
     }
     if (fd < 0) return opener_system_error("open", errno, err);
-    st = opener_check(&fd, cancel, &written, err);
-    file = st == LEVADA_OK ? levada_alloc(sizeof *file) : NULL;
-    if (st == LEVADA_OK && !file) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening a file");
+    file = levada_alloc(sizeof *file);
+    if (!file) {
+        (void)close(fd);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
     }
-    if (st != LEVADA_OK) {
-        if (fd >= 0) (void)close(fd);
-        return st;
-    }
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    *file = (opener_file){fd, written};
-    *out = file;
-    return LEVADA_OK;
+    *file = (opener_file){ .fd = fd, .cancel = cancel };
+    st = opener_check(file, err);
+    if (st == LEVADA_OK) *out = file;
+    else opener_close(file);
+    return st;
 }
 
-static void opener_close(void *file)
-{
-    (void)close(((opener_file *)file)->fd);
-    levada_free(file);
-}
-
+/* -1: nobody knows how much comes out of a pipe. */
 static levada_status opener_size(void *file, int64_t *out, levada_error *err)
 {
-    struct stat info;
+    const opener_file *f = file;
+    struct stat        info = { .st_size = -1 };
 
-    if (fstat(((opener_file *)file)->fd, &info) != 0) {
-        return opener_system_error("measure", errno, err);
-    }
+    if (f->fd >= 0 && fstat(f->fd, &info) != 0) return opener_system_error("measure", errno, err);
     *out = info.st_size;
     return LEVADA_OK;
 }
@@ -105,11 +116,12 @@ static levada_status opener_size(void *file, int64_t *out, levada_error *err)
 static levada_status opener_read_at(void *file, int64_t offset, uint8_t *data, int64_t size,
                                     int64_t *made, levada_error *err)
 {
-    int64_t got = 0;
+    opener_file *f = file;
+    int64_t      got = 0;
 
+    if (f->piped) return levada_pipes_read(f->piped, offset, data, size, f->cancel, made, err);
     while (got < size) {
-        ssize_t n = pread(((opener_file *)file)->fd, data + got, (size_t)(size - got),
-                          (off_t)(offset + got));
+        ssize_t n = pread(f->fd, data + got, (size_t)(size - got), (off_t)(offset + got));
 
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return opener_system_error("read", errno, err);
@@ -125,7 +137,7 @@ static bool opener_changed(void *file)
     const opener_file *f = file;
     struct stat        info;
 
-    return fstat(f->fd, &info) == 0 && (info.st_mtim.tv_sec != f->written.tv_sec ||
+    return f->fd >= 0 && fstat(f->fd, &info) == 0 && (info.st_mtim.tv_sec != f->written.tv_sec ||
                                         info.st_mtim.tv_nsec != f->written.tv_nsec);
 }
 
@@ -158,6 +170,13 @@ const levada_opener_def *levada_opener_find(const levada_env *env, const char *p
 
     if (end) found = levada_registry_opener(env, path, (size_t)(end - path));
     return found ? found : &opener_local;
+}
+
+bool levada_opener_waits(const levada_opener_def *opener, void *file, int64_t offset)
+{
+    const opener_file *f = file;
+
+    return opener == &opener_local && f->piped && levada_pipes_waits(f->piped, offset);
 }
 
 /* -- cancelling */

@@ -4,168 +4,143 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "files/opener.h"
+#include "registry/env_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PIPES_STEP 65536
+#define PIPES_KEPT (INT64_C(64) << 20)
 #define PIPES_TICK 100 /* milliseconds between two looks at the token */
+#define PIPES_TRIES 100 /* milliseconds to wait for another thread that opens the same pipe */
 
-typedef struct pipes_copy {
-    struct pipes_copy *next;
-    dev_t              device;
-    ino_t              inode;
-    unsigned           process; /* that reads it                                         */
-    int                pipe;    /* stays open, so that no other pipe gets the same inode */
-    int                file;
-    bool               complete;
-} pipes_copy;
+struct levada_piped {
+    levada_env_kept kept; /* first: the environment has it */
+    dev_t           device;
+    ino_t           inode;
+    unsigned        process; /* that reads it                                         */
+    int             pipe;    /* stays open, so that no other pipe gets the same inode */
+    atomic_int      users;   /* files that are open                                   */
+    /* The process whose thread holds what follows, plus 1; 0 = nobody. A child of a fork takes it
+     * over. A mutex would not do: who waits for it could not be cancelled. */
+    atomic_uint holder;
+    int64_t     at; /* bytes that were read */
+    bool        ended;
+    uint8_t    *first; /* `nfirst` bytes from the beginning; all where nfirst == at */
+    int64_t     nfirst, capacity;
+};
 
-static pipes_copy *pipes_first; /* guarded by the holder */
-/* The process whose thread holds the list, plus 1; 0 = nobody. A child of a fork takes it over. */
-static atomic_uint pipes_holder;
+/* -- one thread at a time */
 
 static levada_status pipes_cancelled(levada_error *err)
 {
     return levada_fail(err, LEVADA_ECANCELLED, "interrupted while a pipe was read");
 }
 
-static levada_status pipes_hold(const levada_cancel *cancel, levada_error *err)
+static bool pipes_try(levada_piped *p)
 {
-    unsigned me = levada_process() + 1, holder;
+    unsigned me = levada_process() + 1, holder = atomic_load(&p->holder);
 
-    for (;;) {
-        holder = atomic_load(&pipes_holder);
-        if (holder != me && atomic_compare_exchange_strong(&pipes_holder, &holder, me)) {
-            return LEVADA_OK;
-        }
+    return holder != me && atomic_compare_exchange_strong(&p->holder, &holder, me);
+}
+
+static levada_status pipes_hold(levada_piped *p, const levada_cancel *cancel, levada_error *err)
+{
+    while (!pipes_try(p)) {
         if (levada_cancel_requested(cancel)) return pipes_cancelled(err);
         (void)poll(NULL, 0, 1);
     }
+    return LEVADA_OK;
+}
+
+static void pipes_release(levada_piped *p) { atomic_store(&p->holder, 0); }
+
+/* -- the pipes of an environment */
+
+static void pipes_destroy(levada_env_kept *kept)
+{
+    levada_piped *p = (levada_piped *)kept;
+
+    (void)close(p->pipe);
+    levada_free(p->first);
+    levada_free(p);
+}
+
+static levada_piped *pipes_find(const levada_env *env, const struct stat *info)
+{
+    for (levada_env_kept *kept = levada_env_kept_first(env); kept; kept = kept->older) {
+        levada_piped *p = (levada_piped *)kept;
+
+        if (p->device == info->st_dev && p->inode == info->st_ino) return p;
+    }
+    return NULL;
 }
 
 static levada_status pipes_fail(const char *what, int code, levada_error *err)
 {
     char text[96];
-    bool full = code == ENOSPC || code == EDQUOT || code == EMFILE || code == ENFILE;
 
-    return levada_fail(err, full ? LEVADA_ERESOURCE_EXHAUSTED : LEVADA_EUNAVAILABLE,
-                       "cannot %s: %s; write the pipe to a file, and read that", what,
+    return levada_fail(err, LEVADA_EUNAVAILABLE, "cannot %s the pipe: %s", what,
                        levada_text_errno(code, text, sizeof text));
 }
 
-static int pipes_temporary(void)
+/* Adds a pipe of which nothing was read, and takes its descriptor on success. The lock of the
+ * system divides pipes among processes and environments. */
+static levada_status pipes_add(levada_env *env, int pipe, const struct stat *info,
+                               levada_piped **out, levada_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    char        name[4096];
-    int         fd;
+    levada_piped *p = levada_alloc_zero(sizeof *p);
 
-    (void)snprintf(name, sizeof name, "%s/levada-XXXXXX", folder && *folder ? folder : "/tmp");
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0) (void)unlink(name);
-    return fd;
-}
-
-/* Adds a copy without content. It takes the pipe on success. */
-static levada_status pipes_add(int pipe, const struct stat *info, pipes_copy **out,
-                               levada_error *err)
-{
-    pipes_copy *copy;
-
-    if (flock(pipe, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "another process reads this pipe; write it to a file, and read that");
+    if (!p) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a pipe");
+    for (int tries = 0; flock(pipe, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; tries++) {
+        *out = pipes_find(env, info); /* another thread was faster */
+        if (*out || tries == PIPES_TRIES) {
+            levada_free(p);
+            if (*out) return LEVADA_OK;
+            return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                               "another process reads this pipe; write it to a file, and read "
+                               "that");
+        }
+        (void)poll(NULL, 0, 1);
     }
-    copy = levada_alloc_zero(sizeof *copy);
-    if (!copy) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                  "out of memory while opening a pipe");
-    copy->file = pipes_temporary();
-    if (copy->file < 0) {
-        levada_free(copy);
-        return pipes_fail("copy the pipe to TMPDIR", errno, err);
-    }
-    copy->device = info->st_dev;
-    copy->inode = info->st_ino;
-    copy->process = levada_process();
-    copy->pipe = pipe;
-    copy->next = pipes_first;
-    *out = pipes_first = copy;
+    p->kept.destroy = pipes_destroy;
+    p->device = info->st_dev;
+    p->inode = info->st_ino;
+    p->process = levada_process();
+    p->pipe = pipe;
+    levada_env_keep(env, &p->kept);
+    *out = p;
     return LEVADA_OK;
 }
 
-/* Whether the pipe has data that its copy has not. */
-static bool pipes_has_more(int pipe)
+static bool pipes_has_more(const levada_piped *p)
 {
-    struct pollfd look = {.fd = pipe, .events = POLLIN};
+    int n = 0;
 
-    return poll(&look, 1, 0) > 0 && (look.revents & POLLIN) != 0;
+    return ioctl(p->pipe, FIONREAD, &n) == 0 && n > 0;
 }
 
-static levada_status pipes_write(int file, const uint8_t *data, ssize_t size, levada_error *err)
+/* Whether the pipe, which is held, can be read from its beginning. */
+static levada_status pipes_check(const levada_piped *p, levada_error *err)
 {
-    while (size > 0) {
-        ssize_t n = write(file, data, (size_t)size);
+    bool whole = p->nfirst == p->at;
 
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return pipes_fail("copy the pipe to TMPDIR", n < 0 ? errno : ENOSPC, err);
-        data += n;
-        size -= n;
-    }
-    return LEVADA_OK;
-}
-
-/* Reads the pipe until its last writer has closed it. */
-static levada_status pipes_fill(pipes_copy *copy, const levada_cancel *cancel, levada_error *err)
-{
-    struct pollfd look = {.fd = copy->pipe, .events = POLLIN};
-    uint8_t      *data = levada_alloc(PIPES_STEP);
-    levada_status st = LEVADA_OK;
-
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                  "out of memory while reading a pipe");
-    while (st == LEVADA_OK && !copy->complete) {
-        ssize_t n = -1;
-
-        if (levada_cancel_requested(cancel)) st = pipes_cancelled(err);
-        else if (poll(&look, 1, PIPES_TICK) > 0) n = read(copy->pipe, data, PIPES_STEP);
-        else errno = EAGAIN;
-        if (st != LEVADA_OK) break;
-        if (n < 0 && errno != EINTR && errno != EAGAIN) st = pipes_fail("read it", errno, err);
-        if (n > 0) st = pipes_write(copy->file, data, n, err);
-        copy->complete = n == 0;
-    }
-    levada_free(data);
-    return st;
-}
-
-static levada_status pipes_find(int pipe, pipes_copy **out, bool *taken, levada_error *err)
-{
-    struct stat info;
-    pipes_copy *copy;
-
-    if (fstat(pipe, &info) != 0) return pipes_fail("open it", errno, err);
-    for (copy = pipes_first; copy; copy = copy->next) {
-        if (copy->device == info.st_dev && copy->inode == info.st_ino) break;
-    }
-    *out = copy;
-    if (!copy) {
-        levada_status st = pipes_add(pipe, &info, out, err);
-
-        *taken = st == LEVADA_OK;
-        return st;
-    }
-    if (!copy->complete && copy->process != levada_process()) {
+    if (p->process != levada_process() && !(p->ended && whole)) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the parent process reads this pipe; write it to a file, and read that");
     }
-    if (copy->complete && pipes_has_more(pipe)) {
+    if (!whole) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "a pipe of more than %lld MiB can be read once; to read it again, write "
+                           "it to a file, and read that", (long long)(PIPES_KEPT >> 20));
+    }
+    if (p->ended && p->process == levada_process() && pipes_has_more(p)) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "this pipe was read to its end, and has new data now; a pipe can be "
                            "read once, so use another one or a file");
@@ -173,21 +148,136 @@ static levada_status pipes_find(int pipe, pipes_copy **out, bool *taken, levada_
     return LEVADA_OK;
 }
 
-levada_status levada_pipe_copy(int pipe, const levada_cancel *cancel, int *out, levada_error *err)
+levada_status levada_pipes_open(int pipe, const levada_cancel *cancel, levada_piped **out,
+                                levada_error *err)
 {
-    pipes_copy   *copy = NULL;
-    bool          taken = false;
-    levada_status st = pipes_hold(cancel, err);
+    levada_env   *env = levada_env_ref(cancel ? (levada_env *)(uintptr_t)cancel->env : NULL);
+    struct stat   info;
+    levada_piped *p = NULL;
+    levada_status st = LEVADA_OK;
 
-    if (st == LEVADA_OK) {
-        st = pipes_find(pipe, &copy, &taken, err);
-        if (st == LEVADA_OK) st = pipes_fill(copy, cancel, err);
-        if (st == LEVADA_OK) {
-            *out = fcntl(copy->file, F_DUPFD_CLOEXEC, 0);
-            if (*out < 0) st = pipes_fail("open its copy", errno, err);
-        }
-        atomic_store(&pipes_holder, 0);
-    }
-    if (!taken) (void)close(pipe);
+    if (!env) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a pipe");
+    else if (fstat(pipe, &info) != 0) st = pipes_fail("open", errno, err);
+    else p = pipes_find(env, &info);
+    if (st == LEVADA_OK && !p) st = pipes_add(env, pipe, &info, &p, err);
+    if (!p || p->pipe != pipe) (void)close(pipe);
+    levada_env_unref(&env);
+    if (st == LEVADA_OK) st = pipes_hold(p, cancel, err);
+    if (st != LEVADA_OK) return st;
+    st = pipes_check(p, err);
+    if (st == LEVADA_OK) (void)atomic_fetch_add(&p->users, 1);
+    pipes_release(p);
+    if (st == LEVADA_OK) *out = p;
     return st;
+}
+
+void levada_pipes_close(levada_piped **piped)
+{
+    if (*piped) (void)atomic_fetch_sub(&(*piped)->users, 1);
+    *piped = NULL;
+}
+
+/* -- reading */
+
+/* Keeps the bytes that were read last, if all before them are kept and memory suffices. */
+static void pipes_keep(levada_piped *p, const uint8_t *data, int64_t size)
+{
+    int64_t end = p->nfirst + size;
+
+    if (p->nfirst == p->at - size && end <= PIPES_KEPT &&
+        levada_reserve(&p->first, &p->capacity, end, 1)) {
+        memcpy(p->first + p->nfirst, data, (size_t)size);
+        p->nfirst = end;
+    } else if (atomic_load(&p->users) == 1) { /* nobody else may read it */
+        levada_free(p->first);
+        p->first = NULL;
+        p->nfirst = p->capacity = 0;
+    }
+}
+
+/* What the pipe has now; waits until it has something, or ends. */
+static levada_status pipes_more(levada_piped *p, uint8_t *data, int64_t size,
+                                const levada_cancel *cancel, int64_t *made, levada_error *err)
+{
+    struct pollfd look = { .fd = p->pipe, .events = POLLIN };
+
+    *made = 0;
+    while (!p->ended) {
+        ssize_t n = -1;
+
+        if (levada_cancel_requested(cancel)) return pipes_cancelled(err);
+        if (poll(&look, 1, PIPES_TICK) > 0) n = read(p->pipe, data, (size_t)size);
+        else errno = EAGAIN;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return pipes_fail("read", errno, err);
+        if (n > 0) {
+            *made = n;
+            p->at += n;
+            pipes_keep(p, data, n);
+            return LEVADA_OK;
+        }
+        p->ended = n == 0;
+    }
+    return LEVADA_OK;
+}
+
+/* Reads up to the offset, or to the end. */
+static levada_status pipes_skip(levada_piped *p, int64_t offset, const levada_cancel *cancel,
+                                levada_error *err)
+{
+    uint8_t      *data;
+    levada_status st = LEVADA_OK;
+
+    if (p->at >= offset || p->ended) return LEVADA_OK;
+    data = levada_alloc(PIPES_STEP);
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a pipe");
+    while (st == LEVADA_OK && p->at < offset && !p->ended) {
+        int64_t left = offset - p->at, made;
+
+        st = pipes_more(p, data, left < PIPES_STEP ? left : PIPES_STEP, cancel, &made, err);
+    }
+    levada_free(data);
+    return st;
+}
+
+static levada_status pipes_take(levada_piped *p, int64_t offset, uint8_t *data, int64_t size,
+                                const levada_cancel *cancel, int64_t *made, levada_error *err)
+{
+    int64_t n = p->nfirst - offset;
+
+    LEVADA_ASSERT(offset >= 0);
+    if (n > 0) {
+        *made = n < size ? n : size;
+        memcpy(data, p->first + offset, (size_t)*made);
+        return LEVADA_OK;
+    }
+    if (offset < p->at) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "a pipe of more than %lld MiB can be read once, and only forward; write "
+                           "it to a file, and read that", (long long)(PIPES_KEPT >> 20));
+    }
+    LEVADA_TRY(pipes_skip(p, offset, cancel, err));
+    return pipes_more(p, data, size, cancel, made, err);
+}
+
+levada_status levada_pipes_read(levada_piped *p, int64_t offset, uint8_t *data, int64_t size,
+                                const levada_cancel *cancel, int64_t *made, levada_error *err)
+{
+    levada_status st;
+
+    *made = 0;
+    LEVADA_TRY(pipes_hold(p, cancel, err));
+    st = pipes_take(p, offset, data, size, cancel, made, err);
+    pipes_release(p);
+    return st;
+}
+
+bool levada_pipes_waits(levada_piped *p, int64_t offset)
+{
+    struct pollfd look = { .fd = p->pipe, .events = POLLIN };
+    bool          waits;
+
+    if (!pipes_try(p)) return true; /* another thread waits for it */
+    waits = offset >= p->at && !p->ended && poll(&look, 1, PIPES_TICK) == 0;
+    pipes_release(p);
+    return waits;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pipes as input files: /dev/stdin, <(command), FIFOs.
+ * Pipes as input files: /dev/stdin, <(command), FIFOs, sockets on standard input.
  *
- * A pipe is copied into a file without a name in TMPDIR before its first byte is returned, because
- * files are opened several times (to find their format, to read records again, for another epoch)
- * and read at any offset by several threads. The copy serves every later opening of the same pipe
- * and lasts as long as the process. An interrupted copy is continued by the next opening.
+ * The system returns the bytes of a pipe once and in order, but files are opened several times (to
+ * find their format, for another epoch). So an environment has one levada_piped for each pipe. It
+ * passes the bytes on as they arrive, and keeps the first 64 MiB in memory: a pipe with less can be
+ * read again from its beginning, any number of times. A longer one can only be read forward, by the
+ * files that were opened meanwhile.
  */
 #ifndef LEVADA_FILES_PIPES_H
 #define LEVADA_FILES_PIPES_H
@@ -13,11 +14,24 @@
 #include <levada/error.h>
 #include <levada/opener.h>
 
-/* Takes the descriptor of a pipe, also on failure. *out is a descriptor of the copy, owned by the
- * caller; read it with pread. ECANCELLED when the token is set; EFAILED_PRECONDITION where another
- * process reads the pipe, or where it has new data after its end; RESOURCE_EXHAUSTED without space.
- * Any thread. */
-LEVADA_MUST_USE levada_status levada_pipe_copy(int pipe, const levada_cancel *cancel, int *out,
-                                               levada_error *err);
+#include <stdint.h>
+
+typedef struct levada_piped levada_piped;
+
+/* Takes the descriptor of a pipe, also on failure. EFAILED_PRECONDITION if another process or
+ * environment reads the pipe, if it was read beyond what is kept, or if it has new data after its
+ * end. Any thread. */
+LEVADA_MUST_USE levada_status levada_pipes_open(int pipe, const levada_cancel *cancel,
+                                                levada_piped **out, levada_error *err);
+void levada_pipes_close(levada_piped **piped);
+
+/* Returns the bytes from `offset` on that are there; waits for the first of them. *made = 0 only at
+ * the end. ECANCELLED when the token is set: nothing is lost. EFAILED_PRECONDITION if the bytes are
+ * not kept. Any thread. */
+LEVADA_MUST_USE levada_status levada_pipes_read(levada_piped *piped, int64_t offset, uint8_t *data,
+                                                int64_t size, const levada_cancel *cancel,
+                                                int64_t *made, levada_error *err);
+/* Whether a read at `offset` would wait: the writer has been silent for a tenth of a second. */
+bool levada_pipes_waits(levada_piped *piped, int64_t offset);
 
 #endif

@@ -101,7 +101,7 @@ static int64_t window_capacity(const levada_window *w, int64_t need)
         wanted = size + (size + more <= w->max_record ? more : 0) + LEVADA_STEP -
                  levada_bytes_offset(w->bytes) % LEVADA_STEP;
     }
-    if (need > wanted && plain) { /* the file has them */
+    if (need > wanted && levada_bytes_seekable(w->bytes)) { /* the file has them */
         int64_t left = levada_bytes_left(w->bytes);
         int64_t grown = size + size / 4 < size + left ? size + size / 4 : size + left;
 
@@ -151,7 +151,8 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
     w->at = lead;
     w->filled = lead + size;
     w->moved += size;
-    st = levada_bytes_read(w->bytes, w->chunk->data + w->filled, capacity - size, &made, err);
+    st = levada_bytes_read_least(w->bytes, w->chunk->data + w->filled, capacity - size, 1, &made,
+                                 err);
     w->filled += made;
     LEVADA_ASSERT(made >= 0 && w->filled - lead <= capacity && w->filled <= w->chunk->capacity);
     w->ended = st == LEVADA_OK && made == 0;
@@ -185,7 +186,7 @@ static levada_status window_forward(levada_window *w, int64_t offset, levada_err
 
 levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error *err)
 {
-    bool    plain = levada_bytes_plain(w->bytes);
+    bool    plain = levada_bytes_seekable(w->bytes);
     int64_t ahead = offset - w->offset;
 
     w->too_long = false;
@@ -242,7 +243,7 @@ levada_status levada_window_pass(levada_window *w, int64_t length, levada_error 
         return st;
     }
     seen = w->offset + levada_window_size(w);
-    if (!levada_bytes_plain(w->bytes)) w->total = seen;
+    if (!levada_bytes_seekable(w->bytes)) w->total = seen;
     LEVADA_TRY(levada_window_seek(w, from, err));
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "truncated record: %lld of %lld bytes, then the file ends",

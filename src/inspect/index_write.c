@@ -237,6 +237,12 @@ levada_status levada_index_measure(levada_env *env, const char *path, levada_ind
         foot->sum = levada_env_kernels(env)->crc32c(foot->sum, data, (size_t)made);
     }
     if (st == LEVADA_OK) foot->mark = levada_bytes_mark_of(bytes);
+    if (st == LEVADA_OK && !levada_bytes_seekable(bytes)) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "it is a pipe, and an index belongs to a file; write the pipe to a file "
+                         "first");
+        levada_error_place(err, NULL, path, -1, -1);
+    }
     levada_bytes_close(&bytes);
     levada_free(data);
     return st;

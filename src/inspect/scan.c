@@ -12,6 +12,7 @@
 
 #define SCAN_HEAD 4096
 #define SCAN_SEARCH 65536 /* bytes to search for a record                         */
+#define SCAN_LEAST 512    /* of a pipe whose writer is silent: a header of tar      */
 #define SCAN_SURE 32      /* bits of a checksum: stronger evidence than any guess */
 #define SCAN_BLOCK 1024
 #define SCAN_NAME 128
@@ -163,7 +164,7 @@ static levada_status scan_head(levada_scan *scan, levada_env *env, const char *p
     levada_status st;
 
     LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
-    st = levada_bytes_read(bytes, head, SCAN_SEARCH, made, &why);
+    st = levada_bytes_read_least(bytes, head, SCAN_SEARCH, SCAN_LEAST, made, &why);
     if (st != LEVADA_OK) *made = 0;
     scan->damaged = st == LEVADA_EDATA_LOSS;
     scan->size = levada_bytes_mark_of(bytes).size;
@@ -426,6 +427,9 @@ levada_status levada_scan_next(levada_scan *scan, levada_block **out, int64_t *n
                                            &scan->nrejects, err));
         return scan_held(scan, out, next, err);
     }
+    if (st == LEVADA_AGAIN) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
+    if (st == LEVADA_END && scan->size < 0) /* of a pipe, which has come to its end */
+        levada_file_reader_progress(scan->reader, &scan->size, NULL);
     if (st != LEVADA_EDATA_LOSS && !levada_file_reader_too_long(scan->reader)) return st;
     passed = levada_file_reader_pass(scan->reader, next, &late);
     if (passed == LEVADA_OK) return LEVADA_EDATA_LOSS;

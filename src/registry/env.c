@@ -41,6 +41,7 @@ struct levada_env {
     levada_wait_list             *wait_list;
     _Atomic(levada_env_function *) functions;
     _Atomic(env_plugin *)   plugins;
+    _Atomic(levada_env_kept *) kept;
     atomic_int              late_decode; /* a levada_late_decode */
     _Atomic(env_interrupted *) interrupted;
     bool                    lockable;
@@ -61,12 +62,18 @@ static void env_free(levada_env *env)
 {
     levada_env_function *functions = atomic_load(&env->functions);
     env_plugin          *plugin = atomic_load(&env->plugins);
+    levada_env_kept     *kept = atomic_load(&env->kept);
 
     levada_env_free_functions(&functions);
     while (plugin != NULL) {
         env_plugin *older = plugin->older;
         levada_free(plugin);
         plugin = older;
+    }
+    while (kept != NULL) {
+        levada_env_kept *older = kept->older;
+        kept->destroy(kept);
+        kept = older;
     }
     levada_registry_destroy(&env->registry);
     levada_wait_list_unref(&env->wait_list);
@@ -222,6 +229,21 @@ levada_status levada_env_view(levada_env *env, struct levada_registry **names, l
     *names = NULL;
     *out = view;
     return LEVADA_OK;
+}
+
+levada_env_kept *levada_env_kept_first(const levada_env *env)
+{
+    env = env_or_default(env);
+    while (env != NULL && env->base != NULL) env = env->base;
+    return env != NULL ? atomic_load_explicit(&env->kept, memory_order_acquire) : NULL;
+}
+
+void levada_env_keep(levada_env *env, levada_env_kept *kept)
+{
+    while (env->base != NULL) env = env->base;
+    kept->older = atomic_load_explicit(&env->kept, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&env->kept, &kept->older, kept,
+                                                  memory_order_release, memory_order_relaxed)) {}
 }
 
 bool levada_env_logs(const levada_env *env, levada_log_level level)

@@ -66,6 +66,16 @@ LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_reg
  * Public functions call it first: afterwards no lookup in `env` fails for lack of it. */
 LEVADA_MUST_USE levada_status levada_env_have(const levada_env *env, levada_error *err);
 
+/* What lasts as long as the environment: pipes that were read (files/pipes.h). `destroy` frees it.
+ */
+typedef struct levada_env_kept {
+    struct levada_env_kept *older;
+    void (*destroy)(struct levada_env_kept *kept);
+} levada_env_kept;
+/* The newest entry, or NULL; any thread may look while others add. */
+levada_env_kept *levada_env_kept_first(const levada_env *env);
+void             levada_env_keep(levada_env *env, levada_env_kept *kept); /* takes it */
+
 levada_env *levada_env_ref(levada_env *env); /* NULL returns the default one */
 void        levada_env_unref(levada_env **env);
 

@@ -22,7 +22,6 @@
 
 #include <levada/source.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { CSV_MARKS = 1024, CSV_INFER_MOST = 65536 };
 
@@ -426,29 +425,14 @@ static levada_status csv_look(csv_sample *s, const levada_csv_args *a, levada_en
     return st;
 }
 
-/* A pipe has its bytes once: the run needs them. */
-static bool csv_is_pipe(const char *path)
-{
-    struct stat is;
-
-    return stat(path, &is) == 0 && !S_ISREG(is.st_mode);
-}
-
 static levada_status csv_infer_path(levada_env *env, const levada_csv_args *a, const char *path,
                                     const char *compression, const levada_value *options,
                                     levada_value **out, levada_error *err)
 {
-    bool           named = levada_csv_is_named(a);
     csv_sample     sample = { 0 };
     levada_strings rows;
     levada_status  st;
 
-    if (!a->infer && csv_is_pipe(path)) {
-        if (named) return LEVADA_OK;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the header of a pipe cannot be read in advance; set "
-                           "record_defaults={name: int64, ...}");
-    }
     st = csv_look(&sample, a, env, path, compression, &rows, err);
     if (st == LEVADA_OK) st = levada_csv_infer(a, env, &rows, options, out, err);
     csv_sample_close(&sample);
