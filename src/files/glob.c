@@ -309,6 +309,22 @@ levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
     return LEVADA_OK;
 }
 
+void levada_files_put_literal(levada_text *text, const char *name, size_t size)
+{
+    bool special = false;
+
+    for (size_t i = 0; i < size; i++) special = special || strchr("*?[{", name[i] ? name[i] : ' ');
+    if (size == 1 && *name == '-') levada_text_put(text, "./");
+    for (size_t i = 0; i < size; i++) {
+        bool quoted = name[i] != '\0' && strchr("*?[{", name[i]);
+
+        if (quoted) levada_text_char(text, '[');
+        if (special && name[i] == '\\') levada_text_char(text, '\\');
+        levada_text_char(text, name[i]);
+        if (quoted) levada_text_char(text, ']');
+    }
+}
+
 void levada_files_clear(levada_files *files)
 {
     for (int64_t i = 0; i < files->n; i++) levada_free(files->path[i]);

@@ -20,6 +20,7 @@
 #ifndef LEVADA_FILES_GLOB_H
 #define LEVADA_FILES_GLOB_H
 
+#include "base/text.h"
 #include <levada/option.h>
 #include <levada/state.h>
 
@@ -37,6 +38,8 @@ typedef struct levada_files {
 LEVADA_MUST_USE levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
                                                 levada_error *err);
 void levada_files_clear(levada_files *files);
+/* Appends the pattern that finds just the file of that name, which was found or is data. */
+void levada_files_put_literal(levada_text *text, const char *name, size_t size);
 
 /* A permutation of 0..n-1 that depends on the key alone. */
 void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key);

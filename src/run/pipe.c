@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/alloc.h"
+#include "files/glob.h"
 #include "tensor/block_priv.h"
 #include "tensor/convert.h"
 
@@ -87,14 +88,16 @@ levada_status levada_pipe_check(const levada_dataset *pipe, const levada_spec *i
 
 /* -- filling in */
 
-static void pipe_add(levada_text *to, const levada_column *c, int64_t row)
+/* Names of files are patterns, and a name that is data stands for one file. */
+static void pipe_add(levada_text *to, const levada_column *c, int64_t row, bool pattern)
 {
     int64_t        size = levada_dtype_size(c->field->dtype), number = 0;
     const uint8_t *data;
 
     if (c->field->dtype == LEVADA_BYTES) {
         data = levada_column_bytes(c, row, &size);
-        levada_text_add(to, data, (size_t)size);
+        if (pattern) levada_files_put_literal(to, (const char *)data, (size_t)size);
+        else levada_text_add(to, data, (size_t)size);
     } else if (c->field->dtype == LEVADA_UINT64) {
         levada_text_format(to, "%llu",
                            (unsigned long long)((const uint64_t *)(const void *)c->values)[row]);
@@ -105,7 +108,7 @@ static void pipe_add(levada_text *to, const levada_column *c, int64_t row)
 }
 
 static levada_status pipe_fill_text(const char *text, const levada_block *block, int64_t row,
-                                    levada_value **out, levada_error *err)
+                                    bool pattern, levada_value **out, levada_error *err)
 {
     levada_text made = { 0 };
     size_t      n, size;
@@ -124,7 +127,7 @@ static levada_status pipe_fill_text(const char *text, const levada_block *block,
                 return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                    "a record has no text or integer '%.*s'", (int)n, text + 1);
             }
-            pipe_add(&made, &block->columns[i], row);
+            pipe_add(&made, &block->columns[i], row, pattern);
         } else {
             levada_text_char(&made, '{');
         }
@@ -135,22 +138,26 @@ static levada_status pipe_fill_text(const char *text, const levada_block *block,
                 : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
 }
 
-/* Replaces the texts in a map or list; *filled says whether there was one with a place. */
+/* Replaces the texts in a map or list; *filled says whether there was one with a place. `pattern`:
+ * the texts are names of files, in a map those of the option `files`. */
 static levada_status pipe_fill(levada_value *in, const levada_block *block, int64_t row,
-                               bool *filled, levada_error *err)
+                               bool pattern, bool *filled, levada_error *err)
 {
     for (int64_t i = 0; i < levada_value_count(in); i++) {
         const levada_value *item = levada_value_item(in, i);
         levada_value_kind   kind = levada_value_kind_of(item);
+        const char         *key = levada_value_key(in, i);
+        bool                files = pattern || (key && strcmp(key, "files") == 0);
         levada_value       *made = NULL;
 
         if (kind == LEVADA_VALUE_TEXT && strchr(levada_value_as_text(item, NULL), '{')) {
-            LEVADA_TRY(pipe_fill_text(levada_value_as_text(item, NULL), block, row, &made, err));
+            LEVADA_TRY(pipe_fill_text(levada_value_as_text(item, NULL), block, row, files, &made,
+                                      err));
             levada_value_replace_at(in, i, &made);
             *filled = true;
         } else if (kind == LEVADA_VALUE_LIST) {
             levada_value *list = levada_value_take_at(in, i);
-            levada_status st = pipe_fill(list, block, row, filled, err);
+            levada_status st = pipe_fill(list, block, row, files, filled, err);
 
             levada_value_replace_at(in, i, &list);
             LEVADA_TRY(st);
@@ -173,7 +180,7 @@ static levada_status pipe_bind_node(const levada_dataset *pipe, const levada_blo
         st = levada_pipe_bind(pipe->inputs[i], block, row, &inputs[i], err);
         changed = changed || inputs[i] != pipe->inputs[i];
     }
-    if (st == LEVADA_OK) st = pipe_fill(options, block, row, &changed, err);
+    if (st == LEVADA_OK) st = pipe_fill(options, block, row, false, &changed, err);
     if (st == LEVADA_OK && changed) {
         st = levada_dataset_make(&(levada_making){.env = pipe->env}, pipe->op, options, inputs,
                                  pipe->ninputs, out, err);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "files/bytes.h"
+#include "files/glob.h"
 #include "registry/registry.h"
 #include "tensor/block_priv.h"
 
@@ -47,11 +48,7 @@ static levada_value *reader_pattern(const char *name, size_t size)
     levada_text   text = { 0 };
     levada_value *value = NULL;
 
-    for (size_t i = 0; i < size; i++) {
-        if (memchr("*?[{", name[i], 4)) levada_text_char(&text, '[');
-        levada_text_char(&text, name[i]);
-        if (memchr("*?[{", name[i], 4)) levada_text_char(&text, ']');
-    }
+    levada_files_put_literal(&text, name, size);
     if (!text.failed) value = levada_value_text(text.at ? text.at : "", text.size);
     levada_text_clear(&text);
     return value;
