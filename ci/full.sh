@@ -47,6 +47,20 @@ ci/cross.sh
 printf '\n== ci-full: the site, and the wheel to publish\n'
 make docs wheel
 
+# What developers run by hand. Files that a target writes again must not change.
+printf '\n== ci-full: the other targets\n'
+make help tools setup run
+make test-one NAME=take
+make test-oracle
+make fuzz FUZZ_RUNS=2000
+make bench ROW=12
+before=$(git diff | sha256sum)
+make exports generated
+[ "$(git diff | sha256sum)" = "$before" ] || { git diff --stat; exit 1; }
+
+printf '\n== ci-full: what a process inherits\n'
+ci/inherited.sh
+
 # One wheel for all of them: built with the oldest, tried with each later one that is here.
 printf '\n== ci-full: the wheel with other Pythons\n'
 python3 -m pip wheel -qq --disable-pip-version-check --no-deps -w build/full-wheel .
