@@ -373,10 +373,11 @@ static void format_check_verify(const format_world *world)
 
 static void format_check_info(const format_world *world)
 {
-    const char *source = FUZZ_COMPRESSED ? NULL : world->source; /* NULL: it is guessed */
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
     char *info = NULL;
 
-    if (levada_inspect_info(world->env, FORMAT_FILE, source, NULL, NULL, &info, NULL) == LEVADA_OK)
+    options.source = FUZZ_COMPRESSED ? NULL : world->source; /* NULL: it is guessed */
+    if (levada_inspect_info(world->env, FORMAT_FILE, &options, &info, NULL) == LEVADA_OK)
         levada_string_free(&info);
 }
 

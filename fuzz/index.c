@@ -189,10 +189,12 @@ static const uint8_t *index_whole(void)
     static uint8_t pages[3 * LEVADA_INDEX_PAGE];
     static bool    made;
     FILE          *file;
+    levada_index_options options = LEVADA_INDEX_OPTIONS_INIT;
 
     if (made) return pages;
-    edit_must(levada_inspect_index_lengths(NULL, index_data, "text_lines", NULL, "line", NULL,
-                                           NULL) == LEVADA_OK,
+    options.source = "text_lines";
+    options.fields = "line";
+    edit_must(levada_inspect_index(NULL, index_data, &options, NULL, NULL) == LEVADA_OK,
               "cannot write the index");
     file = fopen(index_file, "rb");
     made = file && fread(pages, 1, sizeof pages, file) == sizeof pages && fgetc(file) == EOF;

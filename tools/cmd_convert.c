@@ -86,9 +86,12 @@ static levada_status cmd_convert_input(const convert_job *job, convert_kind *out
                                        levada_error *err)
 {
     levada_file_kind kind = LEVADA_FILE_KIND_INIT;
+    bool             proved; /* by a checksum, whatever the name is */
 
     LEVADA_TRY(levada_inspect_kind(job->env, job->in, NULL, &kind, err));
-    if (strcmp(kind.source, "tfrecord") == 0 && !kind.guessed) *out = CONVERT_TFRECORD;
+    proved = strcmp(kind.source, kind.content) == 0;
+    if (proved || (strcmp(kind.source, "tfrecord") == 0 && !kind.guessed))
+        *out = cmd_convert_kind(kind.source);
     else *out = cmd_convert_named(job, job->in);
     if (strcmp(kind.content, "text_lines") == 0) (void)snprintf(kind.content, 5, "text");
     if (!kind.guessed) levada_cli_source_warn(job->in, &kind, "--from"); /* else refused */

@@ -22,12 +22,13 @@ static const levada_cli_option cmd_index_options[] = {
       "the stages that produce these fields, such as parse_example:@spec.json" },
     { "check", 0, NULL, "compare the files with their indexes, and write nothing" },
     { "json", 0, NULL, "print one JSON object per file" },
+    LEVADA_CLI_RECORD_OPTION,
     LEVADA_CLI_OPTION_END
 };
 
 typedef struct index_job {
-    levada_env       *env;
-    const char       *source, *length, *stages;
+    levada_env          *env;
+    levada_index_options options;
     bool              check, json;
     int64_t           files, good, records;
     levada_cli_buffer text;
@@ -47,7 +48,9 @@ static void cmd_index_warn(const index_job *job, const char *path)
 {
     levada_file_kind kind = LEVADA_FILE_KIND_INIT;
 
-    if (job->source || levada_inspect_kind(job->env, path, NULL, &kind, NULL) != LEVADA_OK) return;
+    if (job->options.source ||
+        levada_inspect_kind(job->env, path, NULL, &kind, NULL) != LEVADA_OK)
+        return;
     levada_cli_source_warn(path, &kind, "--source");
 }
 
@@ -63,14 +66,8 @@ static void cmd_index_file(index_job *job, const char *path)
         return;
     }
     if (!job->check) cmd_index_warn(job, path);
-    if (job->check) {
-        st = levada_inspect_index_check(job->env, path, &records, &err);
-    } else if (job->length) {
-        st = levada_inspect_index_lengths(job->env, path, job->source, job->stages, job->length,
-                                          &records, &err);
-    } else {
-        st = levada_inspect_index(job->env, path, job->source, &records, &err);
-    }
+    st = job->check ? levada_inspect_index_check(job->env, path, &records, &err)
+                    : levada_inspect_index(job->env, path, &job->options, &records, &err);
     if (st != LEVADA_OK) {
         levada_cli_fail(&err);
         return;
@@ -98,15 +95,17 @@ static void cmd_index_summary(index_job *job)
 static levada_cli_status cmd_index(levada_env *env, const levada_cli_args *args)
 {
     index_job           job = { .env = env,
-                                .source = levada_cli_value(args, "source"),
-                                .length = levada_cli_value(args, "length"),
-                                .stages = levada_cli_value(args, "stages"),
+                                .options = LEVADA_INDEX_OPTIONS_INIT,
                                 .check = levada_cli_flag(args, "check"),
                                 .json = levada_cli_flag(args, "json") };
     levada_cli_progress progress;
     int64_t             done = 0, total = 0;
 
-    if ((job.stages && !job.length) || (job.check && job.length)) {
+    job.options.source = levada_cli_value(args, "source");
+    job.options.fields = levada_cli_value(args, "length");
+    job.options.stages = levada_cli_value(args, "stages");
+    job.options.max_record_bytes = levada_cli_record_bytes(args);
+    if ((job.options.stages && !job.options.fields) || (job.check && job.options.fields)) {
         levada_cli_say(job.check ? "index: --check cannot be combined with --length"
                                  : "index: --stages needs --length FIELDS");
         return LEVADA_CLI_USAGE;

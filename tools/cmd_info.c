@@ -17,6 +17,7 @@
 static const levada_cli_option cmd_info_options[] = {
     { "source", 0, "NAME", "read with this source instead of guessing from the name or content" },
     { "json", 0, NULL, "print one JSON object per file" },
+    LEVADA_CLI_RECORD_OPTION,
     LEVADA_CLI_OPTION_END
 };
 
@@ -220,8 +221,10 @@ static void cmd_info_watch(void *user, int64_t records, int64_t bytes)
 }
 
 static levada_cli_status cmd_info_file(levada_env *env, const char *path, const char *source,
-                                       bool json, levada_cli_buffer *b)
+                                       bool json, const levada_cli_args *args,
+                                       levada_cli_buffer *b)
 {
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
     info_watch        watch = { .size = levada_cli_file_size(path) };
     levada_status     read;
     levada_error      err = LEVADA_ERROR_INIT;
@@ -231,7 +234,11 @@ static levada_cli_status cmd_info_file(levada_env *env, const char *path, const 
     double            begun = levada_cli_now();
 
     levada_cli_progress_begin(&watch.line, true, levada_cli_file_name(path));
-    read = levada_inspect_info(env, path, source, cmd_info_watch, &watch, &text, &err);
+    options.source = source;
+    options.progress = cmd_info_watch;
+    options.user = &watch;
+    options.max_record_bytes = levada_cli_record_bytes(args);
+    read = levada_inspect_info(env, path, &options, &text, &err);
     levada_cli_progress_clear(&watch.line);
     if (read != LEVADA_OK) return levada_cli_fail(&err);
     if (json) levada_cli_printf(b, "%s\n", text);
@@ -253,7 +260,7 @@ static levada_cli_status cmd_info(levada_env *env, const levada_cli_args *args)
     for (int i = 0; i < args->nwords && reading; i++) {
         bool json = levada_cli_flag(args, "json");
 
-        if (cmd_info_file(env, args->words[i], source, json, &text) != LEVADA_CLI_DONE)
+        if (cmd_info_file(env, args->words[i], source, json, args, &text) != LEVADA_CLI_DONE)
             status = LEVADA_CLI_FAILED;
         reading = levada_cli_out(&text);
     }

@@ -26,6 +26,7 @@ static const levada_cli_option cmd_verify_options[] = {
     { "repair", 0, "OUT", "write the good records of damaged files to a directory or a file" },
     { "quarantine", 0, "FILE", "write one JSON line for each damaged record" },
     { "json", 0, NULL, "print one JSON object per file" },
+    LEVADA_CLI_RECORD_OPTION,
     LEVADA_CLI_OPTION_END
 };
 
@@ -33,6 +34,7 @@ typedef struct verify_job {
     levada_env       *env;
     const char       *path;    /* of the file that is looked at */
     const char       *source;  /* that was given; NULL = by name or content */
+    int64_t           record_bytes;
     bool              json;
     int64_t           places;  /* of damage in it               */
     levada_cli_buffer damage;  /* what is shown of them         */
@@ -201,6 +203,7 @@ static levada_status cmd_verify_repair(verify_job *job, const char *out, bool fo
     options.repair = path.at;
     options.source = job->source;
     options.expect_good = good;
+    options.max_record_bytes = job->record_bytes;
     options.progress = cmd_verify_watch;
     options.user = job;
     status = levada_inspect_verify(job->env, job->path, &options, &result, err);
@@ -221,6 +224,7 @@ static levada_status cmd_verify_file(verify_job *job, const char *repair, bool f
     options.progress = cmd_verify_watch;
     options.user = job;
     options.source = job->source;
+    options.max_record_bytes = job->record_bytes;
     job->files++;
     job->unreadable++;
     LEVADA_TRY(levada_inspect_verify(job->env, job->path, &options, &result, err));
@@ -383,7 +387,8 @@ static levada_status cmd_verify_quarantine(const verify_job *job, const char *pa
 static levada_cli_status cmd_verify(levada_env *env, const levada_cli_args *args)
 {
     verify_job   job = { .env = env, .json = levada_cli_flag(args, "json"),
-                         .source = levada_cli_value(args, "source") };
+                         .source = levada_cli_value(args, "source"),
+                         .record_bytes = levada_cli_record_bytes(args) };
     levada_error err = LEVADA_ERROR_INIT;
     const char  *repair = levada_cli_value(args, "repair");
     const char  *quarantine = levada_cli_value(args, "quarantine");

@@ -15,16 +15,29 @@ bool levada_cli_source_described(const char *word)
            levada_cli_file_size(word) < 0;
 }
 
+/* Appends the pattern that finds just this file. */
+static void source_literal(levada_cli_buffer *b, const char *path)
+{
+    bool special = strpbrk(path, "*?[{") != NULL;
+
+    for (; *path; path++) {
+        if (strchr("*?[{", *path)) levada_cli_printf(b, "[%c]", *path);
+        else levada_cli_printf(b, special && *path == '\\' ? "\\%c" : "%c", *path);
+    }
+}
+
 /* The source with the options that its word has. */
 static levada_status source_parse(levada_env *env, const char *word, const char *path,
                                   levada_dataset **out, levada_error *err)
 {
-    levada_cli_buffer text = { 0 };
+    levada_cli_buffer text = { 0 }, file = { 0 };
     int               n = (int)strcspn(word, ":");
     levada_status     status;
 
+    source_literal(&file, path);
     levada_cli_printf(&text, "%.*s:", n, word);
-    levada_cli_json_text(&text, path, strlen(path));
+    levada_cli_json_text(&text, file.at, file.size);
+    levada_cli_buffer_clear(&file);
     levada_cli_printf(&text, ",%s", word + n + 1);
     status = levada_dataset_parse(env, text.at, out, err);
     levada_cli_buffer_clear(&text);
@@ -36,10 +49,14 @@ levada_status levada_cli_source_dataset(levada_env *env, const char *source, con
                                         levada_error *err)
 {
     if (strchr(source, ':')) return source_parse(env, source, path, out, err);
-    levada_value *files = levada_value_list(), *text = levada_value_text(path, strlen(path));
+    levada_cli_buffer name = { 0 };
+
+    source_literal(&name, path);
+    levada_value *files = levada_value_list(), *text = levada_value_text(name.at, name.size);
     levada_value *map = options ? *options : levada_value_map();
     levada_status status = LEVADA_OK;
 
+    levada_cli_buffer_clear(&name);
     if (options) *options = NULL;
     if (!files || !text || !map) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                                       "out of memory");
@@ -74,6 +91,9 @@ bool levada_cli_source_note(levada_cli_buffer *b, const char *source, const char
     if (guessed)
         levada_cli_printf(b, "   unknown format, read as %s (set another with %s NAME)", source,
                           option);
+    else if (strcmp(content, source) == 0)
+        levada_cli_printf(b, "   read as %s, as the checksums in it show (%s NAME chooses another)",
+                          source, option);
     else if (*content)
         levada_cli_printf(b, "   read as %s, but its first bytes look like %s (%s %s reads them)",
                           source, content, option, content);

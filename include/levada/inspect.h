@@ -6,7 +6,7 @@
  * is taken from the `source` argument, else from the file name, else from the content. If the
  * content looks like another format, both are reported. A file that matches no format is read as
  * TFRecord, and `guessed` is set. The compression is found by content. Damage is not an error of
- * the call: it is counted and reported, as is a record beyond the limit of 1 GiB. A failure of the
+ * the call: it is counted and reported, as is a record beyond max_record_bytes. A failure of the
  * system is an error.
  */
 #ifndef LEVADA_INSPECT_H
@@ -44,11 +44,12 @@ typedef struct levada_verify_options {
      * another number, the call returns EUNAVAILABLE and writes nothing. */
     int64_t expect_good;
     levada_inspect_progress *progress; /* NULL = none */
+    int64_t max_record_bytes; /* as in levada_iter_options */
 } levada_verify_options;
 
-#define LEVADA_VERIFY_OPTIONS_INIT                                            \
-    {                                                                         \
-        sizeof(levada_verify_options), NULL, NULL, NULL, NULL, NULL, -1, NULL \
+#define LEVADA_VERIFY_OPTIONS_INIT                                               \
+    {                                                                            \
+        sizeof(levada_verify_options), NULL, NULL, NULL, NULL, NULL, -1, NULL, 0 \
     }
 /* Sets *all to its defaults, for languages without macros; size is
  * sizeof(levada_verify_options). */
@@ -97,7 +98,8 @@ typedef struct levada_file_kind {
 LEVADA_API void levada_file_kind_init(levada_file_kind *all, size_t size);
 
 /* Detects the format and the compression of a file from its name and its first bytes; the name has
- * priority. If the name is unknown and the first bytes are damaged, searches them for a record.
+ * priority, unless a checksum proves another format: then `content` is that format, too. If the
+ * name is unknown and the first bytes are damaged, searches them for a record.
  * Returns EINVALID_ARGUMENT if `source` is not a format. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_kind(levada_env *env, const char *path,
                                                              const char       *source,
@@ -110,8 +112,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_kind(levada_env *env, co
 LEVADA_API void levada_inspect_name(levada_env *env, const char *path, const char **format,
                                     const char **compression);
 
-/* Describes the content of a file as one JSON object; free it with levada_string_free. `source` is
- * as in levada_verify_options; `progress` (NULL = none) receives `user`.
+/* Describes the content of a file as one JSON object; free it with levada_string_free. `options`
+ * may be NULL; repair, damage and expect_good are not used.
  * {"path","format","content" (only where it is another format),
  *  "guessed":true (only where neither name nor content names a format),"compression",
  *  "size","raw_size","records","bad_records","damaged_bytes",
@@ -124,22 +126,43 @@ LEVADA_API void levada_inspect_name(levada_env *env, const char *path, const cha
  * SequenceExample are its context. Quantiles are exact up to 512, then within 0.4 %. "lengths" is a
  * histogram of the feature with the most values or steps in a record, null if there is none. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, const char *path,
-                                                             const char *source,
-                                                             levada_inspect_progress *progress,
-                                                             void *user, char **out,
-                                                             levada_error *err);
+                                                             const levada_verify_options *options,
+                                                             char **out, levada_error *err);
 
 /* -- indexes */
 
-/* Writes the index of a file, PATH.lvindex, which stores the position of each record. With an
- * index, a source can read ranges of records and shuffle all records (options index, records, part
- * and shuffle_records of file formats). The index is written atomically and replaces an older
- * index. `source` is a format as in levada_verify_options, with options after a colon if needed:
- * "fixed_length:record_bytes=8". *records (may be NULL) receives the number of records. Returns
- * EDATA_LOSS if the file is damaged, and EUNIMPLEMENTED if it is compressed, because single records
- * cannot be read then. */
+typedef struct levada_index_options {
+    size_t struct_size;
+    /* A format as in levada_verify_options, which may have options after a colon:
+     * "fixed_length:record_bytes=8"; NULL = by name, else by content */
+    const char *source;
+    /* The names of up to 8 fields, separated by commas: the index also has the length of each in
+     * each record, as bucket_by_sequence_length measures it. Another pass reads the file, and 4
+     * bytes per record and field are in memory. NULL = none */
+    const char *fields;
+    /* What makes these fields of a record of the file, as in a description:
+     * "parse_example:@spec.json"; each must make one record of one record. NULL = nothing */
+    const char *stages;
+    int64_t     max_record_bytes; /* as in levada_iter_options */
+} levada_index_options;
+
+#define LEVADA_INDEX_OPTIONS_INIT                           \
+    {                                                       \
+        sizeof(levada_index_options), NULL, NULL, NULL, 0   \
+    }
+/* The same for languages without macros; size is sizeof(levada_index_options). */
+LEVADA_API void levada_index_options_init(levada_index_options *all, size_t size);
+
+/* Writes the index of a file, `path` with ".lvindex" after it: the position of each record. With it
+ * a source reads ranges of records, and all records in random order (options index, records, part
+ * and shuffle_records of file formats). The index appears when it is complete, and replaces an
+ * older one. `options` may be NULL. *records (may be NULL) receives their number. Returns
+ * EDATA_LOSS if the file is damaged or a record is longer than max_record_bytes, EUNIMPLEMENTED if
+ * the file is compressed, because single records cannot be read then, or for a length of 2^32 or
+ * more, a name of 128 bytes or more, or too many fields; EINVALID_ARGUMENT if a field does not
+ * exist. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index(levada_env *env, const char *path,
-                                                              const char   *source,
+                                                              const levada_index_options *options,
                                                               int64_t      *records,
                                                               levada_error *err);
 /* Checks all pages and entries of the index, and compares the checksum of the file with the
@@ -150,18 +173,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index_check(levada_env *
                                                                     int64_t    *records,
                                                                     levada_error *err);
 
-/* Writes the index with the lengths of up to 8 fields of each record, as bucket_by_sequence_length
- * measures them; `fields` has their names, separated by commas. `stages` (NULL = none) are the
- * stages of a pipeline that produce these fields, such as "parse_example:@spec.json"; each must
- * return one record for one record. The file is read once more, and the call needs 4 bytes of
- * memory per record and field. Returns EINVALID_ARGUMENT if a field does not exist, and
- * EUNIMPLEMENTED for a length of 2^32 or more, a name of 128 bytes or more, or too many fields. */
-LEVADA_API LEVADA_MUST_USE levada_status
-levada_inspect_index_lengths(levada_env *env, const char *path, const char *source,
-                             const char *stages, const char *fields, int64_t *records,
-                             levada_error *err);
-
-/* Receives the lengths of n consecutive records. An error ends the call. */
+/* Receives the lengths of n consecutive records. An error ends the reading. */
 typedef levada_status(levada_lengths_each)(void *user, const int64_t *lengths, int64_t n,
                                            levada_error *err);
 /* Passes the lengths of `field` in all records of a dataset to `each`, from the index and without

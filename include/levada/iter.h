@@ -28,7 +28,7 @@ typedef struct levada_iter_options {
     int32_t     block_rows; /* records in a block before batching, 0 = 256             */
     const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; the budget
                              * applies to each source and each group of fused stages */
-    int64_t     max_record_bytes; /* 0 = 256 MiB; records up to 256 KiB (a chunk) always pass */
+    int64_t     max_record_bytes; /* 0 = 1 GiB, the most; up to 256 KiB always pass */
 } levada_iter_options;
 
 #define LEVADA_ITER_OPTIONS_INIT                                        \

@@ -388,26 +388,27 @@ static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)
     Py_RETURN_NONE;
 }
 
-/* index(path, source or None, check, stages or None, field or None) -> records */
+/* index(path, source or None, check, stages or None, fields or None, max_bytes) -> records */
 static PyObject *dataset_index(PyObject *module, PyObject *args)
 {
+    levada_index_options options = LEVADA_INDEX_OPTIONS_INIT;
     PyObject     *path = NULL;
-    const char   *source = NULL, *stages = NULL, *field = NULL, *name;
+    const char   *name;
     int           check = 0;
     int64_t       records = 0;
+    long long     most = 0;
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
 
-    if (!PyArg_ParseTuple(args, "O&zpzz:index", PyUnicode_FSConverter, &path, &source, &check,
-                          &stages, &field)) {
+    if (!PyArg_ParseTuple(args, "O&zpzzL:index", PyUnicode_FSConverter, &path, &options.source,
+                          &check, &options.stages, &options.fields, &most)) {
         return NULL;
     }
     name = PyBytes_AsString(path);
+    options.max_record_bytes = most;
     LEVADA_PY_UNLOCKED(
         st = check ? levada_inspect_index_check(NULL, name, &records, &err)
-             : field ? levada_inspect_index_lengths(NULL, name, source, stages, field, &records,
-                                                    &err)
-                     : levada_inspect_index(NULL, name, source, &records, &err));
+                   : levada_inspect_index(NULL, name, &options, &records, &err));
     Py_DECREF(path);
     return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
 }

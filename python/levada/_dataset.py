@@ -466,7 +466,7 @@ class Dataset(Divided[T]):
             seed (int): seed of all random choices; None picks a random seed.
             threads (int): number of threads; 0 = one per CPU.
             errors (str): "fail", "skip", "skip:1000" or "skip:0.1%" of the records.
-            max_bytes (int, default 256 MiB): size of the largest record of a file. Records of up
+            max_bytes (int, default 1 GiB): size of the largest record of a file. Records of up
                 to 256 KiB are always accepted.
             block_rows (int, default 256): records in a block before batching. A function processes
                 a whole block before its first record is emitted.

@@ -39,6 +39,7 @@ def index(
     check: bool = False,
     length: str | Iterable[str] | None = None,
     stages: str | None = None,
+    max_bytes: int | None = None,
 ) -> int:
     """Writes the index of each file, as ``levada index`` does, and returns the number of records.
 
@@ -57,6 +58,7 @@ def index(
             data.
         stages (str): the stages that produce these fields, as in a pipeline:
             ``"parse_example:@spec.json"``.
+        max_bytes (int, default 1 GiB): size of the largest record of a file; 1 GiB is the most.
 
     Raises:
         FailedPreconditionError: with `check`, a file has changed since it was indexed.
@@ -73,4 +75,8 @@ def index(
         raise ValueError("check=True writes no index, so length= has no meaning with it")
     if length is not None and not isinstance(length, str):
         length = ",".join(length)
-    return sum(_levada.index(path, source, check, stages, length) for path in _paths(files))
+    if max_bytes is not None and not 0 < max_bytes <= 1 << 30:
+        raise ValueError(f"max_bytes={max_bytes} must be from 1 to {1 << 30}")
+    return sum(
+        _levada.index(path, source, check, stages, length, max_bytes or 0) for path in _paths(files)
+    )

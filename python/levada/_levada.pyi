@@ -307,7 +307,13 @@ def remake(
     dataset: Dataset, inputs: tuple[Dataset, ...], changes: dict[str, Any], /
 ) -> Dataset: ...
 def index(
-    path: str, source: str | None, check: bool, stages: str | None, field: str | None, /
+    path: str,
+    source: str | None,
+    check: bool,
+    stages: str | None,
+    fields: str | None,
+    max_bytes: int,
+    /,
 ) -> int: ...
 def lengths(dataset: Dataset, field: str, /) -> bytes | None: ...
 def count(dataset: Dataset, /) -> int: ...

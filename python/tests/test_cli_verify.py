@@ -61,7 +61,7 @@ def test_an_unknown_format_is_reported(folder):
 
 
 UNKNOWN = "   unknown format, read as tfrecord (--source NAME chooses another)"
-AS_TEXT = "   read as text_lines, but its first bytes look like tfrecord ({} tfrecord reads them)"
+PROVED = "   read as tfrecord, as the checksums in it show ({} NAME chooses another)"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ AS_TEXT = "   read as text_lines, but its first bytes look like tfrecord ({} tfr
         ("a.tfrecord-00000-of-00001", "records", "tfrecord", ""),  # the name decides
         ("a.txt", "lines", "text_lines", ""),
         ("a.txt.gz", "packed", "text_lines", ""),
-        ("a.txt", "records", "text_lines", AS_TEXT),  # the name decides, the content disagrees
+        ("a.txt", "records", "tfrecord", PROVED),  # a checksum overrides the name
         ("a.bin", "noise", "tfrecord", UNKNOWN),
     ],
 )

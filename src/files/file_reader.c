@@ -277,6 +277,24 @@ static int32_t file_reader_most(const levada_file_reader *r)
     return rows > FILE_READER_AHEAD ? rows : FILE_READER_AHEAD;
 }
 
+/* Ends the framed records before one that is longer than the limit, as those are that are refused
+ * before they are read: a large window may have more. */
+static levada_status file_reader_check_long(levada_file_reader *r, levada_error *err)
+{
+    levada_framed *f = &r->framed;
+
+    for (int32_t i = 0; i < f->n; i++) {
+        int64_t at = f->frame[i] - f->frame[0];
+        int64_t end = i + 1 < f->n ? f->frame[i + 1] - f->frame[0] : f->used;
+
+        if (end - at <= r->window.max_record) continue;
+        f->n = i;
+        f->used = at;
+        return i > 0 ? LEVADA_OK : levada_window_refuse(&r->window, end - at, err);
+    }
+    return LEVADA_OK;
+}
+
 /* Frames what the window holds. *need = 0 and nothing framed: it was the end of the file. */
 static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levada_error *err)
 {
@@ -302,7 +320,11 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     r->framed.n = spans.n;
     r->framed.next = 0;
     r->framed.used = spans.used;
-    if (spans.n > 0) { /* the damage, if there is any, comes again when they are gone */
+    if (levada_window_size(&r->window) > r->window.max_record) {
+        if (st != LEVADA_OK && spans.n > 0) levada_error_clear(err);
+        LEVADA_TRY(file_reader_check_long(r, err));
+    }
+    if (r->framed.n > 0) { /* the damage, if there is any, comes again when they are gone */
         if (st != LEVADA_OK) levada_error_clear(err);
         return LEVADA_OK;
     }

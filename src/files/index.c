@@ -165,7 +165,7 @@ char *levada_index_path(const char *path)
 }
 
 /* The bytes of numbers, and the text of texts: what stands in the struct, not where. */
-levada_status levada_index_options(const levada_op *op, const void *args, uint8_t out[16],
+levada_status levada_index_sum_options(const levada_op *op, const void *args, uint8_t out[16],
                                    levada_error *err)
 {
     levada_text text = { 0 };
@@ -326,7 +326,7 @@ static levada_status index_fill(levada_index *x, const levada_op *op, const void
     if (!x->marks || !x->sums || !x->feet || !x->first || !x->pages) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     }
-    LEVADA_TRY(levada_index_options(op, args, options, err));
+    LEVADA_TRY(levada_index_sum_options(op, args, options, err));
     for (int32_t i = 0; i < x->files->n; i++) LEVADA_TRY(index_enter(x, i, op, options, err));
     return LEVADA_OK;
 }

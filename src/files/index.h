@@ -62,7 +62,7 @@ typedef struct levada_index levada_index;
 /* "FILE.lvindex"; NULL: no memory. Free it with levada_free. */
 char *levada_index_path(const char *path);
 /* What the options of a format are, beyond those of every format. */
-LEVADA_MUST_USE levada_status levada_index_options(const levada_op *op, const void *args,
+LEVADA_MUST_USE levada_status levada_index_sum_options(const levada_op *op, const void *args,
                                                    uint8_t out[16], levada_error *err);
 /* The checksum that page `number` must have: no other page can take its place. The last page has
  * that of number 0. */

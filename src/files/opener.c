@@ -93,7 +93,7 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
     file = levada_alloc(sizeof *file);
     if (!file) {
         (void)close(fd);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening a file");
     }
     *file = (opener_file){ .fd = fd, .cancel = cancel };
     st = opener_check(file, err);

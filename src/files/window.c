@@ -5,12 +5,11 @@
 
 #include <string.h>
 
-#define WINDOW_LIMIT (INT64_C(1) << 30) /* offsets in a block are int32 */
-
 /* The system copies pages with `rep movsb`, which needs two to eight times as long if its target is
  * 1 to 63 bytes after its source, within their pages (measured on Zen 3). That number of bytes of
  * each chunk stay unused, so that a window can begin further back. */
 #define WINDOW_LEAD 64
+#define WINDOW_LOOK 512 /* a format may look at what follows a record: the next header of tar */
 #define WINDOW_PAGE 4096
 #define WINDOW_LEAST (INT64_C(64) << 10) /* so that a chunk serves reads of many sizes */
 
@@ -25,12 +24,13 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
     /* Records within one chunk are not checked against the limit, so neither are those that cross
      * into the next one. */
     if (max_record > 0 && max_record < LEVADA_CHUNK) max_record = LEVADA_CHUNK;
+    if (max_record <= 0 || max_record > LEVADA_RECORD_BYTES) max_record = LEVADA_RECORD_BYTES;
     *window = (levada_window){
         .pool = levada_env_pool(env),
         .bytes = bytes,
         .step = LEVADA_CHUNK,
         .total = -1,
-        .max_record = max_record > 0 && max_record < WINDOW_LIMIT ? max_record : WINDOW_LIMIT,
+        .max_record = max_record,
     };
     return LEVADA_OK;
 }
@@ -67,25 +67,34 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
                            "truncated record: %lld of %lld bytes, then the file ends",
                            (long long)(size + left), (long long)need);
     }
-    w->too_long = need > w->max_record || size >= w->max_record;
-    w->length = need > size ? need : 0;
-    if (w->too_long) {
-        const char *more = need > size ? "" : "more than ";
-        long long   bytes = need > size ? need : size;
+    if (need > size ? need <= w->max_record ||
+                          (need - size <= WINDOW_LOOK && size <= w->max_record + WINDOW_LOOK)
+                    : size <= w->max_record) {
+        w->too_long = false;
+        w->length = need > size ? need : 0;
+        return LEVADA_OK;
+    }
+    return levada_window_refuse(w, need > size ? need : 0, err);
+}
 
-        if (w->max_record >= WINDOW_LIMIT) {
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "a record of %s%lld bytes is longer than %lld, the most that levada "
-                               "reads",
-                               more, bytes, (long long)WINDOW_LIMIT);
-        }
+levada_status levada_window_refuse(levada_window *w, int64_t length, levada_error *err)
+{
+    const char *more = length > 0 ? "" : "more than ";
+    long long   bytes = length > 0 ? length : levada_window_size(w) - 1;
+
+    w->too_long = true;
+    w->length = length;
+    if (w->max_record >= LEVADA_RECORD_BYTES) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a record of %s%lld bytes is longer than %lld, the most that levada "
+                           "reads",
+                           more, bytes, (long long)LEVADA_RECORD_BYTES);
+    }
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "a record of %s%lld bytes is longer than max_record_bytes=%lld: "
                            "raise it (--max-record-bytes, in Python max_bytes) to at most %lld to "
                            "read the record",
-                           more, bytes, (long long)w->max_record, (long long)WINDOW_LIMIT);
-    }
-    return LEVADA_OK;
+                           more, bytes, (long long)w->max_record, (long long)LEVADA_RECORD_BYTES);
 }
 
 /* Bytes that the chunk has to hold: the window as it is and more. A quarter of a large window is
@@ -109,7 +118,7 @@ static int64_t window_capacity(const levada_window *w, int64_t need)
     }
     if (steps) return wanted;
     while (wanted - size < wanted / 4) wanted *= 2;
-    return wanted > w->max_record && size < w->max_record ? w->max_record : wanted;
+    return wanted > w->max_record && size <= w->max_record ? w->max_record + 1 : wanted;
 }
 
 /* Nobody else reads the chunk, and it is not one that was made for a huge record. */

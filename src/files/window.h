@@ -15,6 +15,8 @@
 #include "files/bytes.h"
 #include "tensor/pool.h"
 
+/* The longest record: offsets in a block are int32. The default of max_record_bytes. */
+#define LEVADA_RECORD_BYTES (INT64_C(1) << 30)
 #define LEVADA_CHUNK (INT64_C(256) << 10)
 /* Reads of a plain file end at multiples of this, whatever is left of the window before. So the
  * records of a window depend on the file alone, and other threads can read the next windows
@@ -68,8 +70,12 @@ static inline void levada_window_skip(levada_window *window, int64_t used)
  * when they are more than a record may have. After an error the window is as it was. */
 LEVADA_MUST_USE levada_status levada_window_fill(levada_window *window, int64_t need,
                                                  levada_error *err);
-/* The same, and continues after a stream whose checksum is wrong: no byte is missing there. For
- * positions that a policy accepted before. */
+/* Fails for a record at the beginning of the window that is longer than max_record: `length` bytes,
+ * or 0 = more than the window has. */
+LEVADA_MUST_USE levada_status levada_window_refuse(levada_window *window, int64_t length,
+                                                   levada_error *err);
+/* As levada_window_fill, and continues after a stream whose checksum is wrong: no byte is missing
+ * there. For positions that a policy accepted before. */
 LEVADA_MUST_USE levada_status levada_window_refill(levada_window *window, int64_t need,
                                                    levada_error *err);
 /* The window begins at this offset, empty or with what it had from there on. */

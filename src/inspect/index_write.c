@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/versioned.h"
 #include "base/text.h"
 #include "batch/length.h"
 #include "files/index.h"
@@ -86,6 +87,7 @@ static levada_status index_write_records(index_write *w, levada_error *err)
         levada_status st = levada_scan_next(&w->scan, &block, &next, err);
 
         if (st == LEVADA_END) break;
+        if (st != LEVADA_OK && err) err->code = st; /* a record beyond the limit has another */
         if (st != LEVADA_OK) return st;
         st = index_write_block(w, block, err);
         levada_block_unref(&block);
@@ -141,6 +143,7 @@ static levada_status index_write_iterate(index_write *w, const levada_dataset *d
     levada_status       st;
 
     options.seed = 0;
+    options.max_record_bytes = w->scan.context.max_record_bytes;
     for (int32_t k = 0; k < w->foot.nfields; k++) {
         LEVADA_TRY(levada_length_check(w->foot.fields[k], levada_dataset_spec(dataset), err));
     }
@@ -260,7 +263,7 @@ static levada_status index_write_finish(index_write *w, const char *path, levada
     }
     foot.count = w->count;
     memcpy(foot.source, ds->op->name, n);
-    LEVADA_TRY(levada_index_options(ds->op, ds->args, foot.options, err));
+    LEVADA_TRY(levada_index_sum_options(ds->op, ds->args, foot.options, err));
     LEVADA_TRY(levada_index_measure(ds->env, path, &foot, err));
     if (foot.mark.size != w->scan.size) {
         return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
@@ -285,17 +288,21 @@ static levada_status index_write_run(index_write *w, const char *path, levada_er
     return st;
 }
 
-/* `fields` NULL: without lengths. */
-static levada_status index_write_all(levada_env *env, const char *path, const char *source,
-                                     const char *stages, const char *fields, int64_t *records,
-                                     levada_error *err)
+levada_status levada_inspect_index(levada_env *env, const char *path,
+                                   const levada_index_options *options, int64_t *records,
+                                   levada_error *err)
 {
-    index_write  *w = levada_alloc_zero(sizeof *w);
-    levada_status st;
+    levada_index_options o = LEVADA_INDEX_OPTIONS_INIT;
+    index_write         *w;
+    levada_status        st;
 
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_env_have(env, err));
+    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_index_options, err));
+    w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     w->last = -1;
-    st = levada_scan_open(&w->scan, env, path, source, NULL, false, err);
+    st = levada_scan_open(&w->scan, env, path, o.source, NULL, o.max_record_bytes, false, err);
     if (st == LEVADA_OK && w->scan.compression[0]) {
         st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
                          "a %s file cannot be indexed, because records in it cannot be read "
@@ -303,7 +310,7 @@ static levada_status index_write_all(levada_env *env, const char *path, const ch
                          w->scan.compression);
         levada_error_place(err, NULL, path, -1, -1);
     }
-    if (st == LEVADA_OK && fields) st = index_write_lengths(w, stages, fields, err);
+    if (st == LEVADA_OK && o.fields) st = index_write_lengths(w, o.stages, o.fields, err);
     if (st == LEVADA_OK) st = index_write_run(w, path, err);
     if (st == LEVADA_OK && records) *records = w->count;
     levada_scan_close(&w->scan);
@@ -312,20 +319,4 @@ static levada_status index_write_all(levada_env *env, const char *path, const ch
     return st;
 }
 
-levada_status levada_inspect_index(levada_env *env, const char *path, const char *source,
-                                   int64_t *records, levada_error *err)
-{
-    LEVADA_TRY(levada_require(path != NULL, "path", err));
-    LEVADA_TRY(levada_env_have(env, err));
-    return index_write_all(env, path, source, NULL, NULL, records, err);
-}
-
-levada_status levada_inspect_index_lengths(levada_env *env, const char *path, const char *source,
-                                           const char *stages, const char *fields,
-                                           int64_t *records, levada_error *err)
-{
-    LEVADA_TRY(levada_require(path != NULL, "path", err));
-    LEVADA_TRY(levada_require(fields != NULL, "fields", err));
-    LEVADA_TRY(levada_env_have(env, err));
-    return index_write_all(env, path, source, stages, fields, records, err);
-}
+LEVADA_VERSIONED_INIT(levada_index_options_init, levada_index_options, LEVADA_INDEX_OPTIONS_INIT)

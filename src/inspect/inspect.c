@@ -151,7 +151,8 @@ levada_status levada_inspect_verify(levada_env *env, const char *path,
                            "expect_good=%lld must be at least -1; -1 is not known",
                            (long long)o.expect_good);
     }
-    LEVADA_TRY(levada_scan_open(&scan, env, path, o.source, o.compression, true, err));
+    LEVADA_TRY(levada_scan_open(&scan, env, path, o.source, o.compression, o.max_record_bytes, true,
+                                err));
     st = o.repair ? inspect_repair_open(&writer, env, &scan, path, &o, err) : LEVADA_OK;
     if (st == LEVADA_OK) st = inspect_walk(&scan, writer, &o, err);
     if (st == LEVADA_OK) st = inspect_repair_finish(writer, &scan, &o, err);
@@ -280,18 +281,23 @@ levada_status levada_inspect_kind(levada_env *env, const char *path, const char 
     return LEVADA_OK;
 }
 
-levada_status levada_inspect_info(levada_env *env, const char *path, const char *source,
-                                  levada_inspect_progress *progress, void *user, char **out,
-                                  levada_error *err)
+levada_status levada_inspect_info(levada_env *env, const char *path,
+                                  const levada_verify_options *options,
+                                  char **out, levada_error *err)
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(path != NULL, "path", err));
     LEVADA_TRY(levada_env_have(env, err));
-    inspect_info  info = {.progress = progress, .user = user};
-    levada_text   text = {0};
-    levada_status st;
+    levada_verify_options o = LEVADA_VERIFY_OPTIONS_INIT;
+    inspect_info          info = {0};
+    levada_text           text = {0};
+    levada_status         st;
 
-    LEVADA_TRY(levada_scan_open(&info.scan, env, path, source, NULL, true, err));
+    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_verify_options, err));
+    info.progress = o.progress;
+    info.user = o.user;
+    LEVADA_TRY(levada_scan_open(&info.scan, env, path, o.source, o.compression, o.max_record_bytes,
+                                true, err));
     st = levada_survey_create(&info.survey, err);
     if (st == LEVADA_OK) st = inspect_info_read(&info, err);
     if (st == LEVADA_OK) {

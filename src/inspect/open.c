@@ -34,20 +34,15 @@ static levada_status open_asked(int32_t nfiles, const char *source, levada_error
                        source, (int)(colon - source), source);
 }
 
-/* Content with a checksum decides; weaker evidence against a name is a question to the caller. */
-static levada_status open_choose(const levada_scan *scan, const char *path, const char *named,
-                                 const char **out, levada_error *err)
+/* A name that the content contradicts without a checksum is a question to the caller. */
+static levada_status open_check(const levada_scan *scan, const char *path, const char *named,
+                                levada_error *err)
 {
-    *out = named;
     if (scan->guessed)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "unknown format of '%s', which looks like %s; set source= to its format",
                            path, scan->looks);
-    if (!scan->content[0]) return LEVADA_OK;
-    if (scan->sure) {
-        *out = scan->content;
-        return LEVADA_OK;
-    }
+    if (!scan->content[0] || scan->sure) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "'%s' has the name of a %s file, but looks like %s; set source= to its "
                        "format", path, named, scan->content);
@@ -71,10 +66,7 @@ static levada_status open_identify(levada_env *env, const levada_texts *files, c
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                          "'%s' is empty, so its format is unknown; set source= to its format",
                          path);
-    if (st == LEVADA_OK && !asked) {
-        st = open_choose(&scan, path, name, &name, err);
-        if (name == scan.content) name = levada_registry_find(env, name)->name;
-    }
+    if (st == LEVADA_OK && !asked) st = open_check(&scan, path, name, err);
     if (st == LEVADA_OK) *source = name;
     levada_files_clear(&found);
     return st;

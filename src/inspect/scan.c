@@ -4,7 +4,9 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "files/bytes.h"
+#include "files/glob.h"
 #include "files/looks.h"
+#include "files/window.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -205,11 +207,13 @@ static bool scan_is_json_line(const uint8_t *head, int64_t size)
     return head[last - 1] == '}' || (!end && size == SCAN_SEARCH);
 }
 
-/* Chooses the format: the caller's source or the name override the content. `json`: the name alone
- * says that it is JSON, which may be a document, without records. */
+/* Chooses the format: the caller's source overrides the content, and so does the name, unless a
+ * checksum proves that the content is of another format. `json`: the name alone says that it is
+ * JSON, which may be a document, without records. */
 static levada_status scan_choose(levada_scan *scan, levada_env *env, const char *path,
-                                 const levada_op *said, bool json, const char *compression,
-                                 uint8_t *head, const levada_op **out, levada_error *err)
+                                 const levada_op *said, bool named, bool json,
+                                 const char *compression, uint8_t *head, const levada_op **out,
+                                 levada_error *err)
 {
     levada_bytes_options options = {.compression = "none"};
     int64_t              made = 0, first;
@@ -230,7 +234,6 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "'%s' is a JSON document, not one object per line; convert it with "
                                "jq -c '.[]' IN > OUT.jsonl, or read it as text_lines", path);
-        said = content;
     }
     scan->empty = made == 0 && !scan->damaged;
     scan->looks = scan->damaged ? "a damaged compressed file"
@@ -241,6 +244,10 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
         if (found) content = found;
     }
     *out = said ? said : content ? content : levada_registry_find(env, LEVADA_SCAN_RECORDS);
+    if (named && scan->sure && content != said) {
+        (void)snprintf(scan->content, sizeof scan->content, "%s", content->name);
+        *out = content;
+    }
     scan->guessed = !said && !content && scan->size != 0; /* an empty file fits any format */
     if (content && content != *out &&
         !((*out)->def.format.probe && (*out)->def.format.probe(head, first) > 0)) {
@@ -263,7 +270,7 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
     head = levada_alloc(SCAN_SEARCH);
     if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                   "out of memory while identifying a file");
-    st = scan_choose(scan, env, path, op, json, compression, head, &op, err);
+    st = scan_choose(scan, env, path, op, op && !source, json, compression, head, &op, err);
     levada_free(head);
     if (st == LEVADA_OK) *name = op->name;
     return st;
@@ -276,16 +283,18 @@ static levada_status scan_with_options(levada_scan *scan, levada_env *env, const
 {
     const char      *options = source ? strchr(source, ':') : NULL;
     const levada_op *op = NULL;
-    levada_text      text = { 0 };
+    levada_text      text = { 0 }, file = { 0 };
     char            *all = NULL;
     levada_status    st;
 
     if (!options) return LEVADA_OK;
     LEVADA_TRY(scan_source(env, path, source, &op, err));
     levada_text_format(&text, "%s:", op->name);
-    if (levada_utf8_check(path, strlen(path)) == strlen(path))
-        levada_text_json(&text, path, strlen(path)); /* some options look at the file */
+    levada_files_put_literal(&file, path, strlen(path));
+    if (!file.failed && levada_utf8_check(file.at, file.size) == file.size)
+        levada_text_json(&text, file.at, file.size); /* some options look at the file */
     else levada_text_put(&text, "file");
+    levada_text_clear(&file);
     levada_text_format(&text, ",%s", options + 1);
     LEVADA_TRY(levada_text_steal(&text, &all, err));
     st = levada_dataset_parse(env, all, &scan->dataset, err);
@@ -325,10 +334,14 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
 {
     const char   *compression = scan->compression[0] ? scan->compression : "none";
     levada_value *map = levada_value_map();
-    levada_value *file = levada_value_text(path, strlen(path));
+    levada_text   name_of = { 0 };
+    levada_value *file = NULL;
     levada_value *how = levada_value_text(compression, strlen(compression));
     levada_status st;
 
+    levada_files_put_literal(&name_of, path, strlen(path));
+    if (!name_of.failed) file = levada_value_text(name_of.at, name_of.size);
+    levada_text_clear(&name_of);
     st = map && file && how ? levada_value_set(map, "files", &file, err)
                             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (st == LEVADA_OK) st = levada_value_set(map, "compression", &how, err);
@@ -340,11 +353,16 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
 }
 
 levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *path,
-                               const char *source, const char *compression, bool rows,
-                               levada_error *err)
+                               const char *source, const char *compression,
+                               int64_t max_record_bytes, bool rows, levada_error *err)
 {
     const char   *name = NULL;
     levada_status st;
+
+    if (max_record_bytes < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "max_record_bytes=%lld must be at least "
+                           "0", (long long)max_record_bytes);
+    }
 
     *scan = (levada_scan){0};
     st = scan_with_options(scan, env, path, source, err);
@@ -361,7 +379,7 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
         .env = scan->dataset->env,
         .block_rows = SCAN_BLOCK,
         .threads = 1,
-        .max_record_bytes = INT64_C(1) << 30,
+        .max_record_bytes = max_record_bytes > 0 ? max_record_bytes : LEVADA_RECORD_BYTES,
         .out = scan->dataset->spec,
     };
     st = levada_file_reader_create(&scan->context, scan->dataset->op, scan->dataset->args, 0,

@@ -44,7 +44,8 @@ LEVADA_MUST_USE levada_status levada_scan_identify(levada_scan *scan, levada_env
  * formats with typed columns are converted, too, and those that do not convert are damage. */
 LEVADA_MUST_USE levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *path,
                                                const char *source, const char *compression,
-                                               bool rows, levada_error *err);
+                                               int64_t max_record_bytes, bool rows,
+                                               levada_error *err);
 void levada_scan_close(levada_scan *scan);
 
 /* Returns the next block, or END. On EDATA_LOSS, *err describes a damaged place or an oversized

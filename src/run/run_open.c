@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "description/dataset_priv.h"
+#include "files/window.h"
 #include "run/plan.h"
 #include "run/workers.h"
 
@@ -12,7 +13,6 @@
 #include <unistd.h>
 
 #define RUN_OPEN_BLOCK_ROWS 256
-#define RUN_OPEN_RECORD_BYTES (INT64_C(256) << 20)
 
 /* Without a seed each process would draw an order of its own, and shards of different orders lose
  * and repeat records. */
@@ -64,7 +64,7 @@ static levada_status run_open_options(levada_run *run, const levada_iter_options
     }
     run->threads = o.threads ? o.threads : levada_cpu_count();
     run->block_rows = o.block_rows ? o.block_rows : RUN_OPEN_BLOCK_ROWS;
-    run->max_record_bytes = o.max_record_bytes > 0 ? o.max_record_bytes : RUN_OPEN_RECORD_BYTES;
+    run->max_record_bytes = o.max_record_bytes > 0 ? o.max_record_bytes : LEVADA_RECORD_BYTES;
     run->epoch = o.epoch;
     LEVADA_TRY(run_open_seed(run, o.seed, err));
     LEVADA_TRY(levada_policy_parse(o.errors, &run->skips.policy, err));

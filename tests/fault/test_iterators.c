@@ -255,11 +255,21 @@ static void buckets_of_ranks(void **state)
                "no_padding=true", 1, 2);
 }
 
+/* The index with the lengths of these fields. */
+static levada_status index_lengths(const char *path, const char *source, const char *fields,
+                                   int64_t *records, levada_error *err)
+{
+    levada_index_options options = LEVADA_INDEX_OPTIONS_INIT;
+
+    options.source = source;
+    options.fields = fields;
+    return levada_inspect_index(NULL, path, &options, records, err);
+}
+
 static void write_indexed(const char *path, const char *lines)
 {
     t_write_file(path, lines, strlen(lines));
-    assert_int_equal(levada_inspect_index_lengths(NULL, path, "text_lines", NULL, "line", NULL,
-                                                  NULL),
+    assert_int_equal(index_lengths(path, "text_lines", "line", NULL, NULL),
                      LEVADA_OK);
 }
 
@@ -355,8 +365,7 @@ static void lengths_of_an_index(void **state)
     (void)state;
     (void)t_folder();
     t_write_file(t_path("a.txt"), lines, sizeof lines - 1);
-    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "line", NULL,
-                                                  NULL),
+    assert_int_equal(index_lengths(t_path("a.txt"), NULL, "line", NULL, NULL),
                      LEVADA_OK);
     (void)snprintf(text, sizeof text,
                    "text_lines:%s,index=true | bucket_by_sequence_length:line,max_tokens=9,"

@@ -30,12 +30,25 @@ static void write_lines(const char *name, int from, int n)
     t_clear(&text);
 }
 
+/* The index with the lengths of these fields. */
+static levada_status index_lengths(const char *path, const char *source, const char *fields,
+                                   int64_t *records, levada_error *err)
+{
+    levada_index_options options = LEVADA_INDEX_OPTIONS_INIT;
+
+    options.source = source;
+    options.fields = fields;
+    return levada_inspect_index(NULL, path, &options, records, err);
+}
+
 static void make_index(const char *name, const char *source, int64_t records)
 {
-    levada_error err = LEVADA_ERROR_INIT;
-    int64_t      n = -1;
+    levada_index_options options = LEVADA_INDEX_OPTIONS_INIT;
+    levada_error         err = LEVADA_ERROR_INIT;
+    int64_t              n = -1;
 
-    if (levada_inspect_index(NULL, t_path(name), source, &n, &err) != LEVADA_OK) {
+    options.source = source;
+    if (levada_inspect_index(NULL, t_path(name), &options, &n, &err) != LEVADA_OK) {
         fail_msg("%s", err.message);
     }
     assert_int_equal(n, records);
@@ -312,19 +325,16 @@ static void lengths_are_found(void **state)
     levada_error err = LEVADA_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "text",
-                                                  &records, &err),
+    assert_int_equal(index_lengths(t_path("a.txt"), NULL, "text", &records, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "available: line"));
-    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "line",
-                                                  &records, NULL),
+    assert_int_equal(index_lengths(t_path("a.txt"), NULL, "line", &records, NULL),
                      LEVADA_OK);
     assert_int_equal(records, FIRST);
     assert_int_equal(levada_inspect_index_check(NULL, t_path("a.txt"), NULL, NULL), LEVADA_OK);
     assert_int_equal(lengths_of(described(""), "line", seen, &found), LEVADA_OK);
     assert_false(found || seen[0]);
-    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("b.txt"), NULL, NULL, "line", NULL,
-                                                  NULL),
+    assert_int_equal(index_lengths(t_path("b.txt"), NULL, "line", NULL, NULL),
                      LEVADA_OK);
     assert_int_equal(lengths_of(described(",records=[0,5]"), "line", seen, &found), LEVADA_OK);
     assert_false(found || seen[0]);
@@ -347,8 +357,7 @@ static void lengths_of_other_sources_are_not_found(void **state)
     assert_int_equal(levada_inspect_lengths(ds, "value", add_length, NULL, &found, NULL),
                      LEVADA_OK);
     assert_false(found);
-    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "", NULL,
-                                                  NULL),
+    assert_int_equal(index_lengths(t_path("a.txt"), NULL, "", NULL, NULL),
                      LEVADA_EINVALID_ARGUMENT);
     levada_dataset_unref(&ds);
 }
@@ -400,7 +409,7 @@ static void no_changed_byte_changes_a_length(void **state)
     for (int i = 0; i < 2; i++) {
         const char *path = t_path(i ? "b.txt" : "a.txt");
 
-        assert_int_equal(levada_inspect_index_lengths(NULL, path, NULL, NULL, "line", NULL, NULL),
+        assert_int_equal(index_lengths(path, NULL, "line", NULL, NULL),
                          LEVADA_OK);
     }
     was = t_read_file(t_path("b.txt.lvindex"));

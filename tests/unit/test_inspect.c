@@ -125,8 +125,8 @@ static void reports_progress_up_to_the_end(void **state)
     options.progress = watch;
     options.user = read;
     assert_int_equal(levada_inspect_verify(NULL, t_path("f"), &options, &result, NULL), LEVADA_OK);
-    assert_int_equal(levada_inspect_info(NULL, t_path("f"), NULL, watch, looked, &info, NULL),
-                     LEVADA_OK);
+    options.user = looked;
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), &options, &info, NULL), LEVADA_OK);
     for (int i = 0; i < 3; i++) assert_int_equal(read[i], looked[i]);
     assert_true(read[0] == 5000 && read[1] == (int64_t)bytes.size && read[2] > 1);
     levada_string_free(&info);
@@ -159,9 +159,10 @@ static void repairs_into_another_file_or_the_same(void **state)
 /* A guess is reported, and no repair is promised on one, nor for what the writer does not write. */
 static void says_so_when_no_format_fits(void **state)
 {
-    levada_file_kind     kind = LEVADA_FILE_KIND_INIT;
-    levada_verify_result r;
-    char                *info = NULL;
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
+    levada_file_kind      kind = LEVADA_FILE_KIND_INIT;
+    levada_verify_result  r;
+    char                 *info = NULL;
     t_bytes              bytes = four();
 
     (void)state;
@@ -170,12 +171,11 @@ static void says_so_when_no_format_fits(void **state)
     assert_true(r.guessed && !r.repairable && r.bad == 1);
     assert_int_equal(levada_inspect_kind(NULL, t_path("f"), NULL, &kind, NULL), LEVADA_OK);
     assert_true(kind.guessed);
-    assert_int_equal(levada_inspect_info(NULL, t_path("f"), NULL, NULL, NULL, &info, NULL),
-                     LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), NULL, &info, NULL), LEVADA_OK);
     assert_non_null(strstr(info, "\"guessed\":true"));
     levada_string_free(&info);
-    assert_int_equal(levada_inspect_info(NULL, t_path("f"), "tfrecord", NULL, NULL, &info, NULL),
-                     LEVADA_OK);
+    options.source = "tfrecord";
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), &options, &info, NULL), LEVADA_OK);
     assert_null(strstr(info, "guessed"));
     levada_string_free(&info);
     t_write_file(t_path("empty"), "", 0);
@@ -204,8 +204,7 @@ static void options_of_the_source_name_the_compression(void **state)
     assert_int_equal(levada_inspect_verify(NULL, t_path("f"), &options, &result, NULL), LEVADA_OK);
     assert_true(result.good == 2 && result.bad == 0);
     assert_string_equal(result.compression, "");
-    assert_int_equal(levada_inspect_info(NULL, t_path("f"), options.source, NULL, NULL, &info,
-                                         NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), &options, &info, NULL), LEVADA_OK);
     assert_non_null(strstr(info, "\"records\":2,"));
     levada_string_free(&info);
 }
@@ -285,7 +284,7 @@ static char *info_of(const char *path)
 {
     char *out = NULL;
 
-    assert_int_equal(levada_inspect_info(NULL, path, NULL, NULL, NULL, &out, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, path, NULL, &out, NULL), LEVADA_OK);
     return out;
 }
 

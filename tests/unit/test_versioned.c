@@ -144,6 +144,11 @@ static levada_status use_verify(const void *options, levada_error *err)
     return levada_inspect_verify(NULL, t_path("a.txt"), options, &result, err);
 }
 
+static levada_status use_index(const void *options, levada_error *err)
+{
+    return levada_inspect_index(NULL, t_path("a.txt"), options, NULL, err);
+}
+
 static levada_status use_report(const void *options, levada_error *err)
 {
     static const int64_t lengths[] = { 3, 5 };
@@ -273,6 +278,7 @@ typedef struct versioned_case {
         levada_segment_view         view;
         levada_wait                 wait;
         levada_verify_options       verify;
+        levada_index_options        index;
         levada_padding_report_options report;
         levada_batch_sizes          sizes;
         levada_batch_padding        padding;
@@ -337,6 +343,8 @@ static versioned_case cases[] = {
       { .padding = LEVADA_BATCH_PADDING_INIT } },
     { "levada_verify_options", sizeof(levada_verify_options), use_verify,
       { .verify = LEVADA_VERIFY_OPTIONS_INIT } },
+    { "levada_index_options", sizeof(levada_index_options), use_index,
+      { .index = LEVADA_INDEX_OPTIONS_INIT } },
     { "levada_verify_result", sizeof(levada_verify_result), use_result,
       { .result = LEVADA_VERIFY_RESULT_INIT } },
     { "levada_write_options", sizeof(levada_write_options), test_use_write,
@@ -640,6 +648,7 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_batch_sizes, LEVADA_BATCH_SIZES_INIT);
     SAME_INIT(levada_batch_padding, LEVADA_BATCH_PADDING_INIT);
     SAME_INIT(levada_verify_options, LEVADA_VERIFY_OPTIONS_INIT);
+    SAME_INIT(levada_index_options, LEVADA_INDEX_OPTIONS_INIT);
     SAME_INIT(levada_verify_result, LEVADA_VERIFY_RESULT_INIT);
     SAME_INIT(levada_write_options, LEVADA_WRITE_OPTIONS_INIT);
     SAME_INIT(levada_divide_options, LEVADA_DIVIDE_OPTIONS_INIT);
