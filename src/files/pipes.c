@@ -97,7 +97,8 @@ static levada_status pipes_add(levada_env *env, int pipe, const struct stat *inf
 {
     levada_piped *p = levada_alloc_zero(sizeof *p);
 
-    if (!p) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a pipe");
+    if (!p)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening a pipe");
     for (int tries = 0; flock(pipe, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; tries++) {
         *out = pipes_find(env, info); /* another thread was faster */
         if (*out || tries == PIPES_TRIES) {
@@ -156,7 +157,8 @@ levada_status levada_pipes_open(int pipe, const levada_cancel *cancel, levada_pi
     levada_piped *p = NULL;
     levada_status st = LEVADA_OK;
 
-    if (!env) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a pipe");
+    if (!env)
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening a pipe");
     else if (fstat(pipe, &info) != 0) st = pipes_fail("open", errno, err);
     else p = pipes_find(env, &info);
     if (st == LEVADA_OK && !p) st = pipes_add(env, pipe, &info, &p, err);
@@ -229,7 +231,8 @@ static levada_status pipes_skip(levada_piped *p, int64_t offset, const levada_ca
 
     if (p->at >= offset || p->ended) return LEVADA_OK;
     data = levada_alloc(PIPES_STEP);
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a pipe");
+    if (!data)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while reading a pipe");
     while (st == LEVADA_OK && p->at < offset && !p->ended) {
         int64_t left = offset - p->at, made;
 

@@ -36,7 +36,7 @@ static levada_status iter_file_read(levada_bytes *file, uint8_t **out, int64_t *
         int64_t more = *size + (left > 0 ? left + 1 : ITER_FILE_STEP);
 
         if (!levada_reserve(out, &capacity, more, 1))
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
         LEVADA_TRY(levada_bytes_read(file, *out + *size, capacity - *size, &made, err));
         *size += made;
     }

@@ -213,7 +213,8 @@ static void one_that_is_refused_leaves_nothing(void **state)
             "half_first: the name is registered by a stage of plug-in half");
     refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must set its name");
     refuses("fails", LEVADA_EUNAVAILABLE, "no licence");
-    refuses("abi", LEVADA_EINVALID_ARGUMENT, "was compiled for plug-in ABI 5, but this levada has 4");
+    refuses("abi", LEVADA_EINVALID_ARGUMENT,
+            "was compiled for plug-in ABI 5, but this levada has 4");
     refuses("newer", LEVADA_EINVALID_ARGUMENT, "was compiled for a newer levada");
 }
 
