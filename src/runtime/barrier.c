@@ -112,8 +112,7 @@ static levada_status barrier_unlike(const levada_barrier *have, const char *what
 {
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "shared barrier '%s' has other component %s: component %d is %s, but the "
-                       "call "
-                       "requested %s",
+                       "call requested %s",
                        have->shared_name, what, (int)component, has, asked);
 }
 

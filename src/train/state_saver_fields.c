@@ -275,8 +275,8 @@ static levada_status fields_extent(const fields_check *c, levada_saver_extent *o
     out->length = c->in->length < 0 && s->pad ? steps : c->in->length;
     if (out->length < 0 || out->length > padded || padded > INT32_MAX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "input_length (%lld) of key '%s' must be from 0 to %lld, the length of "
-                           "its sequences",
+                           "Input length should be <= than length from sequences: %lld of key '%s' "
+                           "is not between 0 and %lld, or there are too many steps",
                            (long long)out->length, c->key, (long long)padded);
     }
     return LEVADA_OK;

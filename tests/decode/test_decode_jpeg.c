@@ -66,7 +66,7 @@ static void what_is_wrong_is_told(void **state)
     t_picture_refused("decode_jpeg", "{random_crop:[5]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
                       "random_crop is [height, width]");
     t_picture_refused("decode_jpeg", "{random_crop:[1,1],crop:[0,0,1,1]}", SAMPLE,
-                      LEVADA_EINVALID_ARGUMENT, "exclude each other");
+                      LEVADA_EINVALID_ARGUMENT, "cannot be combined");
 }
 
 /* The precision is the byte after the marker and the length of the frame header. */

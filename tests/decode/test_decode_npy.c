@@ -114,10 +114,10 @@ static void what_does_not_fit_is_told(void **state)
     static const char *const three = "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}";
 
     (void)state;
-    refused("{dtype:int32}", three, 6, LEVADA_EINVALID_ARGUMENT, "of int16, not of dtype=int32");
+    refused("{dtype:int32}", three, 6, LEVADA_EINVALID_ARGUMENT, "int16, expected dtype=int32");
     refused("{dtype:int16,shape:[4]}", three, 6, LEVADA_EINVALID_ARGUMENT, "dimension 0 is 3");
     refused("{dtype:int16,shape:[-1,2]}", three, 6, LEVADA_EINVALID_ARGUMENT,
-            "1 dimensions, not 2");
+            "1 dimensions, expected 2");
     refused("{dtype:int16}", three, 5, LEVADA_EDATA_LOSS, "5 bytes of values");
     refused("{dtype:int16}", three, 7, LEVADA_EDATA_LOSS, "7 bytes of values");
     refused("{dtype:string}", three, 6, LEVADA_EINVALID_ARGUMENT, "dtype=string");

@@ -437,7 +437,7 @@ static void refuses_specs_that_mean_nothing(void **state)
     refused("automatic", empty, "must be a map");
     refused("{a:{kind:Var,dtype:int64}}", empty, "kind must be");
     refused("{a:{kind:VarLen,dtype:complex64}}", empty, "complex64");
-    refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no 'shape'");
+    refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no option 'shape'");
     refused("{a:{kind:FixedLen,dtype:int64}}", empty, "Missing shape");
     refused("{a:{kind:FixedLen,shape:[2],dtype:int64,default:[1]}}", empty, "Cannot reshape");
     refused("{a:{kind:FixedLen,shape:[],dtype:int64,default:x}}", empty, "is not int64");

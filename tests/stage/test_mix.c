@@ -32,7 +32,7 @@ static void refuses_weights_that_do_not_fit(void **state)
     (void)state;
     t_iter_refused("mix(range:3; range:3):weights=[1]", LEVADA_EINVALID_ARGUMENT,
                    "len(weights)=1 must be the number of inputs, 2");
-    t_iter_refused("mix(range:3; range:3):weights=[1,-1]", LEVADA_EINVALID_ARGUMENT, "weight 1");
+    t_iter_refused("mix(range:3; range:3):weights=[1,-1]", LEVADA_EINVALID_ARGUMENT, "weights[1]");
     t_iter_refused("mix(range:3; range:3):weights=[0,0]", LEVADA_EINVALID_ARGUMENT, "more than 0");
     t_iter_refused("mix(range:3; range:3 | rename:{value:x})", LEVADA_EINVALID_ARGUMENT,
                    "input 0 has 'value'");

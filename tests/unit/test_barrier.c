@@ -441,10 +441,10 @@ static void refuses_empty_shapes_and_other_types_of_a_name(void **state)
     levada_barrier_unref(&b);
     assert_int_equal(create(1, &other, &one, NULL, "n", &b, &err),
                      LEVADA_EINVALID_ARGUMENT);
-    assert_non_null(strstr(err.message, "component 0 is int64, not int32"));
+    assert_non_null(strstr(err.message, "component 0 is int64"));
     assert_int_equal(create(1, &dtype, &two, NULL, "n", &b, &err),
                      LEVADA_EINVALID_ARGUMENT);
-    assert_non_null(strstr(err.message, "component 0 is [1], not [2]"));
+    assert_non_null(strstr(err.message, "component 0 is [1]"));
     levada_barrier_unref(&a);
 }
 

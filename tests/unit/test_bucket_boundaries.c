@@ -80,8 +80,8 @@ static void each_number_is_checked(void **state)
     expect("[[1,2],[3,\"4\"]]", 2, "integers");
     expect("[[1,2],3]", 2, "boundaries[1]");
     expect("[[1,2],[3,4,5]]", 2, "boundaries[1]");
-    expect("[[1,2]]", 1, "not 1");
-    expect("[[1,2]]", 3, "not 3");
+    expect("[[1,2]]", 1, "got 1");
+    expect("[[1,2]]", 3, "got 3");
 }
 
 static void a_pair_that_an_earlier_one_covers_is_named_with_it(void **state)

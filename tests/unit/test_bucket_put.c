@@ -193,6 +193,7 @@ static void an_error_follows_the_records_before_it(void **state)
     assert_int_equal(all.rows, 77);
     o.dataset = unfit;
     o.boundaries = NULL;
+    o.nboundaries = 0;
     o.num_buckets = 5;
     o.key_component = 0; /* its number */
     o.batch_sizes = &one;
@@ -229,6 +230,7 @@ static void an_error_counts_each_record_once(void **state)
     it.block_rows = 50;
     o.iter = &it;
     o.boundaries = NULL;
+    o.nboundaries = 0;
     o.num_buckets = 5;
     o.key_component = o.keep_component = 0; /* its number */
     o.batch_sizes = &one;

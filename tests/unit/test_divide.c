@@ -69,9 +69,9 @@ static void what_draws_upstream_of_a_part_needs_a_seed(void **state)
     levada_divide_options o = part(0, 2, NULL);
 
     (void)state;
-    expect_part("range:9 | shuffle:3 | take:5", &o, "shuffle stands before the shard");
+    expect_part("range:9 | shuffle:3 | take:5", &o, "shuffle runs before shard()");
     expect_part("range:9 | bucket_by_sequence_length:value,batch_sizes=2,lookahead=4 | take:2", &o,
-                "bucket_by_sequence_length stands before the shard");
+                "bucket_by_sequence_length runs before shard()");
     o.seeded = true;
     expect_part("range:9 | shuffle:3 | take:5", &o,
                 "range:9 | shuffle:3 | take:5 | shard:0,count=2");

@@ -389,7 +389,7 @@ static void describes_the_tables(void **state)
     for (int64_t i = 0; i < levada_value_count(list); i++) {
         const levada_value *entry = levada_value_item(list, i);
         n += strncmp(levada_value_as_text(levada_value_get(entry, "name"), NULL), "t_", 2) == 0;
-        assert_int_equal(levada_value_count(entry), 7);
+        assert_int_equal(levada_value_count(entry), 8);
     }
     assert_int_equal(n, 10);
     levada_string_free(&json);

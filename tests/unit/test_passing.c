@@ -28,10 +28,11 @@ typedef struct passed {
     char         *counts; /* owned: from skipped_records to dropped_records, and the problems */
 } passed;
 
-/* The parts of the statistics that do not depend on work done ahead. */
+/* The parts of the statistics that do not depend on work done ahead. A restored iterator knows of
+ * fields in the records since then only: the note about a missing field, the last one, is cut. */
 static char *passed_counts(levada_iter *it)
 {
-    char       *json = NULL, *out = calloc(1, 65536);
+    char       *json = NULL, *out = calloc(1, 65536), *missing;
     const char *from, *problems;
 
     assert_non_null(out);
@@ -41,6 +42,9 @@ static char *passed_counts(levada_iter *it)
     assert_true(from && problems && strlen(problems) < 60000);
     (void)snprintf(out, 65536, "%.*s %s", (int)(strstr(from, "\"padding") - from), from, problems);
     levada_string_free(&json);
+    missing = strstr(out, " in none of ");
+    while (missing && missing > out && strncmp(missing, "{\"stage\"", 8) != 0) missing--;
+    if (missing) missing[-1] = '\0';
     return out;
 }
 

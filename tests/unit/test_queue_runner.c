@@ -549,7 +549,7 @@ static void refuses_wrong_options(void **state)
     (void)state;
     refuses(&o, queue, "needs a queue and 1 to");
     o.ops = &op;
-    refuses(&o, queue, "not 0");
+    refuses(&o, queue, "got 0");
     o.nops = 1;
     refuses(&o, NULL, "needs a queue");
     o.ops = &none;

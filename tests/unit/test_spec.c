@@ -68,7 +68,7 @@ static void refuses_what_is_no_field(void **state)
 
     (void)state;
     assert_int_equal(levada_spec_create(bad, 2, 0, &spec, &err), LEVADA_EINVALID_ARGUMENT);
-    assert_string_equal(err.message, "two fields are named 'a'");
+    assert_non_null(strstr(err.message, "two fields are named 'a'"));
     bad[1].name = NULL;
     assert_int_equal(levada_spec_create(bad, 2, 0, &spec, &err), LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "no name"));

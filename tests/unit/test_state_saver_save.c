@@ -182,7 +182,7 @@ static void what_does_not_fit_is_refused(void **state)
     refuse(s, &from, LEVADA_EFAILED_PRECONDITION, "examples were inserted into it");
     other = test_saver(3, 4);
     refuse(other, &from, LEVADA_EFAILED_PRECONDITION,
-           "saved with 2 steps in a segment, this saver has 4");
+           "2 steps in a segment, this saver has 4");
     levada_state_saver_unref(&other);
     levada_state_saver_unref(&s);
     s = restore(&from);

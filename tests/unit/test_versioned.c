@@ -525,6 +525,8 @@ static const struct {
     { "levada_looper_options", "interval", LESS | MOST },
     { "levada_env_options", "max_bytes", LESS | MOST },
     { "levada_verify_options", "expect_good", LESS | MOST },
+    { "levada_verify_options", "max_record_bytes", MOST },
+    { "levada_index_options", "max_record_bytes", MOST },
     { "levada_iter_options", "seed", LESS | MOST },
     { "levada_iter_options", "epoch", MOST },
     { "levada_iter_options", "max_record_bytes", MOST },
