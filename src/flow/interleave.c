@@ -166,7 +166,7 @@ static void interleave_free_slot(interleave_state *s, interleave_slot *slot)
     levada_cursor_clear(&slot->cursor);
     levada_merge_input_clear(&slot->rows);
     if (slot->node) {
-        levada_missing_add_tree(s->missing, slot->node);
+        levada_node_add_missing(slot->node, s->missing);
         s->open--;
         interleave_swap(s, slot, &gone);
     }
@@ -358,7 +358,7 @@ static levada_status interleave_next(void *state, const void *args, levada_block
     st = s->batched ? interleave_batch(s, out, err) : interleave_records(s, out, err);
     levada_node_report_emitted(s->context->node, s->emitted);
     if (st == LEVADA_END && s->context->pass == 0) {
-        LEVADA_TRY(levada_missing_report(&s->found, s->context->node, err));
+        LEVADA_TRY(levada_node_report_missing(s->context->node, &s->found, err));
     }
     return st;
 }

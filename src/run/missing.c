@@ -3,8 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "run/fused.h"
-#include "run/plan.h"
+#include "state/state_priv.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -81,14 +80,6 @@ void levada_missing_add(levada_missing *to, const char *path, const levada_spec 
     d->records += records;
 }
 
-void levada_missing_add_tree(levada_missing *to, levada_node *it)
-{
-    levada_fused *fused = levada_node_is_fused(it);
-
-    for (int32_t i = 0; i < it->ninputs; i++) levada_missing_add_tree(to, it->inputs[i]);
-    if (fused) levada_fused_found(fused, to);
-}
-
 /* "'a', 'b' and 3 more": the columns that are not there; returns their number. */
 static int32_t missing_list(const levada_missing_decoder *d, levada_text *to)
 {
@@ -103,40 +94,24 @@ static int32_t missing_list(const levada_missing_decoder *d, levada_text *to)
     return n;
 }
 
-static levada_status missing_note(const levada_missing_decoder *d, levada_node *it,
+levada_status levada_missing_note(const levada_missing *missing, int32_t i, levada_error *why,
                                   levada_error *err)
 {
-    levada_text   names = { 0 };
-    levada_error  why = LEVADA_ERROR_INIT;
-    int32_t       n = missing_list(d, &names);
-    levada_status st = LEVADA_OK;
+    const levada_missing_decoder *d = &missing->decoders[i];
+    levada_text                   names = { 0 };
+    int32_t                       n = d->ended && d->records > 0 ? missing_list(d, &names) : 0;
+    levada_status                 st = LEVADA_OK;
 
     if (names.failed) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a note");
     } else if (n > 0) {
-        (void)levada_fail(&why, LEVADA_ENOT_FOUND,
+        (void)levada_fail(why, LEVADA_ENOT_FOUND,
                           "%s %s %s in none of %lld records; the records have %s",
                           n > 1 ? "fields" : "field", names.at, n > 1 ? "were" : "was",
                           (long long)d->records, d->have[0] ? d->have : "no fields");
-        levada_error_place(&why, d->path, NULL, -1, -1);
-        st = levada_node_note(it, &why, err);
+        levada_error_place(why, d->path, NULL, -1, -1);
     }
     levada_text_clear(&names);
-    return st;
-}
-
-levada_status levada_missing_report(levada_missing *missing, levada_node *it, levada_error *err)
-{
-    levada_status st = LEVADA_OK;
-
-    if (missing->failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                          "out of memory for a note");
-    for (int32_t i = 0; st == LEVADA_OK && i < missing->n; i++) {
-        const levada_missing_decoder *d = &missing->decoders[i];
-
-        if (d->ended && d->records > 0) st = missing_note(d, it, err);
-    }
-    levada_missing_clear(missing);
     return st;
 }
 

@@ -6,7 +6,7 @@
 #ifndef LEVADA_RUN_MISSING_H
 #define LEVADA_RUN_MISSING_H
 
-#include "run/node.h"
+#include <levada/block.h>
 
 typedef struct levada_missing_decoder levada_missing_decoder;
 
@@ -22,11 +22,10 @@ typedef struct levada_missing {
  * its pass was read to the end. Decoders whose paths differ in numbers of slots are one. */
 void levada_missing_add(levada_missing *to, const char *path, const levada_spec *spec,
                         const bool *there, const char *have, int64_t records, bool ended);
-/* Adds what the decoders of fused stages of a tree found. */
-void levada_missing_add_tree(levada_missing *to, levada_node *it);
-/* A note at `it` for each decoder with columns that no record had; and clears it. */
-LEVADA_MUST_USE levada_status levada_missing_report(levada_missing *missing, levada_node *it,
-                                                    levada_error *err);
+/* Sets *why to the note about the i-th decoder; leaves it if each of its columns was in a record.
+ */
+LEVADA_MUST_USE levada_status levada_missing_note(const levada_missing *missing, int32_t i,
+                                                  levada_error *why, levada_error *err);
 void levada_missing_clear(levada_missing *missing);
 
 #endif

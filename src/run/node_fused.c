@@ -18,6 +18,31 @@ static bool fused_whole(const levada_node *in)
     return in->at->middle || (levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
+void levada_node_add_missing(levada_node *it, levada_missing *to)
+{
+    levada_fused *fused = levada_node_is_fused(it);
+
+    for (int32_t i = 0; i < it->ninputs; i++) levada_node_add_missing(it->inputs[i], to);
+    if (fused) levada_fused_found(fused, to);
+}
+
+levada_status levada_node_report_missing(levada_node *it, levada_missing *missing,
+                                         levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    if (missing->failed)
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a note");
+    for (int32_t i = 0; st == LEVADA_OK && i < missing->n; i++) {
+        levada_error why = LEVADA_ERROR_INIT;
+
+        st = levada_missing_note(missing, i, &why, err);
+        if (st == LEVADA_OK && why.code != LEVADA_OK) st = levada_node_note(it, &why, err);
+    }
+    levada_missing_clear(missing);
+    return st;
+}
+
 /* At the end of the first pass. The combiner that opened a pipe reports what all its pipes miss. */
 static levada_status fused_ended(levada_node *it, levada_status st, levada_error *err)
 {
@@ -26,7 +51,7 @@ static levada_status fused_ended(levada_node *it, levada_status st, levada_error
 
     if (st != LEVADA_END || !levada_fused_end(fused) || it->place.piped) return st;
     levada_fused_found(fused, &missing);
-    LEVADA_TRY(levada_missing_report(&missing, it, err));
+    LEVADA_TRY(levada_node_report_missing(it, &missing, err));
     return LEVADA_END;
 }
 

@@ -75,6 +75,12 @@ LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **i
                                                 levada_error *err);
 /* The fused stages of a node that runs such; else NULL. */
 levada_fused *levada_node_is_fused(const levada_node *it);
+/* Adds what the decoders of fused stages of a tree found (run/missing.h). */
+void levada_node_add_missing(levada_node *it, struct levada_missing *to);
+/* Adds a note to `it` for each decoder with columns that no record had, and clears `missing`. */
+LEVADA_MUST_USE levada_status levada_node_report_missing(levada_node *it,
+                                                         struct levada_missing *missing,
+                                                         levada_error          *err);
 /* Whether a node reads files and makes blocks of the number of rows that its consumer wants. */
 bool levada_node_joins(const levada_node *it);
 
