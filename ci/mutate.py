@@ -155,15 +155,17 @@ def covered(paths: set[Path]) -> Iterator[tuple[Path, int]]:
     """The lines of these files that ran since the counts were removed."""
     for path in paths:
         for counts in MAPPED.rglob(f"*{'_'.join(path.parts[1:])}.gcda"):
-            command = ["gcov", "--json-format", "--stdout", counts]
-            text = subprocess.run(command, cwd=MAPPED, capture_output=True, check=True).stdout
-            text = gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
-            for report in map(json.loads, text.splitlines()):
-                for file in report["files"]:
-                    if file["file"].endswith(str(path)):
-                        yield from (
-                            (path, line["line_number"]) for line in file["lines"] if line["count"]
-                        )
+            yield from ((path, line) for line in counted(counts, path))
+
+
+def counted(counts: Path, path: Path) -> Iterator[int]:
+    command = ["gcov", "--json-format", "--stdout", counts]
+    text = subprocess.run(command, cwd=MAPPED, capture_output=True, check=True).stdout
+    text = gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+    reports = [json.loads(line) for line in text.splitlines()]
+    files = [file for report in reports for file in report["files"]]
+    lines = [line for file in files if file["file"].endswith(str(path)) for line in file["lines"]]
+    return (line["line_number"] for line in lines if line["count"])
 
 
 def killed(mutant: Mutant, names: list[str], commands: dict[str, list[str]]) -> bool | None:
