@@ -58,10 +58,19 @@ def python_nesting(node: ast.AST, depth: int = 0) -> int:
     return most
 
 
+def code_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function without its docstring."""
+    first = node.body[0]
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    if ast.get_docstring(node, clean=False) is None:
+        return lines
+    return lines - ((first.end_lineno or first.lineno) - first.lineno + 1)
+
+
 def check_python(path: Path, text: str) -> Iterator[Finding]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            lines = code_lines(node)
             yield from check_function(path, node.name, node.lineno, lines, python_nesting(node))
 
 

@@ -140,8 +140,8 @@ typedef struct levada_index_options {
      * each record, as bucket_by_sequence_length measures it. Another pass reads the file, and 4
      * bytes per record and field are in memory. NULL = none */
     const char *fields;
-    /* What makes these fields of a record of the file, as in a description:
-     * "parse_example:@spec.json"; each must make one record of one record. NULL = nothing */
+    /* The stages that produce these fields, as in a pipeline: "parse_example:@spec.json". Each must
+     * be one to one. NULL = none */
     const char *stages;
     int64_t     max_record_bytes; /* as in levada_iter_options */
 } levada_index_options;
@@ -150,7 +150,8 @@ typedef struct levada_index_options {
     {                                                       \
         sizeof(levada_index_options), NULL, NULL, NULL, 0   \
     }
-/* The same for languages without macros; size is sizeof(levada_index_options). */
+/* Sets *all to its defaults, for languages without macros; size is
+ * sizeof(levada_index_options). */
 LEVADA_API void levada_index_options_init(levada_index_options *all, size_t size);
 
 /* Writes the index of a file, `path` with ".lvindex" after it: the position of each record. With it
