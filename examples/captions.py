@@ -73,12 +73,13 @@ def batches(path: Path) -> lv.Dataset:
 
 def main(folder: Path) -> None:
     write_archive(folder / "captions.tar")
-    with iter(batches(folder / "captions.tar")) as it:
+    ds = batches(folder / "captions.tar")
+    dtype = ds.first()["png"].dtype
+    with iter(ds) as it:
         for batch in it:
-            images, tokens = batch["png"], batch["tokens"]
-            assert images.shape == (len(tokens), 64, 64, 3)
+            assert batch["png"].shape == (len(batch["tokens"]), 64, 64, 3)
         padding = it.stats()["padding_fraction"]
-    print(f"{images.dtype} images of 64 x 64, {padding:.0%} padding of captions")
+    print(f"{dtype} images of 64 x 64, {padding:.0%} padding of captions")
 
 
 if __name__ == "__main__":

@@ -64,14 +64,16 @@ def batches(path: Path) -> lv.Dataset:
 
 def main(folder: Path) -> None:
     write_archive(folder / "speech.tar")
-    with iter(batches(folder / "speech.tar")) as it:
+    ds = batches(folder / "speech.tar")
+    first = ds.first()
+    features, letters = first["audio"], first["letters"]
+    with iter(ds) as it:
         for batch in it:
-            features, letters = batch["audio"], batch["letters"]
             frames, characters = batch.lengths("audio"), batch.lengths("letters")
             assert (frames >= characters).all()  # or CTC has no path
         padding = it.stats()["padding_fraction"]
     print(features.dtype, features.shape[2], "bands;", letters.dtype, "letters")
-    print("keys such as", batch["key"][0].decode(), "·", f"{padding:.0%} padding")
+    print("keys such as", first["key"][0].decode(), "·", f"{padding:.0%} padding")
 
 
 if __name__ == "__main__":
