@@ -172,7 +172,7 @@ def test_a_file_is_of_one_folder_and_one_part(tmp_path):
 def test_windows_at_random_places_are_not_kept(decoder):
     images = lv.from_arrays({"image": [b"?"]})
     random = getattr(images, decoder)("image", random_crop=[2, 2])
-    with pytest.raises(errors.InvalidArgumentError, match=f"{decoder}.random_crop"):
+    with pytest.raises(errors.InvalidArgumentError, match=decoder):
         random.cache()
     with pytest.raises(errors.InvalidArgumentError, match=f"upstream of '{decoder}'"):
         list(random.stage("cache"))

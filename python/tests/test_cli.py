@@ -107,7 +107,7 @@ def test_a_letter_and_its_value_may_be_one_word(tmp_path):
     assert levada("head", "-n1", path).stdout == levada("head", "-n", "1", path).stdout
     assert "two" not in levada("head", "-n1", path).stdout
     assert "unknown option -z1" in levada("head", "-z1", path, status=2).stderr
-    assert "must be a whole number" in levada("head", "-nx", path, status=2).stderr
+    assert "must be an integer" in levada("head", "-nx", path, status=2).stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "man"])

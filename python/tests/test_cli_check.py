@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = needs_command
 
-CHECKS = ["alike", "save", "cancel", "memory", "limits"]
+TRAITS = ["blind", "count", "divides", "drawn", "one", "permutes", "random"]
+CHECKS = ["alike", "save", "cancel", "memory", "limits", "traits"]
 FORMAT_CHECKS = ["damage", "places", "probe"]
 
 
@@ -96,6 +97,7 @@ def test_check_tells_what_broke_and_where_to_look(tmp_path):
         ("broken_leak", "memory"),
         ("broken_example", "limits"),
         ("broken_empty", "alike"),
+        *((f"broken_{word}", "traits") for word in TRAITS),
     } == bad
     assert told["broken_restore", "save"]["what"].endswith("record 7 is missing")
     assert all(told[key]["where"] for key in bad)
@@ -301,7 +303,7 @@ static levada_status crash_apply(void *state, const void *args, const levada_blo
 
 static const levada_stage_def crash = {
     .struct_size = sizeof(levada_stage_def), .name = "crash", .doc = "crashes",
-    .example = "range:100 | crash", .mode = LEVADA_MODE_PURE, .rows = LEVADA_ROWS_SAME,
+    .example = "range:100 | crash", .mode = LEVADA_MODE_PURE, .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE),
     .apply = crash_apply,
 };
 

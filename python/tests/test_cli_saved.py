@@ -89,7 +89,7 @@ def test_ckpt_compares_part_by_part(folder):
     assert diff("a", "b", "--part", "more", status=0) == []
     assert diff("state", "b", "--part", "data") == data[1:]
     done = levada("ckpt", "diff", "a", "state", cwd=folder, status=1)
-    assert "cannot compare a: it has 2 saved positions" in done.stderr
+    assert "cannot compare a: it has 2 checkpoints" in done.stderr
     text = levada("ckpt", "show", "a", "--part", "more", cwd=folder).stdout
     assert "dataset      range:20 | batch:5\n" in text
     (folder / "a").write_bytes((folder / "a").read_bytes()[:-1])
@@ -103,7 +103,7 @@ def test_another_shard_is_refused_and_shown(folder):
         levada("run", text, "--limit", 1, "--seed", 1, "--save", text[-1], cwd=folder)
     for text in (texts[1], "range:40 | shard:1,count=2", "range:40"):
         done = levada("run", text, "--resume", "2", cwd=folder, status=1)
-        assert "the checkpoint was saved from shard 0 of 2, this is " in done.stderr
+        assert "the checkpoint was saved from shard 0 of 2, but this is " in done.stderr
     lines = levada("ckpt", "diff", "2", "4", cwd=folder, status=1).stdout.splitlines()
     lines = [line for line in lines if "dataset/" not in line]  # counts of what was received
     assert lines == [f"{sign} dataset      {text}" for sign, text in zip("-+", texts, strict=True)]

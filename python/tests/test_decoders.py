@@ -187,7 +187,7 @@ def test_decode_npy_of_a_dataset_has_ragged_and_fixed_sizes():
     assert got.padded_batch(3).first()["mel"].shape == (3, 3, 4)
     deep = list(ds.decode_npy("mel", lv.float32, shape=[-1, -1]))
     assert deep[0]["mel"].to_list() == arrays[0].tolist()
-    with pytest.raises(lv.errors.InvalidArgumentError, match="dimension 1 is 4, not 5"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="dimension 1 is 4, expected 5"):
         ds.decode_npy("mel", lv.float32, shape=[-1, 5]).first()
 
 

@@ -276,5 +276,5 @@ def test_names_of_sparse_features_may_be_long():
 
 def test_an_option_of_a_feature_is_one_word(tmp_path):
     text = 'tfrecord:a | parse_example:{x:{kind:VarLen,dtype:int64,"kind key":5}}'
-    with pytest.raises(lv.errors.InvalidArgumentError, match="has no 'kind key'"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="has no option 'kind key'"):
         lv.from_text(text)

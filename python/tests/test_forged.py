@@ -209,7 +209,7 @@ def test_a_state_names_no_file_that_the_dataset_does_not(tmp_path, tail):
     entries.put("1.interleave", "record0.0.0", [len(path)])
     entries.put("1.interleave", "record0.0.values", path)
     entries.put("1.interleave", "rest0.n", 0)
-    with pytest.raises(LevadaError, match="waited is another one"):
+    with pytest.raises(LevadaError, match="buffered record has changed"):
         lv.from_text(text).iterate().restore(entries.encode())
     assert not (tmp_path / "secret.txt.cache").exists()
 

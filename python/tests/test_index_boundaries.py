@@ -214,7 +214,7 @@ def test_explain_says_why_an_index_is_not_used(files):
     ds = records(files)
     assert reason(records(files, index=False)) == "'tfrecord' has no index=true"
     assert reason(ds.map(dict, spec=SPEC)).startswith("'map' may change lengths")
-    assert reason(ds.filter(lambda r: True)) == "'filter' does not make one record of one"
+    assert reason(ds.filter(lambda r: True)) == "'filter' does not emit one record for each record"
     assert reason(lv.concat([ds, records(files, index=False)])) == "'tfrecord' has no index=true"
     assert reason(ds.rename({"source": "a", "target": "b"}), ["a", "b"]).startswith(
         "the index does not have the lengths of a,b with these stages"

@@ -226,7 +226,7 @@ def test_an_index_that_is_made_again_meanwhile_is_refused(tmp_path):
     with ds.iterate(0) as it:
         next(it)
         lv.index(files, length=FIELDS[::-1], stages=STAGES)
-        with pytest.raises(FailedPreconditionError, match="made again"):
+        with pytest.raises(FailedPreconditionError, match="written again"):
             list(it)
     want = content(ds.iterate(0))
     lv.index(files, length=FIELDS[::-1], stages=STAGES)  # the same once more

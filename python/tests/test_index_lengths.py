@@ -246,7 +246,7 @@ def test_the_command_writes_and_uses_lengths(files, tmp_path):
     lv.index(files)
     passed = levada("stats", f"tfrecord:*.tfrecord | {STAGES}", "--field", "tokens", "--json")
     levada("index", *names, "--length", "tokens", "--stages", STAGES)
-    assert levada("index", "--check", *names).stdout.startswith("3 000 records")
+    assert levada("index", "--check", *names).stdout.startswith("3,000 records")
     description = f"tfrecord:*.tfrecord,index=true | {STAGES}"
     found = levada("stats", description, "--field", "tokens", "--json")
     assert json.loads(found.stdout) == json.loads(passed.stdout)

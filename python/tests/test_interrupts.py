@@ -201,5 +201,5 @@ def test_a_state_between_the_records_of_a_block_is_one_of_blocks():
     other = opened("records", blocks=True)
     other.restore(it.save())
     assert next(other).num_records == 3
-    with pytest.raises(errors.FailedPreconditionError, match="between the records of a block"):
+    with pytest.raises(errors.FailedPreconditionError, match="the checkpoint is inside a block"):
         other.restore(dropping(it.save(), 1))

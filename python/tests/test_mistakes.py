@@ -232,7 +232,7 @@ class TestFronts:
     def test_they_are_functions_to_those_who_look(self):
         assert inspect.isfunction(lv.Dataset.shuffle) and inspect.isfunction(lv.tfrecord)
         assert next(iter(inspect.signature(lv.range(3).shuffle).parameters)) == "buffer_size"
-        assert lv.Dataset.take.__doc__.startswith("Returns the first")
+        assert lv.Dataset.take.__doc__.startswith("Returns only the first")
         assert inspect.getsource(lv.from_records).startswith("def from_records")
 
     def test_every_public_call_suggests_the_nearest_name(self, tmp_path):

@@ -255,7 +255,7 @@ def test_explain_tells_why_a_rank_reads_all_records(tmp_path):
     small(tmp_path)
     assert "its own records" in reason(bucketed(ds, **how))
     assert "'tfrecord' has no index=true" in reason(bucketed(records(path, index=False), **how))
-    assert "'filter' does not make one record of one" in reason(
+    assert "'filter' does not emit one record for each record" in reason(
         bucketed(ds.filter(lambda r: True), **how)
     )
     assert "columns are not known" in reason(bucketed(ds.map(dict), **how))

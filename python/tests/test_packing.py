@@ -183,7 +183,7 @@ class TestErrors:
 
     def test_uneven(self):
         ds = records([2, 3], mask=[np.ones(2, bool), np.ones(2, bool)])
-        with pytest.raises(InvalidArgumentError, match="must have one length"):
+        with pytest.raises(InvalidArgumentError, match="must have the same length"):
             list(ds.pack(8))
         assert len(list(ds.pack(8, fields="tokens"))) == 1
 

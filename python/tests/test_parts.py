@@ -87,7 +87,7 @@ def test_numbers_need_an_index_and_records(files):
 def test_what_has_no_index(files, tmp_path):
     with lv.TFRecordWriter(str(tmp_path / "a.gz"), compression="gzip") as writer:
         writer.write(b"x" * 100)
-    with pytest.raises(UnimplementedError, match="gzip file has no index"):
+    with pytest.raises(UnimplementedError, match="gzip file cannot be indexed"):
         lv.index(tmp_path / "a.gz")
     damaged = tmp_path / "0.tfrecord"
     data = bytearray(damaged.read_bytes())
@@ -409,10 +409,10 @@ def test_killed_ranks_resume_in_another_world(files, tmp_path):
 def test_the_command_writes_and_checks_indexes(files, tmp_path):
     levada = partial(cli_support.levada, cwd=tmp_path)
     names = [f"{k}.tfrecord" for k in range(4)]
-    assert levada("index", *names).stdout == "1 200 records in 4 files indexed\n"
+    assert levada("index", *names).stdout == "1,200 records in 4 files indexed\n"
     lines = levada("index", "--json", *names, "0.tfrecord.lvindex").stdout.splitlines()
     assert [json.loads(line)["records"] for line in lines] == [300] * 4
-    assert "1 200 records in 4 files unchanged" in levada("index", "--check", *names).stdout
+    assert "1,200 records in 4 files unchanged" in levada("index", "--check", *names).stdout
     ran = levada("run", "tfrecord:*.tfrecord*,index=true,records=[290,310]", "--json").stdout
     keys = [key for line in ran.splitlines() for key in json.loads(line)["keys"]]
     assert keys[9:11] == ["0.tfrecord:299", "1.tfrecord:0"]

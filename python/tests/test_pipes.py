@@ -282,7 +282,7 @@ def test_a_pipe_without_a_writer_ends_by_a_signal(tmp_path):
 @needs_command
 def test_what_cannot_be_read_from_a_pipe_is_refused(tmp_path):
     done = piped(["index", "/dev/stdin"], PLAIN, tmp_path)
-    assert done.returncode == 1 and b"/dev/stdin: it is a pipe" in done.stderr
+    assert done.returncode == 1 and b"/dev/stdin: a pipe cannot be indexed" in done.stderr
     done = piped(["head", "/dev/null"], b"", tmp_path)
     assert done.returncode == 1 and b"only files and pipes can be read" in done.stderr
 

@@ -24,7 +24,7 @@ def compiled(source: str | Path, folder: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # its name is registered once in a process
 def library(tmp_path_factory):
     return compiled("plugins/example/my_reader.c", tmp_path_factory.mktemp("plugin"))
 

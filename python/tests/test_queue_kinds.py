@@ -229,7 +229,7 @@ def test_many_wait_until_all_are_there_so_that_they_are_sorted():
 
 def test_more_than_the_capacity_can_not_be_had_in_order():
     queue = priority(3)
-    with pytest.raises(INVALID, match="capacity of 3"):
+    with pytest.raises(INVALID, match="capacity is 3"):
         queue.dequeue_many(4)
     queue.enqueue_many([[2, 1], [0, 0]])
     queue.close()

@@ -94,7 +94,7 @@ def test_two_simple_steps():
         ({"initial_states": ["a"]}, TypeError, "must be a dict"),
         ({"num_unroll": 0}, ValueError, "num_unroll=0"),
         ({"input_length": None}, ValueError, "needs pad=True"),
-        ({"zero_length": "drop"}, ValueError, "'drop' is none of"),
+        ({"zero_length": "drop"}, ValueError, "zero_length='drop' must be one of"),
         ({"batch_size": -1}, ValueError, "batch_size=-1"),
         ({"state_timeout_secs": 0}, ValueError, "state_timeout_secs"),
         ({"state_timeout_secs": float("nan")}, ValueError, "state_timeout_secs"),

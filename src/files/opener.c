@@ -54,7 +54,7 @@ static levada_status opener_check(opener_file *f, levada_error *err)
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
-                       S_ISDIR(info.st_mode) ? "a folder"
+                       S_ISDIR(info.st_mode) ? "a directory"
                                              : "a device; only files and pipes can be read");
 }
 

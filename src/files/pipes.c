@@ -8,6 +8,7 @@
 #include "registry/env_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
@@ -197,6 +198,13 @@ static void pipes_keep(levada_piped *p, const uint8_t *data, int64_t size)
     }
 }
 
+/* Whether poll() may not tell the end: a FIFO that was opened after its writer had closed it. Then
+ * read() does, once data came; before, there may be no writer yet. */
+static bool pipes_poll_misses(const levada_piped *p)
+{
+    return p->at > 0 && (fcntl(p->pipe, F_GETFL) & O_NONBLOCK) != 0;
+}
+
 /* What the pipe has now; waits until it has something, or ends. */
 static levada_status pipes_more(levada_piped *p, uint8_t *data, int64_t size,
                                 const levada_cancel *cancel, int64_t *made, levada_error *err)
@@ -208,8 +216,9 @@ static levada_status pipes_more(levada_piped *p, uint8_t *data, int64_t size,
         ssize_t n = -1;
 
         if (levada_cancel_requested(cancel)) return pipes_cancelled(err);
-        if (poll(&look, 1, PIPES_TICK) > 0) n = read(p->pipe, data, (size_t)size);
-        else errno = EAGAIN;
+        errno = EAGAIN;
+        if (poll(&look, 1, PIPES_TICK) > 0 || pipes_poll_misses(p))
+            n = read(p->pipe, data, (size_t)size);
         if (n < 0 && errno != EINTR && errno != EAGAIN) return pipes_fail("read", errno, err);
         if (n > 0) {
             *made = n;

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import glob
 import operator
 import os
 from typing import Any
@@ -172,7 +171,7 @@ class _Names(_functions.Records):
 def _paths(queue):
     with contextlib.suppress(OutOfRangeError):
         while True:
-            yield {"path": glob.escape(os.fsdecode(_name_from(queue)))}
+            yield {"path": os.fsdecode(_name_from(queue))}
 
 
 class TFRecordReader(_Native):
