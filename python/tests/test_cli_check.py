@@ -303,7 +303,8 @@ static levada_status crash_apply(void *state, const void *args, const levada_blo
 
 static const levada_stage_def crash = {
     .struct_size = sizeof(levada_stage_def), .name = "crash", .doc = "crashes",
-    .example = "range:100 | crash", .mode = LEVADA_MODE_PURE, .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE),
+    .example = "range:100 | crash", .mode = LEVADA_MODE_PURE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE),
     .apply = crash_apply,
 };
 

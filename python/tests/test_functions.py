@@ -150,7 +150,7 @@ ODD = {
     "shape": (
         {"a": 1, "b": 2},
         {"a": [[1, 2]], "b": 2},
-        "expected a single value, got a value of shape",
+        "expected a single value, got a value of",
     ),
     "object": ({"a": 1, "b": 2}, {"a": object(), "b": 2}, "nor a byte string nor an array"),
 }
