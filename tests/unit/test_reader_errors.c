@@ -72,7 +72,7 @@ static void a_file_that_cannot_be_opened_is_an_error_once(void **state)
             test_names_of((const char *[]){ missing, folder, "\xff\xfe", there, locked, NULL });
 
         test_refuses(reader, queue, LEVADA_ENOT_FOUND, "");
-        test_refuses(reader, queue, LEVADA_EINVALID_ARGUMENT, "folder");
+        test_refuses(reader, queue, LEVADA_EINVALID_ARGUMENT, "it is a directory");
         test_refuses(reader, queue, k == 0 ? LEVADA_EINVALID_ARGUMENT : LEVADA_ENOT_FOUND, "");
         test_counts(reader, 0, 0);
         if (geteuid() == 0) { /* may read everything */
