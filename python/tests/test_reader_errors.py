@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_opened_is_an_error_once(tmp_path, make, n):
             took(reader, queue, n)
     assert (reader.num_records_produced(), reader.num_work_units_completed()) == (0, 0)
     assert took(reader, queue, n) == str(there).encode()
-    with pytest.raises(errors.InvalidArgumentError, match="folder"):
+    with pytest.raises(errors.InvalidArgumentError, match="directory"):
         while True:
             took(reader, queue, n)
     assert reader.num_work_units_completed() == 1

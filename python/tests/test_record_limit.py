@@ -120,3 +120,18 @@ def test_the_default_is_that_of_the_command(tmp_path):
     assert lv.index(path) == 1
     with pytest.raises(lv.errors.DataLossError, match="max_record_bytes"):
         lv.index(path, max_bytes=1 << 20)
+
+
+@pytest.mark.parametrize("ending", [b"\n", b""], ids=["ended", "cut"])
+@pytest.mark.parametrize("most", [300_000, 5_000_000])
+def test_a_record_of_many_chunks_is_skipped_once_by_any_number_of_threads(tmp_path, most, ending):
+    """Other threads do not begin inside of it, where its end would be a record."""
+    long = b"x" * 12_345_678
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\n" * 5 + long + b"\n" + b"b\n" * 1_000_000 + long + ending)
+    for threads in (1, 2, 4):
+        ds = lv.text_lines(str(path)).batch(4096)
+        with iter(ds.with_options(errors="skip", max_bytes=most, threads=threads)) as it:
+            found = [line for batch in it for line in batch["line"].tolist()]
+            assert it.stats()["skipped_records"] == 2, threads
+        assert found == [b"a"] * 5 + [b"b"] * 1_000_000

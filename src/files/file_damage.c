@@ -200,6 +200,7 @@ static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_
         return levada_file_reader_enter(r, r->state, w->offset, err);
     }
     if (r->format->leave_out) {
+        r->ahead_from = INT64_MAX; /* only this state knows that its record has not ended yet */
         r->format->leave_out(r->state, r->args);
         return LEVADA_OK;
     }

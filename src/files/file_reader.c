@@ -325,6 +325,7 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
         LEVADA_TRY(file_reader_check_long(r, err));
     }
     if (r->framed.n > 0) { /* the damage, if there is any, comes again when they are gone */
+        if (r->ahead_from == INT64_MAX) r->ahead_from = r->window.offset;
         if (st != LEVADA_OK) levada_error_clear(err);
         return LEVADA_OK;
     }

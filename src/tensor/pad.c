@@ -161,7 +161,8 @@ static levada_status pad_target(pad_job *job, const levada_padding *how, levada_
     for (int32_t d = 0; d < job->ndim; d++) {
         int64_t m = how->multiple > 1 && d < job->depth ? how->multiple : 1;
 
-        job->to[d] = how->dims[d] >= 0 ? how->dims[d] : (most[d] + m - 1) / m * m;
+        job->to[d] = how->dims[d] >= 0 ? how->dims[d] : most[d];
+        if (how->dims[d] < 0 && most[d] % m > 0) job->to[d] += m - most[d] % m;
         if (most[d] > job->to[d]) return pad_too_long(job, d, most[d], job->to[d], err);
     }
     job->stride[job->ndim] = 1;
