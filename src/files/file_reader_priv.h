@@ -128,7 +128,7 @@ struct levada_file_reader {
     levada_framed framed;
     levada_read_ahead *ahead;  /* NULL = nobody reads ahead                            */
     int64_t       ahead_from;  /* of this file: before it the owner reads alone; INT64_MAX = in a
-                                * record that is left out, until another one is framed */
+                                * skipped record, until another one is framed */
 
     /* -- the last failure */
     bool    stream;    /* of the bytes of the file, not of a record                             */
