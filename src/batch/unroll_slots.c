@@ -286,8 +286,7 @@ static levada_status slots_adopt(levada_unroll_state *s, const levada_state_read
         }
         if (slot->segment >= slot->record.segments) {
             return levada_state_damaged(from, "segments", err, "segment %lld of %lld",
-                                        (long long)slot->segment,
-                                        (long long)slot->record.segments);
+                                        (long long)slot->segment, (long long)slot->record.segments);
         }
     }
     return LEVADA_OK;

@@ -300,8 +300,7 @@ static levada_status parse_json_plugin(const levada_parser *p, const levada_valu
     if (info->version < version) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "plug-in '%.64s' has version %lld, but the pipeline needs version %lld",
-                           name,
-                           (long long)info->version, (long long)version);
+                           name, (long long)info->version, (long long)version);
     }
     return LEVADA_OK;
 }

@@ -50,8 +50,7 @@ static levada_status file_range_choose(levada_file_reader *r, levada_error *err)
     if (r->end > count) {
         return levada_fail(err, LEVADA_EOUT_OF_RANGE,
                            "records=[%lld,%lld] exceeds the %lld records of the files",
-                           (long long)r->first,
-                           (long long)r->end, (long long)count);
+                           (long long)r->first, (long long)r->end, (long long)count);
     }
     n = r->end - r->first;
     if (part->n) {

@@ -469,8 +469,7 @@ static levada_status glob_resized(const levada_files *files, int64_t k, int64_t 
     } else if (now < 0 || was < 0) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                           now < 0 ? "%s existed when the checkpoint was saved and is missing now "
-                                    "(or "
-                                    "it is a pipe, which cannot be resumed: write it to a file "
+                                    "(or it is a pipe, which cannot be resumed: write it to a file "
                                     "first)"
                                   : "%s was missing when the checkpoint was saved and exists now",
                           path);

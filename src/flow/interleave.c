@@ -12,7 +12,7 @@
 #include "description/columns.h"
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
-#include "run/missing.h"
+#include "run/absent.h"
 #include "run/pipe.h"
 #include "state/damaged.h"
 #include "tensor/merge.h"
@@ -54,8 +54,8 @@ typedef struct interleave_state {
     int32_t                turn;
     int64_t                taken; /* records of this turn */
     interleave_slot       *slots;
-    levada_missing         found; /* by the decoders of all pipes of this pass             */
-    levada_missing        *missing; /* that of the outermost combiner: here, if it is this one */
+    levada_absent         found; /* by the decoders of all pipes of this pass             */
+    levada_absent        *absent; /* that of the outermost combiner: here, if it is this one */
     levada_merge           merge; /* the block that is being made; empty between two calls */
     bool                   lockable;
     levada_mutex           lock; /* where a slot's node comes or goes, and cancel() looks at it */
@@ -134,7 +134,7 @@ static levada_status interleave_open(void *state, const void *args, const levada
     s->args = args;
     s->in = in[0];
     s->n = (int32_t)s->args->cycle_length;
-    s->missing = context->node->run->inner ? context->node->run->inner->missing : &s->found;
+    s->absent = context->node->run->inner ? context->node->run->inner->absent : &s->found;
     s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
     LEVADA_TRY(interleave_claim(s, err));
     LEVADA_TRY(levada_mutex_init(&s->lock, LEVADA_LOCK_NODE, err));
@@ -166,7 +166,7 @@ static void interleave_free_slot(interleave_state *s, interleave_slot *slot)
     levada_cursor_clear(&slot->cursor);
     levada_merge_input_clear(&slot->rows);
     if (slot->node) {
-        levada_node_add_missing(slot->node, s->missing);
+        levada_node_add_absent(slot->node, s->absent);
         s->open--;
         interleave_swap(s, slot, &gone);
     }
@@ -183,7 +183,7 @@ static void interleave_close(void *state)
     levada_cursor_clear(&s->input);
     levada_free(s->slots);
     levada_merge_clear(&s->merge);
-    levada_missing_clear(&s->found);
+    levada_absent_clear(&s->found);
     if (s->lockable) levada_mutex_clear(&s->lock);
 }
 
@@ -215,7 +215,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         .pass = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),
         .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
         .skips = s->context->node->place.counts,
-        .missing = s->missing,
+        .absent = s->absent,
         .worker = s->context->node->worker,
     };
     levada_node  *node = NULL;
@@ -358,7 +358,7 @@ static levada_status interleave_next(void *state, const void *args, levada_block
     st = s->batched ? interleave_batch(s, out, err) : interleave_records(s, out, err);
     levada_node_report_emitted(s->context->node, s->emitted);
     if (st == LEVADA_END && s->context->pass == 0) {
-        LEVADA_TRY(levada_node_report_missing(s->context->node, &s->found, err));
+        LEVADA_TRY(levada_node_report_absent(s->context->node, &s->found, err));
     }
     return st;
 }

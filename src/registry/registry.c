@@ -413,8 +413,7 @@ static levada_status registry_taken(const levada_op *by, levada_error *err)
     const char *article = by->family == LEVADA_FAMILY_OPENER ? "an" : "a";
 
     return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is registered by %s %s%s%s",
-                       by->name,
-                       article, levada_family_name(by->family),
+                       by->name, article, levada_family_name(by->family),
                        by->plugin != NULL ? " of plug-in " : "",
                        by->plugin != NULL ? by->plugin : "");
 }

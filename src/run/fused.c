@@ -5,7 +5,7 @@
 #include "description/columns.h"
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
-#include "run/missing.h"
+#include "run/absent.h"
 #include "run/run.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
@@ -466,7 +466,7 @@ bool levada_fused_end(levada_fused *fused)
     return first;
 }
 
-void levada_fused_found(const levada_fused *fused, levada_missing *to)
+void levada_fused_found(const levada_fused *fused, levada_absent *to)
 {
     for (int32_t i = 0; i < fused->n; i++) {
         levada_fused_link *l = fused->links[i];
@@ -480,7 +480,7 @@ void levada_fused_found(const levada_fused *fused, levada_missing *to)
             records += l->decoder->found(levada_fused_state(l, t), there, have,
                                          have[0] ? 0 : sizeof have);
         }
-        if (there) levada_missing_add(to, l->path, l->decoded, there, have, records, fused->ended);
+        if (there) levada_absent_add(to, l->path, l->decoded, there, have, records, fused->ended);
         else to->failed = true;
         levada_free(there);
     }

@@ -11,7 +11,7 @@
 typedef struct levada_fused levada_fused;
 struct levada_run;
 struct levada_skip_place;
-struct levada_missing;
+struct levada_absent;
 
 /* `threads` sets of states. */
 LEVADA_MUST_USE levada_status levada_fused_create(int32_t threads, levada_fused **out,
@@ -59,7 +59,7 @@ LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct lev
 /* A pass has been read to its end, and no thread is in it. Whether it is the first one. */
 bool levada_fused_end(levada_fused *fused);
 /* Adds what the decoders found. No thread is in it. */
-void levada_fused_found(const levada_fused *fused, struct levada_missing *to);
+void levada_fused_found(const levada_fused *fused, struct levada_absent *to);
 /* Makes functions that run in it return soon; any thread. */
 void levada_fused_cancel(levada_fused *fused);
 /* Nanoseconds spent in stage i so far, records that left it, and its path. */

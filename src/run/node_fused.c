@@ -3,7 +3,7 @@
  * Fused stages as a node: they run on the worker pool by tickets, or else on the thread that pulls.
  */
 #include "base/alloc.h"
-#include "run/missing.h"
+#include "run/absent.h"
 #include "run/workers.h"
 #include "run/plan.h"
 #include "tensor/block_priv.h"
@@ -18,28 +18,28 @@ static bool fused_whole(const levada_node *in)
     return in->at->middle || (levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
-void levada_node_add_missing(levada_node *it, levada_missing *to)
+void levada_node_add_absent(levada_node *it, levada_absent *to)
 {
     levada_fused *fused = levada_node_is_fused(it);
 
-    for (int32_t i = 0; i < it->ninputs; i++) levada_node_add_missing(it->inputs[i], to);
+    for (int32_t i = 0; i < it->ninputs; i++) levada_node_add_absent(it->inputs[i], to);
     if (fused) levada_fused_found(fused, to);
 }
 
-levada_status levada_node_report_missing(levada_node *it, levada_missing *missing,
+levada_status levada_node_report_absent(levada_node *it, levada_absent *absent,
                                          levada_error *err)
 {
     levada_status st = LEVADA_OK;
 
-    if (missing->failed)
+    if (absent->failed)
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a note");
-    for (int32_t i = 0; st == LEVADA_OK && i < missing->n; i++) {
+    for (int32_t i = 0; st == LEVADA_OK && i < absent->n; i++) {
         levada_error why = LEVADA_ERROR_INIT;
 
-        st = levada_missing_note(missing, i, &why, err);
+        st = levada_absent_note(absent, i, &why, err);
         if (st == LEVADA_OK && why.code != LEVADA_OK) st = levada_node_note(it, &why, err);
     }
-    levada_missing_clear(missing);
+    levada_absent_clear(absent);
     return st;
 }
 
@@ -47,11 +47,11 @@ levada_status levada_node_report_missing(levada_node *it, levada_missing *missin
 static levada_status fused_ended(levada_node *it, levada_status st, levada_error *err)
 {
     levada_fused  *fused = fused_ring(it)->fused;
-    levada_missing missing = { 0 };
+    levada_absent absent = { 0 };
 
     if (st != LEVADA_END || !levada_fused_end(fused) || it->place.piped) return st;
-    levada_fused_found(fused, &missing);
-    LEVADA_TRY(levada_node_report_missing(it, &missing, err));
+    levada_fused_found(fused, &absent);
+    LEVADA_TRY(levada_node_report_absent(it, &absent, err));
     return LEVADA_END;
 }
 

@@ -18,7 +18,7 @@ typedef struct levada_pipe_place {
     int32_t             pass;   /* of its sources: makes the origins of a slot differ    */
     uint64_t            salt;   /* makes its randomness its own                          */
     levada_skip_counts *skips;  /* where its nodes count what they skip                  */
-    struct levada_missing *missing; /* where what its decoders found is collected        */
+    struct levada_absent *absent; /* where what its decoders found is collected        */
     const int32_t      *worker; /* of its nodes                                          */
 } levada_pipe_place;
 
@@ -75,11 +75,11 @@ LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **i
                                                 levada_error *err);
 /* The fused stages of a node that runs such; else NULL. */
 levada_fused *levada_node_is_fused(const levada_node *it);
-/* Adds what the decoders of fused stages of a tree found (run/missing.h). */
-void levada_node_add_missing(levada_node *it, struct levada_missing *to);
-/* Adds a note to `it` for each decoder with columns that no record had, and clears `missing`. */
-LEVADA_MUST_USE levada_status levada_node_report_missing(levada_node *it,
-                                                         struct levada_missing *missing,
+/* Adds what the decoders of fused stages of a tree found (run/absent.h). */
+void levada_node_add_absent(levada_node *it, struct levada_absent *to);
+/* Adds a note to `it` for each decoder with columns that no record had, and clears `absent`. */
+LEVADA_MUST_USE levada_status levada_node_report_absent(levada_node *it,
+                                                         struct levada_absent *absent,
                                                          levada_error          *err);
 /* Whether a node reads files and makes blocks of the number of rows that its consumer wants. */
 bool levada_node_joins(const levada_node *it);

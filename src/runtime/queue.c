@@ -236,8 +236,7 @@ static levada_status queue_compare_types(const levada_queue *have, const levada_
         if (have->dtypes[i] == want->dtypes[i]) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "shared queue '%s' has other component types: component %d is %s, but "
-                           "the call "
-                           "requested %s",
+                           "the call requested %s",
                            have->shared_name, (int)i, levada_dtype_name(have->dtypes[i]),
                            levada_dtype_name(want->dtypes[i]));
     }
@@ -265,8 +264,7 @@ static levada_status queue_compare_shapes(const levada_queue *have, const levada
         if (have->has_shapes == want->has_shapes && queue_same_shape(have, a, b)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "shared queue '%s' has other component shapes: component %d is %s, but "
-                           "the call "
-                           "requested %s",
+                           "the call requested %s",
                            have->shared_name, (int)i, levada_shape_print(a, x),
                            levada_shape_print(b, y));
     }

@@ -352,8 +352,7 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     if (format != STATE_FORMAT || flags) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the checkpoint has format %d; this version reads format %d",
-                           (int)format,
-                           STATE_FORMAT);
+                           (int)format, STATE_FORMAT);
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
         char what[128 + LEVADA_STATE_KEY] = "its head";

@@ -59,8 +59,7 @@ static levada_status fields_check_name(const levada_saver_field *group, int32_t 
     for (int32_t k = 0; k < i; k++) {
         if (strcmp(group[k].name, name) != 0) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "two fields have the name %s '%.64s'",
-                           word,
-                           name);
+                           word, name);
     }
     return LEVADA_OK;
 }

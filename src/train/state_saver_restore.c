@@ -55,8 +55,7 @@ static levada_status restore_unlike(const restore_all *all, int32_t i, const cha
 
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                        "the checkpoint was saved with field %d '%.40s' %s%s%s, this saver has "
-                       "'%.40s' "
-                       "%s%s%s",
+                       "'%.40s' %s%s%s",
                        (int)i, name, levada_dtype_name(saved->dtype),
                        levada_shape_print(&saved->shape, a), saved->ragged ? " (ragged)" : "",
                        have->name, levada_dtype_name(have->dtype),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/missing.h"
+#include "run/absent.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -10,21 +10,21 @@
 #include <string.h>
 
 enum {
-    MISSING_NAMES = 8, /* of a message */
-    MISSING_HAVE = 160 /* bytes of the names that the records have */
+    ABSENT_NAMES = 8, /* of a message */
+    ABSENT_HAVE = 160 /* bytes of the names that the records have */
 };
 
-struct levada_missing_decoder {
+struct levada_absent_decoder {
     char         path[LEVADA_STATE_PATH];
     levada_spec *spec;
     bool        *there;
-    char         have[MISSING_HAVE];
+    char         have[ABSENT_HAVE];
     int64_t      records;
     bool         ended;
 };
 
 /* Whether two paths differ in numbers of slots only: "1.interleave/0/2.parse_example". */
-static bool missing_same_path(const char *a, const char *b)
+static bool absent_same_path(const char *a, const char *b)
 {
     bool begins = true; /* a name of the path */
 
@@ -44,17 +44,17 @@ static bool missing_same_path(const char *a, const char *b)
     return true;
 }
 
-static levada_missing_decoder *missing_find(levada_missing *to, const char *path,
+static levada_absent_decoder *absent_find(levada_absent *to, const char *path,
                                             const levada_spec *spec)
 {
-    levada_missing_decoder *d;
+    levada_absent_decoder *d;
 
     for (int32_t i = 0; i < to->n; i++) {
-        if (missing_same_path(to->decoders[i].path, path)) return &to->decoders[i];
+        if (absent_same_path(to->decoders[i].path, path)) return &to->decoders[i];
     }
     if (!levada_reserve(&to->decoders, &to->capacity, to->n + 1, sizeof *d)) return NULL;
     d = &to->decoders[to->n];
-    *d = (levada_missing_decoder){ 0 };
+    *d = (levada_absent_decoder){ 0 };
     d->there = levada_alloc_zero((size_t)levada_spec_count(spec) + 1);
     if (!d->there) return NULL;
     d->spec = levada_spec_ref(spec);
@@ -63,10 +63,10 @@ static levada_missing_decoder *missing_find(levada_missing *to, const char *path
     return d;
 }
 
-void levada_missing_add(levada_missing *to, const char *path, const levada_spec *spec,
+void levada_absent_add(levada_absent *to, const char *path, const levada_spec *spec,
                         const bool *there, const char *have, int64_t records, bool ended)
 {
-    levada_missing_decoder *d = missing_find(to, path, spec);
+    levada_absent_decoder *d = absent_find(to, path, spec);
 
     if (!d) to->failed = true;
     if (!d) return;
@@ -81,25 +81,25 @@ void levada_missing_add(levada_missing *to, const char *path, const levada_spec 
 }
 
 /* "'a', 'b' and 3 more": the columns that are not there; returns their number. */
-static int32_t missing_list(const levada_missing_decoder *d, levada_text *to)
+static int32_t absent_list(const levada_absent_decoder *d, levada_text *to)
 {
     int32_t n = 0;
 
     for (int32_t i = 0; i < levada_spec_count(d->spec); i++) {
-        if (d->there[i] || n++ >= MISSING_NAMES) continue;
+        if (d->there[i] || n++ >= ABSENT_NAMES) continue;
         levada_text_format(to, "%s'%.60s'", n > 1 ? ", " : "",
                            levada_spec_field(d->spec, i)->name);
     }
-    if (n > MISSING_NAMES) levada_text_format(to, " and %d more", (int)(n - MISSING_NAMES));
+    if (n > ABSENT_NAMES) levada_text_format(to, " and %d more", (int)(n - ABSENT_NAMES));
     return n;
 }
 
-levada_status levada_missing_note(const levada_missing *missing, int32_t i, levada_error *why,
+levada_status levada_absent_note(const levada_absent *absent, int32_t i, levada_error *why,
                                   levada_error *err)
 {
-    const levada_missing_decoder *d = &missing->decoders[i];
+    const levada_absent_decoder *d = &absent->decoders[i];
     levada_text                   names = { 0 };
-    int32_t                       n = d->ended && d->records > 0 ? missing_list(d, &names) : 0;
+    int32_t                       n = d->ended && d->records > 0 ? absent_list(d, &names) : 0;
     levada_status                 st = LEVADA_OK;
 
     if (names.failed) {
@@ -115,12 +115,12 @@ levada_status levada_missing_note(const levada_missing *missing, int32_t i, leva
     return st;
 }
 
-void levada_missing_clear(levada_missing *missing)
+void levada_absent_clear(levada_absent *absent)
 {
-    for (int32_t i = 0; i < missing->n; i++) {
-        levada_spec_unref(&missing->decoders[i].spec);
-        levada_free(missing->decoders[i].there);
+    for (int32_t i = 0; i < absent->n; i++) {
+        levada_spec_unref(&absent->decoders[i].spec);
+        levada_free(absent->decoders[i].there);
     }
-    levada_free(missing->decoders);
-    *missing = (levada_missing){ 0 };
+    levada_free(absent->decoders);
+    *absent = (levada_absent){ 0 };
 }
