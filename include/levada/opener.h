@@ -31,6 +31,8 @@ typedef struct levada_cancel levada_cancel;
 /* Returns true if the token is set; false for NULL. Any thread. */
 LEVADA_API bool levada_cancel_requested(const levada_cancel *cancel);
 
+#define LEVADA_FILE_MISSING (-2) /* returned by `look`: the file does not exist */
+
 typedef struct levada_opener_def {
     size_t      struct_size;
     const char *name; /* the scheme: "mem" opens "mem://shard-0". Lower case in the descriptor, any
@@ -50,7 +52,8 @@ typedef struct levada_opener_def {
      * Checkpoints store it to detect changed files. NULL = checkpoints store the size and a hash of
      * the first bytes. */
     const char *(*version)(void *file);
-    /* Returns the size of a file that is not open, or -1 if it is unknown. NULL = always
+    /* Returns the size of a file that is not open, LEVADA_FILE_MISSING, or -1 if it is unknown (the
+     * storage does not answer). A restore does not compare an unknown size. NULL = always
      * unknown. */
     int64_t (*look)(void *user, const char *path);
     bool shared; /* several threads may call read_at on one open file at the same time */

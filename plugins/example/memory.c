@@ -74,7 +74,7 @@ static int64_t memory_look(void *user, const char *path)
     const memory_file *found = memory_find(path);
 
     (void)user;
-    return found ? (int64_t)strlen(found->text) : -1;
+    return found ? (int64_t)strlen(found->text) : LEVADA_FILE_MISSING;
 }
 
 static const levada_opener_def memory = {

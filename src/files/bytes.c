@@ -25,7 +25,7 @@ struct levada_bytes {
     int64_t                  size; /* when it was opened; -1 = a pipe */
     int64_t                  at;   /* on disk                    */
     int64_t                  offset;
-    uint32_t                 head;
+    uint32_t                 head, tag; /* as of levada_bytes_mark */
     bool                     ended;
     const levada_filter_def *filter; /* NULL = plain */
     void                    *state;
@@ -93,14 +93,14 @@ static levada_status bytes_pull_least(levada_bytes *b, uint8_t *data, int64_t si
     return LEVADA_OK;
 }
 
-/* The checksum of the version tag and of the first bytes. */
-static uint32_t bytes_sum(const levada_bytes *b, const uint8_t *head, int64_t size)
+/* Computes the checksums of the first bytes and of the version tag. */
+static void bytes_sum(levada_bytes *b, const uint8_t *head, int64_t size)
 {
     const levada_kernels *kernels = levada_env_kernels(b->env);
     const char           *tag = b->opener->version ? b->opener->version(b->file) : NULL;
-    uint32_t              sum = tag ? kernels->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
 
-    return kernels->crc32c(sum, head, (size_t)size);
+    b->head = kernels->crc32c(0, head, (size_t)size);
+    b->tag = tag ? kernels->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
 }
 
 /* -- compression */
@@ -168,7 +168,7 @@ static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options 
     int64_t most = b->size >= 0 && b->size < BYTES_HEAD ? b->size : BYTES_HEAD;
 
     LEVADA_TRY(bytes_pull_least(b, head, most, BYTES_SIGNATURE, &made, err));
-    b->head = bytes_sum(b, head, made);
+    bytes_sum(b, head, made);
     b->at = 0;
     b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;
     if (!b->filter) return bytes_refuse(options, head, made, err);
@@ -405,7 +405,7 @@ int64_t levada_bytes_left(const levada_bytes *b)
 
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *b)
 {
-    return (levada_bytes_mark){.size = b->size, .head = b->head};
+    return (levada_bytes_mark){.size = b->size, .head = b->head, .tag = b->tag};
 }
 
 int64_t levada_bytes_done(const levada_bytes *b)

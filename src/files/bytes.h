@@ -27,11 +27,12 @@ typedef struct levada_bytes_options {
     const atomic_bool *cancelled; /* as in opener.h; NULL = never */
 } levada_bytes_options;
 
-/* How a file is known again: its size, and the CRC-32C of the opener's version tag and of the first
- * 4 KiB, before decompression. */
+/* How a file is known again: its size, the CRC-32C of its first 4 KiB before decompression, and
+ * that of the opener's version tag (0 without one). Indexes compare the content only, because an
+ * index may be made of a local copy. */
 typedef struct levada_bytes_mark {
     int64_t  size;
-    uint32_t head;
+    uint32_t head, tag;
 } levada_bytes_mark;
 
 /* ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT (a folder, a device). Errors name the file. */

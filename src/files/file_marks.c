@@ -24,7 +24,7 @@ static levada_status file_marks_memory(levada_error *err)
 
 bool levada_bytes_mark_equal(const levada_bytes_mark *a, const levada_bytes_mark *b)
 {
-    return a->size == b->size && a->head == b->head;
+    return a->size == b->size && a->head == b->head && a->tag == b->tag;
 }
 
 /* -- by key */
@@ -119,7 +119,11 @@ void levada_file_marks_clear(levada_file_marks *marks)
 
 levada_bytes_mark levada_file_mark_read(const int64_t parts[LEVADA_FILE_MARK_PARTS])
 {
-    return (levada_bytes_mark){.size = parts[1], .head = (uint32_t)parts[2]};
+    uint64_t sums = (uint64_t)parts[2];
+
+    return (levada_bytes_mark){
+        .size = parts[1], .head = (uint32_t)sums, .tag = (uint32_t)(sums >> 32)
+    };
 }
 
 static bool file_marks_wanted(const levada_file_mark *e, const void *owner,
@@ -143,7 +147,7 @@ levada_status levada_file_marks_put(const levada_file_marks *marks, const void *
         if (!file_marks_wanted(e, owner, to)) continue;
         list[n++] = e->shard;
         list[n++] = e->is.size;
-        list[n++] = e->is.head;
+        list[n++] = (int64_t)(e->is.head | (uint64_t)e->is.tag << 32);
         if (!owner) levada_text_add(&paths, e->path, strlen(e->path) + 1);
     }
     st = paths.failed ? file_marks_memory(err) : LEVADA_OK;
@@ -161,8 +165,9 @@ levada_status levada_file_marks_changed(const char *path, const levada_bytes_mar
 {
     if (now->size == was->size) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "%s was changed since the checkpoint was saved: its first bytes differ",
-                          path);
+                          "%s was changed since the checkpoint was saved: %s", path,
+                          now->head != was->head ? "its first bytes differ"
+                                                 : "its version differs (it was replaced)");
     } else {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                           "%s was changed since the checkpoint was saved: it has %lld bytes, but "

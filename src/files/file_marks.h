@@ -48,7 +48,7 @@ bool levada_bytes_mark_equal(const levada_bytes_mark *a, const levada_bytes_mark
 void levada_file_marks_clear(levada_file_marks *marks);
 
 /* The marks of one owner, NULL: of files by path. `marks`, and then `mark.paths`, are the keys. */
-#define LEVADA_FILE_MARK_PARTS 3 /* numbers of a saved mark: shard, size, first bytes */
+#define LEVADA_FILE_MARK_PARTS 3 /* numbers of a saved mark: shard, size, both checksums */
 levada_bytes_mark levada_file_mark_read(const int64_t parts[LEVADA_FILE_MARK_PARTS]);
 LEVADA_MUST_USE levada_status levada_file_marks_put(const levada_file_marks *marks,
                                                     const void *owner, levada_state_writer *to,

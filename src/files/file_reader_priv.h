@@ -154,7 +154,7 @@ struct levada_file_reader {
 
 /* -- sizes (file_sizes.c): a file is measured when it is opened, or when a total or a state needs
  * the sizes of all files. Opening a set of 20,000 files makes no call for each. */
-#define LEVADA_FILE_UNMEASURED (-2) /* -1 = not there, or not to be determined */
+#define LEVADA_FILE_UNMEASURED (-3) /* other values: as returned by an opener's `look` */
 /* Measures the files that are not measured yet; any thread. */
 void levada_file_reader_measure(levada_file_reader *reader);
 /* Notes the size that a file had when it was opened. */

@@ -432,6 +432,17 @@ levada_status levada_files_verify(const levada_files *files, levada_state_reader
 
 /* -- sizes: of up to 64 files each, of more a hash of neighbors */
 
+#define GLOB_UNKNOWN (-1) /* as returned by `look` of an opener: not compared */
+
+/* The size of the first of the files; GLOB_UNKNOWN if that of any of them is unknown. */
+static int64_t glob_size(const int64_t *sizes, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i++) {
+        if (sizes[i] == GLOB_UNKNOWN) return GLOB_UNKNOWN;
+    }
+    return sizes[first];
+}
+
 static int64_t glob_sizes(const levada_files *files, const int64_t *sizes,
                           int64_t out[GLOB_HASHES])
 {
@@ -440,8 +451,8 @@ static int64_t glob_sizes(const levada_files *files, const int64_t *sizes,
     for (int64_t k = 0; k < n; k++) {
         int64_t first = glob_group(k, n, files->n), end = glob_group(k + 1, n, files->n);
 
-        out[k] = sizes[k];
-        if (files->n <= GLOB_HASHES) continue;
+        out[k] = glob_size(sizes, first, end);
+        if (files->n <= GLOB_HASHES || out[k] == GLOB_UNKNOWN) continue;
         out[k] = (int64_t)levada_hash64(sizes + first, (size_t)(end - first) * sizeof *sizes, 0);
     }
     return n;
@@ -468,9 +479,7 @@ static levada_status glob_resized(const levada_files *files, int64_t k, int64_t 
             files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
     } else if (now < 0 || was < 0) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          now < 0 ? "%s existed when the checkpoint was saved and is missing now "
-                                    "(or it is a pipe, which cannot be resumed: write it to a file "
-                                    "first)"
+                          now < 0 ? "%s existed when the checkpoint was saved and is missing now"
                                   : "%s was missing when the checkpoint was saved and exists now",
                           path);
     } else {
@@ -496,7 +505,8 @@ levada_status levada_files_verify_sizes(const levada_files *files, const int64_t
                                     (long long)m, (long long)n);
     }
     for (int64_t k = 0; k < n; k++) {
-        if (now[k] != saved[k]) return glob_resized(files, k, now[k], saved[k], err);
+        if (now[k] == saved[k] || now[k] == GLOB_UNKNOWN || saved[k] == GLOB_UNKNOWN) continue;
+        return glob_resized(files, k, now[k], saved[k], err);
     }
     return LEVADA_OK;
 }

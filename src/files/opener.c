@@ -146,7 +146,8 @@ static int64_t opener_look(void *user, const char *path)
     struct stat info;
 
     (void)user;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? info.st_size : -1;
+    if (stat(path, &info) == 0) return S_ISREG(info.st_mode) ? info.st_size : -1;
+    return errno == ENOENT || errno == ENOTDIR ? LEVADA_FILE_MISSING : -1;
 }
 
 static const levada_opener_def opener_local = {

@@ -30,6 +30,7 @@
 
 typedef struct store {
     atomic_int  opened, looked, measured;
+    atomic_int  look; /* what `look` returns in place of sizes; 0 = sizes */
     const char *version;
 } store;
 
@@ -87,8 +88,11 @@ static const char *store_version(void *file) { return ((stored *)file)->of->vers
 
 static int64_t store_look(void *user, const char *path)
 {
-    (void)atomic_fetch_add(&((store *)user)->looked, 1);
-    return strcmp(path, "mem://none") == 0 ? -1 : (int64_t)strlen(path + 6) + 1;
+    store *s = user;
+
+    (void)atomic_fetch_add(&s->looked, 1);
+    if (atomic_load(&s->look)) return atomic_load(&s->look);
+    return strcmp(path, "mem://none") == 0 ? LEVADA_FILE_MISSING : (int64_t)strlen(path + 6) + 1;
 }
 
 static store memory;
@@ -105,9 +109,29 @@ static const levada_opener_def opener = {
     .look = store_look,
 };
 
+/* "tagged://PATH" is the local file, with a version. */
+static levada_status tagged_open(void *user, const char *path, const levada_cancel *cancel,
+                                 void **out, levada_error *err)
+{
+    return levada_opener_find(NULL, "/")->open(user, path + strlen("tagged://"), cancel, out, err);
+}
+
+static const char *tagged_version(void *file)
+{
+    (void)file;
+    return "v1";
+}
+
 static levada_status store_main(const levada_host *host, levada_plugin *plugin, levada_error *err)
 {
     LEVADA_PLUGIN_BEGIN(host, plugin, "store", 1);
+    levada_opener_def tagged = *levada_opener_find(NULL, "/");
+
+    tagged.name = "tagged";
+    tagged.open = tagged_open;
+    tagged.version = tagged_version;
+    tagged.look = NULL;
+    LEVADA_TRY(host->add_opener(plugin, &tagged, err));
     return host->add_opener(plugin, &opener, err);
 }
 
@@ -318,11 +342,80 @@ static void a_version_is_part_of_the_mark(void **state)
     assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
                      LEVADA_EFAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "mem://0 was changed"));
+    assert_non_null(strstr(err.message, "its version differs (it was replaced)"));
     memory.version = NULL;
     t_iter_restore(it, saved);
     levada_iter_close(&it);
     t_clear(&saved);
     t_clear(&rows);
+}
+
+/* With `saved`, `look` is what it is at the save; else what it is at the restore. */
+static levada_status restore_with_look(int files, int look, bool saved, levada_error *err)
+{
+    levada_iter  *it = open_lines(files, NULL, false);
+    t_bytes       rows = { 0 }, state;
+    levada_status st;
+
+    assert_int_equal(t_iter_read(it, 2, false, &rows), 2);
+    atomic_store(&memory.look, saved ? look : 0);
+    state = t_iter_save(it);
+    levada_iter_close(&it);
+    it = open_lines(files, NULL, false);
+    atomic_store(&memory.look, saved ? 0 : look);
+    *err = (levada_error)LEVADA_ERROR_INIT;
+    st = levada_iter_restore(it, state.at, state.size, err);
+    atomic_store(&memory.look, 0);
+    if (st == LEVADA_OK) assert_int_equal(t_iter_read(it, -1, false, &rows), files - 2);
+    levada_iter_close(&it);
+    t_clear(&state);
+    t_clear(&rows);
+    return st;
+}
+
+static void an_unknown_size_is_not_compared(void **state)
+{
+    static const int files[] = { 3, 64, 65, 300 };
+    levada_error     err;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(restore_with_look(files[i], -1, true, &err), LEVADA_OK);
+        assert_int_equal(restore_with_look(files[i], -1, false, &err), LEVADA_OK);
+        assert_int_equal(restore_with_look(files[i], 5, false, &err), LEVADA_EFAILED_PRECONDITION);
+        assert_int_equal(restore_with_look(files[i], LEVADA_FILE_MISSING, false, &err),
+                         LEVADA_EFAILED_PRECONDITION);
+    }
+    assert_int_equal(restore_with_look(3, LEVADA_FILE_MISSING, false, &err),
+                     LEVADA_EFAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "is missing now"));
+    assert_int_equal(restore_with_look(3, LEVADA_FILE_MISSING, true, &err),
+                     LEVADA_EFAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "was missing when the checkpoint was saved"));
+}
+
+static void an_index_of_a_local_copy_is_accepted(void **state)
+{
+    char                 text[LEVADA_ERROR_TEXT];
+    levada_index_options options = LEVADA_INDEX_OPTIONS_INIT;
+    levada_dataset *dataset = NULL;
+    levada_iter    *it = NULL;
+    t_bytes         rows = { 0 };
+    levada_error    err = LEVADA_ERROR_INIT;
+
+    t_folder_set_up(state);
+    t_write_file(t_path("lines"), "a\nb\nc\n", 6);
+    options.source = "text_lines";
+    assert_int_equal(levada_inspect_index(env, t_path("lines"), &options, NULL, &err), LEVADA_OK);
+    (void)snprintf(text, sizeof text, "text_lines:\"tagged://%s\",index=true,part=[1,3]",
+                   t_path("lines"));
+    assert_int_equal(levada_dataset_parse(env, text, &dataset, &err), LEVADA_OK);
+    assert_int_equal(levada_iter_open(dataset, NULL, &it, &err), LEVADA_OK);
+    assert_int_equal(t_iter_read(it, -1, false, &rows), 1);
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+    t_clear(&rows);
+    t_folder_tear_down(state);
 }
 
 static void *cancel_later(void *flag)
@@ -359,6 +452,8 @@ int main(void)
         cmocka_unit_test(measures_no_file_before_it_has_to),
         cmocka_unit_test(a_save_measures_the_files_once),
         cmocka_unit_test(a_version_is_part_of_the_mark),
+        cmocka_unit_test(an_unknown_size_is_not_compared),
+        cmocka_unit_test(an_index_of_a_local_copy_is_accepted),
         cmocka_unit_test(a_read_that_waits_is_cancelled),
     };
 
