@@ -108,10 +108,14 @@ static PyObject *dataset_traits(PyObject *self, PyObject *unused)
 {
     levada_traits t = {.struct_size = sizeof t};
     levada_error  err = LEVADA_ERROR_INIT;
+    bool          counts, orders;
 
     if (!levada_py_ok(levada_dataset_traits(dataset_of(self), &t, &err), &err)) return NULL;
-    return Py_BuildValue("(OO)", t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False,
-                         t.shards ? Py_True : Py_False);
+    counts = t.rows == LEVADA_ROWS_SUBSET && t.reads == LEVADA_READS_NONE && !t.shards;
+    orders = t.random == LEVADA_RANDOM_BY_PASS && t.rows != LEVADA_ROWS_SUBSET;
+    return Py_BuildValue("(OOOOO)", t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False,
+                         t.shards ? Py_True : Py_False, counts ? Py_True : Py_False,
+                         orders ? Py_True : Py_False, t.repeats ? Py_True : Py_False);
 }
 
 /* Records or batches; None = not known. */
@@ -136,7 +140,8 @@ static PyMethodDef dataset_methods[] = {
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},
     {"options", dataset_options, METH_NOARGS, "Options of the last stage."},
     {"inputs", dataset_inputs, METH_NOARGS, "Inputs of the last stage."},
-    {"traits", dataset_traits, METH_NOARGS, "(random, shards) of the last stage."},
+    {"traits", dataset_traits, METH_NOARGS,
+     "(random, shards, takes by number, reorders each epoch, repeats) of the last stage."},
     {"length", dataset_length, METH_NOARGS, "Records or batches; None = not known."},
     {NULL, NULL, 0, NULL},
 };

@@ -398,6 +398,34 @@ class Dataset(Divided[T]):
             names += [field] if isinstance(field, str) or not hasattr(field, "__iter__") else field
         return self._append("select", {"fields": names})
 
+    def split(self, *fractions: float, by: str = "record", seed: int = 0) -> tuple[Dataset[T], ...]:
+        """Divides the records into disjoint parts, such as training and validation.
+
+        A hash of the record's file and number (or of a field) decides about its part. So a record
+        is in the same part in every epoch, whatever order, threads, ranks and resumed runs there
+        are, also if more files are added.
+
+        Args:
+            fractions (float): expected share of each part, such as ``0.9, 0.1``; the sum is at
+                most 1, and the remaining records are in no part.
+            by (str, default "record"): "record" divides single records; a field of integers or
+                byte strings keeps all records with an equal value in one part.
+            seed (int, default 0): another seed makes another division.
+
+        Returns:
+            tuple: one dataset for each fraction.
+
+        Raises:
+            InvalidArgumentError: the sum of `fractions` exceeds 1, or `by` is not a field of
+                integers or byte strings.
+
+        Example:
+            train, validation = lv.range(1000).split(0.9, 0.1)
+            print(len(validation.to_list()))
+        """
+        options = {"fractions": list(fractions), "by": by, "seed": seed}
+        return tuple(self._append("split", {**options, "part": i}) for i, _ in enumerate(fractions))
+
     def _stage(self, name: str, **options: Any) -> Dataset[Any]:
         from levada._lengths import LengthHistogram, with_boundaries
 
@@ -413,7 +441,12 @@ class Dataset(Divided[T]):
 
             options["record_defaults"] = csv_defaults(options["record_defaults"])
         if not callable(options.get("length")) and not callable(options.get("cost")):
-            return super()._stage(name, **options)
+            made = super()._stage(name, **options)
+            if "count" in options:
+                from levada._sharing import warn_of_leak
+
+                warn_of_leak(made._core)
+            return made
         from levada import _functions
 
         if callable(options.get("cost")):

@@ -179,6 +179,30 @@ def drawing(core):
     return f"the order of the files of {found.name}" if files else found.name
 
 
+def warn_of_leak(made):
+    """Warns if a stage takes records by their numbers, which are others in each epoch. `made` was
+    just made by a method of the user's dataset."""
+    found = _reordering(made.inputs()[0]) if made.traits()[2] and made.inputs() else None
+    if found is None:
+        return
+    warnings.warn(
+        f"{made.name} returns other records in each epoch, because {found.name} upstream changes "
+        "their order, so training and validation records leak into each other; divide a dataset "
+        "with split(), or fix the order with reshuffle=False",
+        stacklevel=4,
+    )
+
+
+def _reordering(core):
+    """What changes the order of records in each epoch; None if nothing does, or a repeat follows,
+    which makes one epoch of many."""
+    traits = core.traits()
+    if traits[3]:
+        return core
+    below = () if traits[4] else _below(core)
+    return next((found for each in below if (found := _reordering(each))), None)
+
+
 def _draws_by_function(core):
     return any(getattr(value, "rng", False) for value in core.options().values())
 

@@ -28,6 +28,12 @@ void levada_context_place(const levada_context *context, const levada_block *blo
     levada_run_place(context->run, NULL, block, row, err);
 }
 
+levada_status levada_context_file(const levada_context *context, const levada_origin *of,
+                                  char **out, levada_error *err)
+{
+    return levada_run_origin_file(context->run, of, out, err);
+}
+
 bool levada_context_cancelled(const levada_context *context)
 {
     if (!context) return false;

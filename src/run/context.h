@@ -11,6 +11,11 @@
 void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
                           levada_error *err);
 
+/* A copy of the path of the file of a record, as levada_iter_origin_file; any thread. */
+LEVADA_MUST_USE levada_status levada_context_file(const levada_context *context,
+                                                  const levada_origin *of, char **out,
+                                                  levada_error *err);
+
 /* What a stage with one input reads, as a description: borrowed for its life; NULL where it is not
  * known. */
 const levada_dataset *levada_context_input(const levada_context *context);

@@ -595,8 +595,7 @@ levada_status levada_iter_origin_file(const levada_iter *it, const levada_origin
     LEVADA_TRY(levada_require(of != NULL, "of", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     handle_look(it);
-    st = handle_copy(levada_run_file(it->run, of->source, of->shard), out, err);
-    if (st == LEVADA_OK && !*out) st = levada_file_names_copy(&it->run->names, of, out, err);
+    st = levada_run_origin_file(it->run, of, out, err);
     handle_look_end(it);
     return st;
 }

@@ -4,12 +4,25 @@
  */
 #include "run/node.h"
 
+#include "base/alloc.h"
+
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard)
 {
     bool               listed = source >= 0 && source < LEVADA_RUN_SOURCES;
     const levada_node *node = listed ? run->source[source] : NULL;
 
     return node && node->ops->file ? node->ops->file(node, shard) : NULL;
+}
+
+levada_status levada_run_origin_file(levada_run *run, const levada_origin *of, char **out,
+                                     levada_error *err)
+{
+    const char *path = levada_run_file(run, of->source, of->shard);
+
+    if (!path) return levada_file_names_copy(&run->names, of, out, err);
+    *out = levada_strdup(path);
+    return *out ? LEVADA_OK
+                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a path");
 }
 
 bool levada_run_is_cancelled(levada_run *run) { return atomic_load(&run->cancelled); }

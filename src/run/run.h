@@ -69,6 +69,9 @@ bool levada_run_is_cancelled(levada_run *run);
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
 /* As levada_iter_file, for a caller that has only the run. */
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);
+/* As levada_iter_origin_file. */
+LEVADA_MUST_USE levada_status levada_run_origin_file(levada_run *run, const levada_origin *of,
+                                                     char **out, levada_error *err);
 
 /* -- bad records (reject.c) */
 
