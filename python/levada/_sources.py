@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = [
     "csv",
     "delimited",
+    "fasta",
+    "fastq",
     "files",
     "fixed_length",
     "framed",
@@ -181,6 +183,106 @@ def delimited(
     """
     return _source(
         "delimited",
+        files=files,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
+    )
+
+
+def fasta(
+    files: Paths,
+    *,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Reads sequences of FASTA files.
+
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
+
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('fasta:genes.fa')
+    """
+    return _source(
+        "fasta",
+        files=files,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
+    )
+
+
+def fastq(
+    files: Paths,
+    *,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Reads sequences and qualities of FASTQ files.
+
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
+
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('fastq:reads.fq')
+    """
+    return _source(
+        "fastq",
         files=files,
         compression=compression,
         shuffle_files=shuffle_files,

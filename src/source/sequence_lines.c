@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/sequence_lines.h"
+
+#include <string.h>
+
+int64_t levada_sequence_line(const uint8_t *data, int64_t size, int64_t at, bool at_end,
+                             int64_t *end)
+{
+    const uint8_t *lf = at < size ? memchr(data + at, '\n', (size_t)(size - at)) : NULL;
+
+    if (!lf && (!at_end || at >= size)) return -1;
+    *end = lf ? lf - data : size;
+    if (*end > at && data[*end - 1] == '\r') --*end;
+    return lf ? lf - data + 1 : size;
+}
+
+int64_t levada_sequence_blank(const uint8_t *data, int64_t size, int64_t at)
+{
+    while (at < size && (data[at] == '\n' || data[at] == '\r')) at++;
+    return at;
+}
+
+int64_t levada_sequence_find(const uint8_t *data, int64_t size, int64_t at, uint8_t mark)
+{
+    while (++at < size) {
+        const uint8_t *found = memchr(data + at, mark, (size_t)(size - at));
+
+        if (!found) return -1;
+        if (found[-1] == '\n') return found - data;
+        at = found - data;
+    }
+    return -1;
+}
+
+int64_t levada_sequence_rest(int64_t size, bool at_end)
+{
+    return at_end || size < 2 ? size : size - 1;
+}
+
+static bool sequence_is_space(uint8_t c) { return c == ' ' || c == '\t'; }
+
+void levada_sequence_header(const uint8_t *header, int64_t size, levada_text_span *id,
+                            levada_text_span *description)
+{
+    int64_t at = 1, from;
+
+    while (at < size && !sequence_is_space(header[at])) at++;
+    *id = (levada_text_span){ .at = header + 1, .size = (int32_t)(at - 1) };
+    for (from = at; from < size && sequence_is_space(header[from]);) from++;
+    *description =
+        (levada_text_span){ .at = header + from, .size = (int32_t)(from < size ? size - from : 0) };
+}
+
+/* Whether all bytes are printable and no spaces. */
+static bool sequence_is_plain(const uint8_t *data, int64_t size)
+{
+    uint8_t odd = 0;
+
+    for (int64_t i = 0; i < size; i++) odd |= (uint8_t)(data[i] - '!') > '~' - '!';
+    return !odd;
+}
+
+int64_t levada_sequence_join(const uint8_t *data, int64_t size, bool spaced, uint8_t *to)
+{
+    int64_t at = 0, made = 0;
+
+    while (at < size) {
+        int64_t end = 0, next = levada_sequence_line(data, size, at, true, &end);
+
+        if (sequence_is_plain(data + at, end - at)) {
+            memcpy(to + made, data + at, (size_t)(end - at));
+            made += end - at;
+            at = next;
+        }
+        for (; at < end; at++) {
+            if (spaced && sequence_is_space(data[at])) continue;
+            if (data[at] < '!' || data[at] > '~') return -1 - at;
+            to[made++] = data[at];
+        }
+        at = next;
+    }
+    return made;
+}
+
+levada_status levada_sequence_reject(levada_builder *out, int64_t row, const levada_text_span *id,
+                                     int64_t at, uint8_t byte, levada_error *err)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+    int          n = id->size < 100 ? id->size : 100;
+
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS,
+                      "'%.*s': byte 0x%02x, %lld bytes after the start of the record, is not part "
+                      "of a sequence",
+                      n, (const char *)id->at, byte, (long long)at);
+    return levada_builder_reject(out, row, &why, err);
+}
