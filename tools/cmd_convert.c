@@ -80,19 +80,16 @@ static convert_kind cmd_convert_named(const convert_job *job, const char *path)
     return format ? cmd_convert_kind(format) : CONVERT_UNKNOWN;
 }
 
-/* The format of a file by its name, or by its first record. A TFRecord has a checksum; any bytes
- * could be text, so a file is not text by its content alone. */
+/* The format of a file, as every command finds it. Any bytes could be text, so a file is not text
+ * by its content alone. */
 static levada_status cmd_convert_input(const convert_job *job, convert_kind *out,
                                        levada_error *err)
 {
     levada_file_kind kind = LEVADA_FILE_KIND_INIT;
-    bool             proved; /* by a checksum, whatever the name is */
 
     LEVADA_TRY(levada_inspect_kind(job->env, job->in, NULL, &kind, err));
-    proved = strcmp(kind.source, kind.content) == 0;
-    if (proved || (strcmp(kind.source, "tfrecord") == 0 && !kind.guessed))
-        *out = cmd_convert_kind(kind.source);
-    else *out = cmd_convert_named(job, job->in);
+    *out = kind.guessed ? CONVERT_UNKNOWN : cmd_convert_kind(kind.source);
+    if (*out == CONVERT_TEXT) *out = cmd_convert_named(job, job->in);
     if (strcmp(kind.content, "text_lines") == 0) (void)snprintf(kind.content, 5, "text");
     if (!kind.guessed) levada_cli_source_warn(job->in, &kind, "--from"); /* else refused */
     return LEVADA_OK;
