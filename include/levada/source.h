@@ -60,10 +60,14 @@ typedef struct levada_format_def {
      * damaged file is skipped. */
     int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
                       bool at_end);
-    /* Announces that the record at data[0] of the following next() exceeds max_record_bytes and its
-     * length is unknown, so that next() skips it and uses up the window. NULL = the rest of the
-     * file is skipped. */
-    void (*leave_out)(void *state, const void *args);
+    /* Skips a record that exceeds max_record_bytes and whose length is unknown. The first call has
+     * the beginning of the record at data[0], each further one the bytes after those that were
+     * skipped; returns how many bytes to skip now, and sets *done where the record has ended.
+     * Returns less than `size` without *done if bytes after `size` are needed, but never with
+     * `at_end`; a record that is not done then has lost its end. NULL = the rest of the file is
+     * skipped. */
+    int64_t (*leave_out)(void *state, const void *args, const uint8_t *data, int64_t size,
+                         bool at_end, bool *done);
     /* Returns an error with the reason and the position (levada_error_place) if `size` is not valid
      * for an intact file. Called when a file of known size is opened, unless its damage is skipped,
      * and after the last byte of every file, where it must return EDATA_LOSS. NULL = any size is

@@ -55,6 +55,7 @@ def csv(
     infer: bool = False,
     infer_rows: int = 1000,
     header_columns: str = "all",
+    misplaced_quotes: str = "resync",
     field_delim: str = ",",
     use_quote_delim: bool = True,
     quote_char: str = '"',
@@ -85,6 +86,10 @@ def csv(
         header_columns (str, default 'all'): columns that the header of each file must have, in
             any order: all = those of record_defaults; any = a column that it lacks has its
             default, and other columns are ignored (all, any)
+        misplaced_quotes (str, default 'resync'): after a quote inside of quotes that neither a
+            delimiter nor a line end follows: resync = the row ends at the first line end where
+            it has all its fields, or before a line that is a whole row; tensorflow = the field
+            continues until such a quote, as in CsvDataset (resync, tensorflow)
         field_delim (str, default ','): one character between fields
         use_quote_delim (bool, default True): quotes enclose fields; False = quotes are ordinary
             characters
@@ -128,6 +133,7 @@ def csv(
         infer=infer,
         infer_rows=infer_rows,
         header_columns=header_columns,
+        misplaced_quotes=misplaced_quotes,
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
         quote_char=quote_char,

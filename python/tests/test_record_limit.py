@@ -88,7 +88,7 @@ def test_a_record_has_the_same_verdict_for_every_command(tmp_path, name, packed)
 
 @needs_command
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("name", ["a.tfrecord", "a.txt", "a.jsonl", "a.tar"])
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.txt", "a.csv", "a.jsonl", "a.tar"])
 def test_a_long_record_is_skipped_by_every_command(tmp_path, name, packed):
     make, source, step = FILES[name]
     path = name + ".gz" * packed

@@ -186,6 +186,29 @@ static levada_status file_damage_resume(levada_file_reader *r, int64_t *next_off
     return st;
 }
 
+/* Skips a record that is longer than the limit, to its end. */
+static levada_status file_damage_leave_out(levada_file_reader *r, int64_t *next_offset,
+                                           levada_loss *loss, levada_error *err)
+{
+    levada_window *w = &r->window;
+    int64_t        from = w->offset;
+    bool           lost = false, done = false;
+
+    while (!done) {
+        bool    last = w->ended || lost;
+        int64_t size = levada_window_size(w);
+
+        LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
+        levada_window_skip(w, r->format->leave_out(r->state, r->args, levada_window_data(w), size,
+                                                   last, &done));
+        if (last) break;
+        if (!done) LEVADA_TRY(file_damage_fill(r, &lost, err));
+    }
+    if (!done) loss->damaged = w->offset - from;
+    *next_offset = w->offset;
+    return LEVADA_OK;
+}
+
 /* Beyond a record that is longer than the limit. */
 static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_offset,
                                            levada_loss *loss, levada_error *err)
@@ -199,11 +222,7 @@ static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_
         *next_offset = w->offset;
         return levada_file_reader_enter(r, r->state, w->offset, err);
     }
-    if (r->format->leave_out) {
-        r->ahead_from = INT64_MAX; /* only this state knows that its record has not ended yet */
-        r->format->leave_out(r->state, r->args);
-        return LEVADA_OK;
-    }
+    if (r->format->leave_out) return file_damage_leave_out(r, next_offset, loss, err);
     return file_damage_drop(r, w->offset, w->ended, loss, err);
 }
 

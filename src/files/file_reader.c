@@ -290,7 +290,8 @@ static levada_status file_reader_check_long(levada_file_reader *r, levada_error 
         if (end - at <= r->window.max_record) continue;
         f->n = i;
         f->used = at;
-        return i > 0 ? LEVADA_OK : levada_window_refuse(&r->window, end - at, err);
+        if (i > 0) return LEVADA_OK;
+        return levada_window_refuse(&r->window, r->format->leave_out ? 0 : end - at, err);
     }
     return LEVADA_OK;
 }
@@ -321,11 +322,12 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     r->framed.next = 0;
     r->framed.used = spans.used;
     if (levada_window_size(&r->window) > r->window.max_record) {
-        if (st != LEVADA_OK && spans.n > 0) levada_error_clear(err);
+        if (st != LEVADA_OK && (spans.n > 0 || r->format->leave_out)) levada_error_clear(err);
+        if (st != LEVADA_OK && spans.n == 0 && r->format->leave_out)
+            return levada_window_refuse(&r->window, 0, err);
         LEVADA_TRY(file_reader_check_long(r, err));
     }
     if (r->framed.n > 0) { /* the damage, if there is any, comes again when they are gone */
-        if (r->ahead_from == INT64_MAX) r->ahead_from = r->window.offset;
         if (st != LEVADA_OK) levada_error_clear(err);
         return LEVADA_OK;
     }

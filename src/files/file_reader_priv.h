@@ -127,8 +127,7 @@ struct levada_file_reader {
     int32_t       step; /* of that window, for tests; 0 = as usual */
     levada_framed framed;
     levada_read_ahead *ahead;  /* NULL = nobody reads ahead                            */
-    int64_t       ahead_from;  /* of this file: before it the owner reads alone; INT64_MAX = in a
-                                * skipped record, until another one is framed */
+    int64_t       ahead_from;  /* of this file: before it the owner reads alone        */
 
     /* -- the last failure */
     bool    stream;    /* of the bytes of the file, not of a record                             */

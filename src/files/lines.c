@@ -43,3 +43,13 @@ int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_o
     levada_free(chunk);
     return offset < 0 ? 0 : line;
 }
+
+int64_t levada_line_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
+                              bool at_end, bool *done)
+{
+    const uint8_t *end = size > 0 ? memchr(data, '\n', (size_t)size) : NULL;
+
+    (void)state, (void)args;
+    *done = end || at_end;
+    return end ? end + 1 - data : size;
+}

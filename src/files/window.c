@@ -3,6 +3,7 @@
 
 #include "registry/env_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The system copies pages with `rep movsb`, which needs two to eight times as long if its target is
@@ -21,16 +22,12 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
 
     LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
     levada_window_close(window);
-    /* Records within one chunk are not checked against the limit, so neither are those that cross
-     * into the next one. */
-    if (max_record > 0 && max_record < LEVADA_CHUNK) max_record = LEVADA_CHUNK;
-    if (max_record <= 0 || max_record > LEVADA_RECORD_BYTES) max_record = LEVADA_RECORD_BYTES;
     *window = (levada_window){
         .pool = levada_env_pool(env),
         .bytes = bytes,
         .step = LEVADA_CHUNK,
         .total = -1,
-        .max_record = max_record,
+        .max_record = levada_window_limit(max_record),
     };
     return LEVADA_OK;
 }
@@ -79,22 +76,21 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
 
 levada_status levada_window_refuse(levada_window *w, int64_t length, levada_error *err)
 {
-    const char *more = length > 0 ? "" : "more than ";
-    long long   bytes = length > 0 ? length : levada_window_size(w) - 1;
+    char size[40] = "";
 
     w->too_long = true;
     w->length = length;
+    if (length > 0) (void)snprintf(size, sizeof size, " of %lld bytes", (long long)length);
     if (w->max_record >= LEVADA_RECORD_BYTES) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a record of %s%lld bytes is longer than %lld, the most that levada "
-                           "reads",
-                           more, bytes, (long long)LEVADA_RECORD_BYTES);
+                           "a record%s is longer than %lld, the most that levada reads", size,
+                           (long long)LEVADA_RECORD_BYTES);
     }
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a record of %s%lld bytes is longer than max_record_bytes=%lld: "
-                           "raise it (--max-record-bytes, in Python max_bytes) to at most %lld to "
-                           "read the record",
-                           more, bytes, (long long)w->max_record, (long long)LEVADA_RECORD_BYTES);
+                       "a record%s is longer than max_record_bytes=%lld: raise it "
+                       "(--max-record-bytes, in Python max_bytes) to at most %lld to read the "
+                       "record",
+                       size, (long long)w->max_record, (long long)LEVADA_RECORD_BYTES);
 }
 
 /* Bytes that the chunk has to hold: the window as it is and more. A quarter of a large window is

@@ -23,6 +23,14 @@
  * (read_ahead.h). What is left of a window is rarely longer than the rest of a chunk. */
 #define LEVADA_STEP (INT64_C(224) << 10)
 
+/* The limit of a record for this max_record_bytes; 0 = the default. Records within one chunk are
+ * not compared with it, so it is at least a chunk. */
+static inline int64_t levada_window_limit(int64_t max_record)
+{
+    if (max_record <= 0 || max_record > LEVADA_RECORD_BYTES) return LEVADA_RECORD_BYTES;
+    return max_record < LEVADA_CHUNK ? LEVADA_CHUNK : max_record;
+}
+
 /* All-zero is a valid closed window. */
 typedef struct levada_window {
     levada_pool   *pool; /* borrowed */

@@ -39,7 +39,7 @@ typedef struct levada_csv_args {
     levada_ints         select_cols;
     levada_texts        columns;
     bool                header, infer; /* format only */
-    int64_t             infer_rows, header_columns;
+    int64_t             infer_rows, header_columns, misplaced_quotes;
 } levada_csv_args;
 
 /* The entries that both tables of options have. */

@@ -3,13 +3,9 @@
  * csv - rows of CSV files as typed columns: CsvDataset of TensorFlow
  * (core/kernels/data/experimental/csv_dataset_op.cc).
  *
- * The format frames rows: a row ends with LF, CR LF, CR or the file, outside of quotes. The decoder
- * splits them into fields on any thread, and matches columns by name with a header (csv_fit.h).
- * Empty lines are not rows, and a byte order mark is not part of the first one. A quote opens a
- * field only where one begins, and closes it only where a delimiter or the end of the row follows.
- * A quote at another place is an error of its row. Inside quotes it breaks the row: nobody knows
- * whether later quotes open or close. Such a row ends at the first line end where it has all its
- * fields, or before a line that is a whole row by itself.
+ * The format frames rows (rows/csv_rows.h). The decoder splits them into fields on any thread, and
+ * matches columns by name with a header (csv_fit.h). Empty lines are not rows, and a byte order
+ * mark is not part of the first one.
  */
 #include "base/alloc.h"
 #include "files/bytes.h"
@@ -17,18 +13,21 @@
 #include "rows/csv_fit.h"
 #include "rows/csv_header.h"
 #include "rows/csv_infer.h"
+#include "rows/csv_rows.h"
 #include "registry/env_priv.h"
 #include "registry/registry.h"
 
 #include <levada/source.h>
 #include <string.h>
 
-enum { CSV_MARKS = 1024, CSV_INFER_MOST = 65536 };
+enum { CSV_INFER_MOST = 65536 };
 
 typedef struct csv_state {
     const levada_kernels *kernels;
+    int64_t               limit;   /* max_record_bytes */
     bool                  heading; /* the next row is the header of the file */
     bool                  first;   /* of the file: a mark of UTF-8 may be there */
+    levada_csv_long       row;     /* over the limit, while it is passed over */
 } csv_state;
 
 static const levada_arg csv_options[] = {
@@ -48,6 +47,11 @@ static const levada_arg csv_options[] = {
                .doc = "columns that the header of each file must have, in any order: all = those "
                       "of record_defaults; any = a column that it lacks has its default, and "
                       "other columns are ignored"),
+    LEVADA_ARG(CHOICE, levada_csv_args, misplaced_quotes, .choices = "resync|tensorflow",
+               .doc = "after a quote inside of quotes that neither a delimiter nor a line end "
+                      "follows: resync = the row ends at the first line end where it has all its "
+                      "fields, or before a line that is a whole row; tensorflow = the field "
+                      "continues until such a quote, as in CsvDataset"),
     LEVADA_CSV_OPTIONS, LEVADA_ARG_END
 };
 
@@ -80,198 +84,18 @@ static levada_status csv_open(void *state, const void *args, const levada_contex
 {
     (void)args, (void)err;
     ((csv_state *)state)->kernels = levada_env_kernels(context->env);
+    ((csv_state *)state)->limit = context->max_record_bytes;
     return LEVADA_OK;
 }
 
 static levada_status csv_seek(void *state, const void *args, int64_t offset, levada_error *err)
 {
+    csv_state *s = state;
+
     (void)err;
-    ((csv_state *)state)->first = offset == 0;
-    ((csv_state *)state)->heading = offset == 0 && ((const levada_csv_args *)args)->header;
-    return LEVADA_OK;
-}
-
-/* A window while its rows are found. */
-typedef struct csv_rows {
-    const uint8_t *data;
-    int64_t        size;
-    levada_spans  *out;
-    int64_t        row; /* begins here */
-    int64_t        past; /* marks before this are used up: second bytes of "" and CR LF */
-    levada_csv_rules rules;
-    bool           quoted, at_end;
-    bool           cut;    /* what the last bytes mean, the next ones say */
-    bool           broken; /* a quote is misplaced in the row */
-    int64_t        columns; /* fields of a good row; 0 = unknown */
-    int64_t        fields, counted; /* of the broken row before the byte `counted` */
-} csv_rows;
-
-/* The rules for all fields of a row. */
-static levada_csv_rules csv_line_rules(const levada_csv_args *a)
-{
-    levada_csv_rules rules = levada_csv_rules_of(a);
-
-    rules.wanted = NULL;
-    rules.nwanted = 0;
-    return rules;
-}
-
-/* Fields of a good row; 0 where they are not known. */
-static int64_t csv_width(const levada_csv_args *a)
-{
-    bool known = a->record_defaults && a->select_cols.n == 0 && !a->header_columns;
-
-    return known ? levada_value_count(a->record_defaults) : 0;
-}
-
-/* -- rows with misplaced quotes */
-
-static int64_t csv_line_end(const uint8_t *data, int64_t from, int64_t size)
-{
-    while (from < size && data[from] != '\n' && data[from] != '\r') from++;
-    return from;
-}
-
-/* After the newline at data[at]. */
-static int64_t csv_after(const uint8_t *data, int64_t at, int64_t size)
-{
-    return at + 1 + (data[at] == '\r' && at + 1 < size && data[at + 1] == '\n');
-}
-
-/* Is the line a row of `columns` fields by itself? */
-static bool csv_is_row(const csv_rows *w, int64_t begin, int64_t end)
-{
-    int64_t n;
-    int32_t at;
-
-    return end > begin &&
-           !levada_csv_split(&w->rules, w->data + begin, (int32_t)(end - begin), NULL, 0, &n,
-                    &at) &&
-           n == w->columns;
-}
-
-/* The quote at data[at] is misplaced: notes the fields before it. */
-static void csv_break(csv_rows *w, int64_t at)
-{
-    int32_t place;
-
-    w->quoted = false;
-    w->broken = true;
-    (void)levada_csv_split(&w->rules, w->data + w->row, (int32_t)(at + 2 - w->row), NULL, 0,
-                           &w->fields, &place);
-    w->counted = w->row + place;
-    w->fields++;
-}
-
-/* Does the broken row end at this newline? */
-static bool csv_ends_broken(csv_rows *w, int64_t at)
-{
-    int64_t begin = csv_after(w->data, at, w->size), end;
-
-    for (; w->counted < at; w->counted++) w->fields += w->data[w->counted] == w->rules.delim;
-    if (w->fields >= w->columns) return true;
-    end = csv_line_end(w->data, begin, w->size);
-    w->cut = end == w->size && !w->at_end;
-    return !w->cut && csv_is_row(w, begin, end);
-}
-
-/* -- framing */
-
-/* A quote: it opens or closes a field, stands for one in it, or is an error of the row. */
-static void csv_quote(csv_rows *w, int64_t at)
-{
-    uint8_t next;
-
-    if (w->broken) return;
-    if (!w->quoted) {
-        w->quoted = at == w->row || w->data[at - 1] == w->rules.delim;
-        return;
-    }
-    if (at + 1 == w->size) {
-        w->quoted = !w->at_end;
-        w->cut = !w->at_end;
-        return;
-    }
-    next = w->data[at + 1];
-    if (next == w->rules.quote) w->past = at + 2;
-    else if (next == w->rules.delim || next == '\n' || next == '\r') w->quoted = false;
-    else csv_break(w, at);
-}
-
-static void csv_newline(csv_rows *w, int64_t at)
-{
-    levada_spans *out = w->out;
-    bool          last = at + 1 == w->size, cr = w->data[at] == '\r';
-
-    if (cr && last && !w->at_end) {
-        w->cut = true;
-        return;
-    }
-    if (w->broken && !csv_ends_broken(w, at)) return;
-    w->broken = false;
-    out->begin[out->n] = (int32_t)w->row;
-    out->end[out->n] = (int32_t)at;
-    out->n += at > w->row;
-    w->row = w->past = csv_after(w->data, at, w->size);
-}
-
-/* Finds rows until the window ends, or `capacity` rows are found. False: a quote is an error of its
- * row, and the quotes have to be followed one by one. */
-static bool csv_index(csv_rows *w, const levada_kernels *kernels, int32_t capacity)
-{
-    levada_quoted how = { .delim = w->rules.delim, .quotes = w->rules.quotes, .rows = true };
-    int32_t       mark[CSV_MARKS + LEVADA_KERNEL_SLACK];
-    size_t        scanned = 0;
-
-    if (w->rules.quotes && w->rules.quote != '"') return false;
-    for (int64_t from = 0; from < w->size && !w->cut; from += (int64_t)scanned) {
-        int64_t n = kernels->quoted_index(w->data + from, (size_t)(w->size - from), &how, mark,
-                                          CSV_MARKS, &scanned);
-
-        if (n < 0) return false;
-        for (int64_t i = 0; i < n && !w->cut; i++) {
-            if (from + mark[i] < w->past) continue;
-            csv_newline(w, from + mark[i]);
-            if (w->out->n == capacity) return true;
-        }
-    }
-    w->quoted = how.open;
-    return true;
-}
-
-/* The same for any quotes. */
-static void csv_walk(csv_rows *w, const levada_kernels *kernels, int32_t capacity)
-{
-    const uint8_t set[4] = { '\n', '\r', w->rules.quotes ? w->rules.quote : '\n', '\n' };
-    int32_t       mark[CSV_MARKS + LEVADA_KERNEL_SLACK];
-    size_t        scanned = 0;
-
-    for (int64_t from = 0; from < w->size && !w->cut; from += (int64_t)scanned) {
-        int64_t n = kernels->byte_index(w->data + from, (size_t)(w->size - from), set, mark,
-                                        CSV_MARKS, &scanned);
-
-        for (int64_t i = 0; i < n && !w->cut; i++) {
-            int64_t at = from + mark[i];
-
-            if (at < w->past) continue;
-            if (w->data[at] == set[2] && w->rules.quotes) csv_quote(w, at);
-            else if (!w->quoted) csv_newline(w, at);
-            if (w->out->n == capacity) return;
-        }
-    }
-}
-
-/* The last row has no newline. Where it is still in quotes, the file is damaged there. */
-static levada_status csv_end(csv_rows *w, levada_error *err)
-{
-    if (w->quoted) {
-        if (w->out->n > 0) return LEVADA_OK; /* with the next call */
-        return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "Reached end of file without closing quoted field in record");
-    }
-    w->out->begin[w->out->n] = (int32_t)w->row;
-    w->out->end[w->out->n++] = (int32_t)w->size;
-    w->row = w->size;
+    s->first = offset == 0;
+    s->heading = offset == 0 && ((const levada_csv_args *)args)->header;
+    s->row = (levada_csv_long){ 0 };
     return LEVADA_OK;
 }
 
@@ -289,52 +113,41 @@ static int64_t csv_no_row(csv_state *s, const uint8_t *data, int64_t size)
 static levada_status csv_next(void *state, const void *args, const uint8_t *data, int64_t size,
                               bool at_end, levada_spans *out, levada_error *err)
 {
-    const levada_csv_args *a = args;
-    csv_state             *s = state;
-    int32_t                capacity = s->heading ? 1 : out->capacity;
-    const csv_rows begin = { .data = data, .size = size, .out = out, .at_end = at_end,
-                             .rules = csv_line_rules(a), .columns = csv_width(a) };
-    csv_rows      w = begin;
-    levada_status st = LEVADA_OK;
+    csv_state              *s = state;
+    const levada_csv_framing framing = levada_csv_framing_of(args, s->kernels, s->limit);
+    levada_status            st;
 
     out->n = 0;
     out->need = 0;
     out->used = csv_no_row(s, data, size);
     if (out->used > 0 || (s->first && size < 3 && !at_end)) return LEVADA_OK;
     s->first = false;
-    if (!csv_index(&w, s->kernels, capacity)) {
-        out->n = 0;
-        w = begin;
-        csv_walk(&w, s->kernels, capacity);
-    }
-    if (at_end && out->n < capacity && w.row < size) st = csv_end(&w, err);
+    st = levada_csv_rows_find(&framing, data, size, at_end, s->heading ? 1 : out->capacity, out,
+                              err);
     if (s->heading && out->n > 0) { /* columns are compared with the first row (csv_fit.h) */
         s->heading = false;
         out->n = 0;
     }
-    out->used = w.row;
     return st;
 }
 
-/* After a quote that nothing closes: the next line that is a whole row by itself. One field does
- * not
- * tell a row from a line of the text in quotes. */
 static int64_t csv_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end)
 {
-    const levada_csv_args *a = args;
-    const csv_rows w = { .data = data, .rules = csv_line_rules(a), .columns = csv_width(a) };
-    int64_t        end = csv_line_end(data, 0, size);
+    const csv_state         *s = state;
+    const levada_csv_framing framing = levada_csv_framing_of(args, s->kernels, s->limit);
 
-    (void)state;
-    while (end < size && w.columns > 1) {
-        int64_t begin = csv_after(data, end, size);
+    return levada_csv_rows_resync(&framing, data, size, at_end);
+}
 
-        end = csv_line_end(data, begin, size);
-        if ((end < size || at_end) && csv_is_row(&w, begin, end)) return begin;
-        if (end == size && !at_end) return begin;
-    }
-    return size;
+static int64_t csv_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
+                             bool at_end, bool *done)
+{
+    csv_state               *s = state;
+    const levada_csv_framing framing = levada_csv_framing_of(args, s->kernels, s->limit);
+
+    s->heading = false;
+    return levada_csv_long_pass(&s->row, &framing, data, size, at_end, done);
 }
 
 /* Nothing marks a CSV file, so other evidence wins; but text does not contradict it. */
@@ -566,6 +379,7 @@ const levada_format_def levada_format_csv = {
     .seek = csv_seek,
     .next = csv_next,
     .resync = csv_resync,
+    .leave_out = csv_leave_out,
     .decoder = &csv_columns,
     .lines = true,
     .infer = csv_infer,

@@ -7,6 +7,7 @@
  * two levels deep, as ragged columns.
  */
 #include "base/alloc.h"
+#include "files/lines.h"
 #include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "rows/infer.h"
@@ -223,6 +224,7 @@ const levada_format_def levada_format_jsonl = {
     .probe = jsonl_probe,
     .seek = jsonl_seek,
     .next = jsonl_next,
+    .leave_out = levada_line_leave_out,
     .decoder = &jsonl_columns,
     .lines = true,
     .infer = jsonl_infer,

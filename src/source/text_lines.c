@@ -3,6 +3,7 @@
  * Lines of text files. A line ends with LF, or with the end of the file; one CR before the LF
  * belongs to the line end, any other is content. Lines are bytes: nothing is decoded.
  */
+#include "files/lines.h"
 #include "registry/env_priv.h"
 #include <levada/source.h>
 
@@ -69,12 +70,6 @@ static void text_lines_skip(text_lines_state *s, const uint8_t *data, int64_t si
     }
 }
 
-static void text_lines_leave_out(void *state, const void *args)
-{
-    (void)args;
-    ((text_lines_state *)state)->to_skip = 1;
-}
-
 static levada_status text_lines_next(void *state, const void *args, const uint8_t *data,
                                      int64_t size, bool at_end, levada_spans *out,
                                      levada_error *err)
@@ -123,6 +118,6 @@ const levada_format_def levada_format_text_lines = {
     .probe = text_lines_probe,
     .seek = text_lines_seek,
     .next = text_lines_next,
-    .leave_out = text_lines_leave_out,
+    .leave_out = levada_line_leave_out,
     .lines = true,
 };
