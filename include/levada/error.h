@@ -67,12 +67,13 @@ typedef struct levada_error {
     int64_t       record;       /* number in the file, -1 if not known        */
     int64_t       offset;       /* byte position in the file, -1 if not known */
     char          message[512]; /* always terminated                          */
-    uint8_t       reserved[112];
+    uint64_t      token;        /* the caller's, for example of an exception; 0 = none */
+    uint8_t       reserved[104];
 } levada_error;
 
-#define LEVADA_ERROR_INIT                                  \
-    {                                                      \
-        LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 }, { 0 } \
+#define LEVADA_ERROR_INIT                                     \
+    {                                                         \
+        LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 }, 0, { 0 } \
     }
 
 /* Size of a buffer that holds the text of any error: char text[LEVADA_ERROR_TEXT]; */
@@ -111,6 +112,10 @@ LEVADA_API const char   *levada_error_file(const levada_error *err);
 LEVADA_API const char   *levada_error_key(const levada_error *err);
 LEVADA_API int64_t       levada_error_record(const levada_error *err);
 LEVADA_API int64_t       levada_error_offset(const levada_error *err);
+LEVADA_API uint64_t      levada_error_token(const levada_error *err); /* 0 for NULL */
+/* Sets the token, by which a binding finds again what the error stands for. levada copies it with
+ * the error and never reads it; levada_fail sets it to 0. */
+LEVADA_API void levada_error_set_token(levada_error *err, uint64_t token);
 
 /* Return the name ("EDATA_LOSS") or the text ("data loss") of a code; "?" for a number that is not
  * a code. */

@@ -143,7 +143,7 @@ static bool build_fill(levada_builder *b, int32_t i, const build_row *row)
     return good;
 }
 
-/* rejects: [(row, code, message)...] */
+/* rejects: [(row, code, message, token)...] */
 static bool build_reject(levada_builder *b, PyObject *rejects)
 {
     Py_ssize_t   i, n = PySequence_Size(rejects);
@@ -151,15 +151,17 @@ static bool build_reject(levada_builder *b, PyObject *rejects)
     long long    row = 0;
     int          code = 0;
     const char  *message = NULL;
+    unsigned long long token = 0;
     bool         good = n >= 0;
 
     for (i = 0; good && i < n; i++) {
         PyObject *at = PySequence_GetItem(rejects, i);
 
-        good = at && PyArg_ParseTuple(at, "Lis", &row, &code, &message);
+        good = at && PyArg_ParseTuple(at, "LisK", &row, &code, &message, &token);
         if (good) {
             levada_error_clear(&why);
             (void)levada_fail(&why, (levada_status)code, "%s", message);
+            why.token = token;
             good = levada_py_ok(levada_builder_reject(b, row, &why, &err), &err);
         }
         Py_XDECREF(at);
@@ -476,7 +478,7 @@ out:
 PyMethodDef levada_py_functions_build[] = {
     {"build", build_block, METH_VARARGS,
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
-     "[offsets], [lengths])]; rejects are (row, code, message)."},
+     "[offsets], [lengths])]; rejects are (row, code, message, token)."},
     {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
     {"longest", build_longest, METH_O, "longest(offsets): of the rows between int32 offsets."},
     {"pad", build_pad, METH_VARARGS,

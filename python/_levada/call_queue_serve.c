@@ -189,17 +189,21 @@ static PyObject *serve_answer(PyObject *module, PyObject *args)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-/* fail(task, code, message) */
+/* fail(task, code, message, token) */
 static PyObject *serve_fail(PyObject *module, PyObject *args)
 {
     PyObject   *capsule = NULL;
     levada_py_task  *task = NULL;
     const char *message = NULL;
     int         code = 0;
+    unsigned long long token = 0;
+    levada_status      st;
 
-    if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
+    if (!PyArg_ParseTuple(args, "OisK:fail", &capsule, &code, &message, &token)) return NULL;
     if (!(task = serve_task_of(capsule))) return NULL;
-    serve_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
+    st = levada_fail(&task->error, (levada_status)code, "%s", message);
+    task->error.token = token;
+    serve_finish(task, st);
     return Py_NewRef(Py_None);
 }
 
@@ -238,7 +242,7 @@ PyMethodDef levada_py_functions_call[] = {
       "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
       "enough threads wait." },
     {"answer", serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
-    {"fail", serve_fail, METH_VARARGS, "fail(task, code, message)"},
+    {"fail", serve_fail, METH_VARARGS, "fail(task, code, message, token)"},
     {"wanted", serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
     {"noted", serve_noted, METH_O,
       "noted(task): the position before this call is known to save_before()." },

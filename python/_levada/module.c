@@ -74,10 +74,11 @@ PyObject *levada_py_raise(const levada_error *err)
     PyObject *errors = PyImport_ImportModule("levada.errors"), *made = NULL;
 
     if (!errors) return NULL;
-    made = PyObject_CallMethod(errors, "from_status", "iNNNNNN", (int)err->code,
+    made = PyObject_CallMethod(errors, "from_status", "iNNNNNNK", (int)err->code,
                                module_part(err->message), module_part(err->stage),
                                module_part(err->file), module_number(err->offset),
-                               module_number(err->record), module_part(err->key));
+                               module_number(err->record), module_part(err->key),
+                               (unsigned long long)err->token);
     Py_DECREF(errors);
     if (made) PyErr_SetObject((PyObject *)Py_TYPE(made), made);
     Py_XDECREF(made);

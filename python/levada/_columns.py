@@ -157,9 +157,9 @@ class Columns:
         return made
 
     def block(self, rows, rejects=None, flags=0, given=None):
-        """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does
-        not matter. Rows that do not fit the columns of a spec are added to it. Without a spec they
-        raise: which row is the odd one would depend on which block came first.
+        """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message, token)
+        does not matter. Rows that do not fit the columns of a spec are added to it. Without a spec
+        they raise: which row is the odd one would depend on which block came first.
 
         `given`: the block that the rows are made of. Without a spec, fields keep its fixed shapes
         if all of the first rows have them."""
@@ -176,7 +176,7 @@ class Columns:
             return self._block(rows, rejects, flags)
 
     def _misfits(self, rows, bad):
-        """(row, code, message) of the rows that do not fit the columns, each on its own."""
+        """(row, code, message, token) of the rows that do not fit the columns, each on its own."""
         found = []
         for i, row in enumerate(rows):
             error = None if i in bad else self._why(row)

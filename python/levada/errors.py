@@ -8,6 +8,7 @@ and where known, else ``None``: ``stage`` ("2.shuffle"), ``file``, ``offset`` (b
 
 from __future__ import annotations
 
+import itertools
 import os
 
 from levada._plain import plain
@@ -177,17 +178,17 @@ class DataLossError(LevadaError):
 
 
 _CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
-_Kept = dict[str, tuple[int, BaseException, "Any"]]
-_originals: _Kept = {}  # message of a status: the exception of a user's function it stands for
-_further: _Kept = {}  # the same, for those after the first one of a block
-_ONE_LINE = dict.fromkeys(range(0x20), " ")  # as C does with messages, or none would be found again
-_KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 1024, 4096, 16
+_Kept = dict[int, tuple[BaseException, "Any"]]
+_originals: _Kept = {}  # token of a status: the exception of a user's function, its traceback
+_further: _Kept = {}  # exceptions after the first one of a block
+_tokens = itertools.count(1)
+_KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 512, 2048, 16  # of the first two, up to twice as many
 _GENERATORS = 0x20 | 0x80 | 0x200  # and coroutines, in co_flags
 _whole: list[BaseException] = []  # the newest: what their frames hold is there, too
 
 
-def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
-    """(code, message) under which an exception travels through C; from_status finds it again.
+def keep(exception: BaseException, first: bool = True) -> tuple[int, str, int]:
+    """(code, message, token) of an exception on its way through C; from_status finds it again.
 
     Not `first`: it follows another one of the same block, and may never be asked for.
     """
@@ -200,22 +201,21 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
     else:
         code, message = UnknownError.code, f"{type(exception).__name__}: {exception}"
     exception.__traceback__ = of_the_user(exception.__traceback__)
-    message = message.translate(_ONE_LINE)
-    message = message.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
+    message = message.replace("\0", " ").encode("utf-8", "replace").decode()
     message = message or type(exception).__name__
     kept, most = (_originals, _KEEP) if first else (_further, _KEEP_FURTHER)
-    kept.pop(message, None)
-    kept[message] = code, exception, exception.__traceback__
-    if len(kept) > most:
+    token = next(_tokens)
+    kept[token] = exception, exception.__traceback__
+    if len(kept) > 2 * most:
         for oldest in list(kept)[:-most]:
             kept.pop(oldest, None)
     if not first:
         _empty(exception)
-        return code, message
+        return code, message, token
     _whole.append(exception)
     while len(_whole) > _KEEP_FRAMES:
         _empty(_whole.pop(0))
-    return code, message
+    return code, message, token
 
 
 def of_the_user(trace):
@@ -259,19 +259,17 @@ def _clear(frame):
         return
 
 
-def from_status(code, message, stage, file, offset, record, key):
-    """The exception for a status of C: the original one where a user's function raised it."""
+def from_status(code, message, stage, file, offset, record, key, token=0):
+    """The exception for a status of C: the original one if a user's function raised it."""
     message = message or ""
-    # Other threads keep exceptions meanwhile: a copy of a dict is one step, a loop is not.
-    for text, (known, exception, trace) in [*_originals.copy().items(), *_further.copy().items()]:
-        if code == known and message.endswith(text):
-            error = exception.with_traceback(trace)
-            break
-    else:
+    original = _originals.get(token) or _further.get(token)
+    if original is None:
         kind = _CLASSES.get(code, UnknownError)
         if kind is ResourceExhaustedError and message.startswith("out of memory"):
             kind = _OutOfMemoryError
         return kind(message, stage=stage, file=file, offset=offset, record=record, key=key)
+    exception, trace = original
+    error = exception.with_traceback(trace)
     place = LevadaError(message, stage=stage, file=file, offset=offset, record=record, key=key)
     if isinstance(error, LevadaError):
         for name, value in vars(place).items():

@@ -92,6 +92,42 @@ def test_the_original_exception_is_caught_where_all_records_fail(threads, policy
     assert "fails" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
 
 
+def test_failures_with_one_message_keep_their_own_exceptions():
+    """Two functions fail alike; each iterator raises the exception of its own function."""
+
+    def one(record):
+        raise KeyError("alike")
+
+    def other(record):
+        raise KeyError("alike")
+
+    iterators = [iter(lv.range(3).map(fn).with_options(threads=1)) for fn in (one, other)]
+    found = []
+    for it in iterators:
+        with pytest.raises(KeyError, match="alike") as caught:
+            next(it)
+        found.append(caught.value)
+    for it, name, error in zip(iterators, ("one", "other"), found, strict=True):
+        with pytest.raises(KeyError, match="alike") as caught:
+            next(it)
+        assert caught.value is error
+        names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert name in names
+        assert len({"one", "other"} & set(names)) == 1
+
+
+def test_a_message_of_any_length_and_content_finds_its_exception():
+    for text in ("", "a\nb\0c", "x" * 5000, "\udcff", "\U0001f600" * 400):
+        error = ValueError(text)
+
+        def fails(record, error=error):
+            raise error
+
+        with pytest.raises(ValueError) as caught:
+            list(lv.range(1).map(fails))
+        assert caught.value is error
+
+
 def test_exceptions_are_kept_while_another_one_is_looked_for():
     """The collector may run in the middle of a look, and with it any code, on any thread."""
     kept = itertools.count()
@@ -103,14 +139,15 @@ def test_exceptions_are_kept_while_another_one_is_looked_for():
         def __del__(self):
             errors.keep(KeyError(f"kept {next(kept)}"), first=False)
 
-    place = {name: None for name in ("stage", "file", "offset", "record", "key")}
+    place = (None,) * 5
     thresholds = gc.get_threshold()
     gc.set_threshold(10)
     try:
         for number in range(2000):
             Cycle()
             mine = KeyError(f"mine {number}")
-            assert errors.from_status(*errors.keep(mine), **place) is mine
+            code, message, token = errors.keep(mine)
+            assert errors.from_status(code, message, *place, token) is mine
     finally:
         gc.set_threshold(*thresholds)
     assert next(kept) > 1000

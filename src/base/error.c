@@ -60,6 +60,7 @@ void levada_error_clear(levada_error *err)
     err->code = LEVADA_OK;
     err->stage[0] = err->file[0] = err->key[0] = err->message[0] = '\0';
     err->record = err->offset = -1;
+    err->token = 0;
     memset(err->reserved, 0, sizeof err->reserved);
 }
 
@@ -85,6 +86,12 @@ const char   *levada_error_file(const levada_error *err) { return err ? err->fil
 const char   *levada_error_key(const levada_error *err) { return err ? err->key : NULL; }
 int64_t       levada_error_record(const levada_error *err) { return err ? err->record : -1; }
 int64_t       levada_error_offset(const levada_error *err) { return err ? err->offset : -1; }
+uint64_t      levada_error_token(const levada_error *err) { return err ? err->token : 0; }
+
+void levada_error_set_token(levada_error *err, uint64_t token)
+{
+    if (err != NULL) err->token = token;
+}
 
 levada_status levada_fail(levada_error *err, levada_status code, const char *fmt, ...)
 {

@@ -27,7 +27,8 @@ static const struct {
     AT(levada_error, record, 640),
     AT(levada_error, offset, 648),
     AT(levada_error, message, 656),
-    AT(levada_error, reserved, 1168),
+    AT(levada_error, token, 1168),
+    AT(levada_error, reserved, 1176),
     SIZE(levada_origin, 32),
     AT(levada_origin, source, 0),
     AT(levada_origin, pass, 4),
@@ -112,6 +113,12 @@ static void the_members_of_errors_need_no_layout(void **state)
     assert_string_equal(levada_error_file(err), "b.bin");
     assert_string_equal(levada_error_key(err), "");
     assert_true(levada_error_record(err) == 3 && levada_error_offset(err) == 48);
+    assert_true(levada_error_token(err) == 0);
+    levada_error_set_token(err, UINT64_MAX);
+    levada_error_wrap(err, "while testing");
+    assert_true(levada_error_token(err) == UINT64_MAX);
+    levada_fail(err, LEVADA_ENOT_FOUND, "another one");
+    assert_true(levada_error_token(err) == 0);
     levada_error_destroy(&err);
     assert_null(err);
     levada_error_destroy(&err);
