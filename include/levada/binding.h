@@ -9,6 +9,7 @@
 
 #include <levada/barrier.h>
 #include <levada/bucket.h>
+#include <levada/coordinator.h>
 #include <levada/iter.h>
 #include <levada/queue.h>
 #include <levada/state_saver.h>
@@ -43,6 +44,17 @@ LEVADA_API void levada_state_saver_set_accept(levada_state_saver *saver,
  * queue. */
 LEVADA_API void levada_reader_set_poll(levada_reader *reader, bool (*poll)(void *user), void *user,
                                        int64_t every);
+
+/* Sets the function that threads call while they wait for the stop or in a join, as for a queue. */
+LEVADA_API void levada_coordinator_set_poll(levada_coordinator *coordinator,
+                                            bool (*poll)(void *user), void *user, int64_t every);
+/* Returns the number of a member within its coordinator, from 1 on; 0 for NULL. */
+LEVADA_API int64_t levada_member_number(const levada_member *member);
+/* Joins as levada_coordinator_join does, but waits only for the member with this number, which may
+ * have ended; 0 = for no thread. The member may stand for several threads of an interpreter. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_coordinator_join_member(levada_coordinator *coordinator, int64_t number, int64_t grace,
+                               bool ignore_live, levada_error *err);
 
 /* Returns message i that a decoder wrote about good records of a block of levada_decoding_run:
  * borrowed; NULL after the last message. Such a block has messages only. */

@@ -39,8 +39,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(levada_env   
  * registered thread may end later. A thread of the coordinator must not call it. */
 LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
 /* Requests the stop: a clean one if `why` is NULL or has a clean code, else with this error. The
- * coordinator keeps the first error, also after a clean stop, and lists later errors. After join
- * the call returns the error to the caller and records nothing. It never waits. */
+ * coordinator keeps the first error, also after a clean stop, and lists later errors; an error with
+ * the token of a listed error is not listed again. After join the call returns the error to the
+ * caller and records nothing. It never waits. */
 LEVADA_API levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);

@@ -29,7 +29,7 @@ typedef struct levada_py_main levada_py_main;
     X(batch)                                                                        \
     X(view)                                                             \
     X(dataset) X(iter) X(function) X(writer) X(sink) X(tensor) X(queue) \
-        X(barrier) X(saver) X(segments) X(reader) X(bucket) X(front)
+        X(barrier) X(coordinator) X(saver) X(segments) X(reader) X(bucket) X(front)
 /* Lists of functions of the module, levada_py_functions_<word> in their files. */
 #define LEVADA_PY_FUNCTIONS(X)                                                                \
     X(dataset)                                                                    \

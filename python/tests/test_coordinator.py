@@ -322,8 +322,10 @@ def test_only_threads_are_joined(coord, given):
 
 def test_who_waits_for_a_coordinator_is_listed(coord, sleeper):
     coord.register_thread(sleeper("sleeper"))
-    waiting = [thread(coord.wait_for_stop, name="stop?"), thread(coord.join, None, 0, True)]
-    waiting[1].name = "end?"
+    waiting = [
+        thread(coord.wait_for_stop, name="stop?"),
+        thread(coord.join, None, 0, True, name="end?"),
+    ]
     until(lambda: len(rows_of(waiting)) == 2)
     found = {row["thread"]: row for row in rows_of(waiting)}
     assert found["stop?"]["waits_for"] == "stop"
@@ -353,9 +355,8 @@ def test_clear_stop_clears_the_exception_too(coord):
 
 def test_a_thread_that_saw_the_stop_is_not_revived(coord):
     seen = []
-    waiter = thread(lambda: seen.append(coord.wait_for_stop()))
-    while not coord._stop._bells:
-        time.sleep(0.001)
+    waiter = thread(lambda: seen.append(coord.wait_for_stop()), name="saw it")
+    until(lambda: rows_of([waiter]))
     coord.request_stop()
     coord.clear_stop()
     waiter.join(LONG)

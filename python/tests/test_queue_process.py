@@ -318,16 +318,12 @@ def test_readers_that_waited_at_a_fork_work_in_the_child(tmp_path):
 
 
 @needs_fork
-@pytest.mark.parametrize(
-    "make",
-    ["train.Coordinator()", "train.batch([1], 1).queue_runners[0]"],
-)
-def test_no_lock_that_is_held_at_a_fork_is_held_in_the_child(make):
+def test_no_lock_that_is_held_at_a_fork_is_held_in_the_child():
     """The short ones too: here the parent's thread holds it for as long as it takes to fork."""
     out = python(
         FORK
-        + textwrap.dedent(f"""
-        made = {make}
+        + textwrap.dedent("""
+        made = train.batch([1], 1).queue_runners[0]
         made._lock.acquire()
 
         def body():  # in another thread: one that holds an RLock has it anyway
@@ -434,3 +430,31 @@ def test_a_process_that_is_killed_by_ctrl_c_says_so():
     done.send_signal(signal.SIGINT)
     _, err = done.communicate(timeout=LONG)
     assert done.returncode == -signal.SIGINT and "KeyboardInterrupt" in err
+
+
+@needs_fork
+def test_a_coordinator_of_the_parent_has_stopped_in_the_child():
+    """Nobody would request the stop there, so loops end."""
+    out = python(
+        FORK
+        + textwrap.dedent("""
+        coord = train.Coordinator()
+        threading.Thread(target=coord.join, args=([threading.main_thread()],), daemon=True).start()
+        while not train.waiters():
+            time.sleep(0.001)
+
+        def body():
+            assert coord.should_stop()
+            assert coord.wait_for_stop(0.01)
+            for call in (coord.request_stop, coord.join):
+                try:
+                    call()
+                except lv.errors.FailedPreconditionError:
+                    continue
+                raise AssertionError(call)
+
+        in_child(body)
+        assert not coord.should_stop()
+        """)
+    )
+    assert out == ["child", "0"]

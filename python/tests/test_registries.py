@@ -17,10 +17,11 @@ def _find_nothing():
         _queues.find_queue("missing")
 
 
+_QUEUE = lt.FIFOQueue(1, ["int64"])
 WAYS = {
     "iterators": (lambda: iter(lv.range(1)), _iterator._close_all),
     "columns": (_columns.Columns, _columns._forked),
-    "locks": (lt.Coordinator, _locks._forked),
+    "locks": (lambda: lt.QueueRunner(_QUEUE, [print]), _locks._forked),
     "queues": (lambda: lt.FIFOQueue(1, ["int64"]), _find_nothing),
 }
 

@@ -11,6 +11,8 @@
 #include "base/process.h"
 #include "base/refs.h"
 
+#include <levada/binding.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,11 +101,11 @@ void levada_coordinator_settle_locked(levada_coordinator *c, levada_woken *woken
     }
 }
 
-/* Whether it came, also where it was gone again (clear_stop) before this thread looked. */
-static bool coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, const char *what,
-                                 int64_t until)
+/* Returns DONE also if the event came and was gone again (clear_stop) before this thread looked. */
+static levada_wait_end coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait,
+                                            const char *what, int64_t until)
 {
-    bool waits, mine;
+    bool waits;
 
     levada_lock_take(&c->lock);
     waits = !coordinator_served(c, wait);
@@ -112,17 +114,8 @@ static bool coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, 
         levada_waiter_prepare(&wait->waiter);
     }
     levada_lock_give(&c->lock);
-    if (!waits ||
-        levada_waiter_wait(&wait->waiter, &c->site, what, -1, until) == LEVADA_WAIT_DONE) {
-        return true;
-    }
-    levada_lock_take(&c->lock);
-    mine = wait->waiter.linked;
-    if (mine) levada_line_remove(&c->waits, &wait->waiter);
-    levada_lock_give(&c->lock);
-    if (mine) levada_waiter_clear(&wait->waiter);
-    else levada_waiter_settle(&wait->waiter);
-    return !mine;
+    if (!waits) return LEVADA_WAIT_DONE;
+    return levada_line_wait(&c->waits, &c->lock, &wait->waiter, &c->site, what, until);
 }
 
 bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *what, int64_t until)
@@ -130,7 +123,7 @@ bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *
     coordinator_wait wait = { .for_stop = true };
 
     if (until >= 0 && until <= levada_now()) return levada_coordinator_should_stop(coordinator);
-    return coordinator_wait_for(coordinator, &wait, what, until);
+    return coordinator_wait_for(coordinator, &wait, what, until) == LEVADA_WAIT_DONE;
 }
 
 bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout)
@@ -246,6 +239,9 @@ static bool coordinator_is_clean(const levada_coordinator *c, levada_status code
 
 void levada_coordinator_keep_locked(levada_coordinator *c, const levada_error *why)
 {
+    for (int32_t i = 0; i < c->nerrors && why->token != 0; i++) {
+        if (c->errors[i].token == why->token) return;
+    }
     if (c->nerrors < LEVADA_COORDINATOR_ERRORS) c->errors[c->nerrors++] = *why;
 }
 
@@ -369,7 +365,7 @@ static levada_status coordinator_joined_locked(levada_coordinator     *c,
                                                levada_error *err)
 {
     levada_coordinator_move_locked(c, coordinator_after_join(c));
-    if (wait->to > c->joined_to) c->joined_to = wait->to;
+    if (wait->after <= c->joined_to && wait->to > c->joined_to) c->joined_to = wait->to;
     if (c->nerrors > 0) {
         if (err != NULL) *err = c->errors[0];
         return c->errors[0].code;
@@ -378,12 +374,44 @@ static levada_status coordinator_joined_locked(levada_coordinator     *c,
     return coordinator_blame_locked(c, wait, err);
 }
 
+/* Joins the threads with the numbers of `wait`. */
+static levada_status coordinator_join(levada_coordinator *c, coordinator_wait *wait, int64_t grace,
+                                      bool ignore_live, levada_error *err)
+{
+    levada_wait_end end = coordinator_wait_for(c, wait, "join", -1);
+    levada_status   status;
+
+    wait->for_stop = false;
+    if (end == LEVADA_WAIT_DONE && grace != 0) {
+        end = coordinator_wait_for(c, wait, "join", levada_until(grace));
+    }
+    if (end == LEVADA_WAIT_FORKED) return levada_process_refuse("coordinator", err);
+    if (end == LEVADA_WAIT_STOPPED) {
+        return levada_fail(err, LEVADA_ECANCELLED, "join was interrupted");
+    }
+    levada_lock_take(&c->lock);
+    status = coordinator_joined_locked(c, wait, ignore_live, err);
+    levada_lock_give(&c->lock);
+    levada_coordinator_reap(c);
+    return status;
+}
+
+levada_status levada_coordinator_join_member(levada_coordinator *coordinator, int64_t number,
+                                             int64_t grace, bool ignore_live, levada_error *err)
+{
+    coordinator_wait wait = { .for_stop = true, .for_threads = true };
+
+    LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
+    wait.after = number - 1;
+    wait.to = number;
+    return coordinator_join(coordinator, &wait, grace, ignore_live, err);
+}
+
 levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t grace,
                                       bool ignore_live, levada_error *err)
 {
     levada_coordinator *c = coordinator;
     coordinator_wait    wait = { .for_stop = true, .for_threads = true };
-    levada_status       status;
     bool                own;
 
     LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
@@ -397,12 +425,11 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
                            "a thread of a coordinator cannot join it, because it would wait for "
                            "itself");
     }
-    (void)coordinator_wait_for(c, &wait, "join", -1);
-    wait.for_stop = false;
-    if (grace != 0) (void)coordinator_wait_for(c, &wait, "join", levada_until(grace));
-    levada_lock_take(&c->lock);
-    status = coordinator_joined_locked(c, &wait, ignore_live, err);
-    levada_lock_give(&c->lock);
-    levada_coordinator_reap(c);
-    return status;
+    return coordinator_join(c, &wait, grace, ignore_live, err);
+}
+
+void levada_coordinator_set_poll(levada_coordinator *coordinator, bool (*poll)(void *user),
+                                 void *user, int64_t every)
+{
+    if (LEVADA_OURS(coordinator)) levada_site_ask(&coordinator->site, poll, user, every);
 }

@@ -10,6 +10,8 @@
 #include "base/process.h"
 #include "base/refs.h"
 
+#include <levada/binding.h>
+
 #include <string.h>
 
 /* Joins the threads that have ended, as the system wants it. */
@@ -247,6 +249,11 @@ levada_status levada_coordinator_register(levada_coordinator *coordinator, const
     levada_lock_give(&coordinator->lock);
     *out = m;
     return LEVADA_OK;
+}
+
+int64_t levada_member_number(const levada_member *member)
+{
+    return member != NULL ? member->number : 0;
 }
 
 void levada_member_end(levada_member **member)

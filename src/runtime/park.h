@@ -46,8 +46,8 @@ typedef struct levada_park {
 
 void levada_park_init(levada_park *park);
 void levada_park_clear(levada_park *park);
-/* Sleeps until done, nudged or until that time on the clock of levada_now (-1 = forever); whether
- * done. */
+/* Sleeps until done, nudged, or until that time on the clock of levada_now (-1 = forever). Returns
+ * true if done. A signal may end the sleep, so that the caller looks for its effects. */
 bool levada_park_sleep(levada_park *park, int64_t until);
 /* Any thread, once. */
 void levada_park_wake(levada_park *park);

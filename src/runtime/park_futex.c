@@ -15,7 +15,7 @@
 #define PARK_PAUSE_LEAST 4 /* pauses before the first look, ... */
 #define PARK_PAUSE_MOST 64 /* ... and before the last ones      */
 
-/* Sleeps while *word is `expected`; false when the time is up. */
+/* Sleeps while *word is `expected`; false when the time is up or a signal came. */
 static bool park_futex_wait(atomic_uint *word, unsigned expected, int64_t until)
 {
     struct timespec at;
@@ -28,7 +28,7 @@ static bool park_futex_wait(atomic_uint *word, unsigned expected, int64_t until)
     }
     code = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                    until >= 0 ? &at : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
-    return code == 0 || errno != ETIMEDOUT;
+    return code == 0 || (errno != ETIMEDOUT && errno != EINTR);
 }
 
 /* The word may be gone already: then the kernel finds nobody, or one who looks again. */
@@ -117,7 +117,7 @@ bool levada_park_sleep(levada_park *park, int64_t until)
         if (word == LEVADA_PARK_DONE) return true;
         in_time = park_futex_wait(&park->word, LEVADA_PARK_ASLEEP, until);
     }
-    /* Awake, unless something came while the time ran out. */
+    /* Awake, unless something came meanwhile. */
     word = LEVADA_PARK_ASLEEP;
     atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_AWAKE,
                                             memory_order_acquire, memory_order_acquire);

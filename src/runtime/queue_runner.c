@@ -368,17 +368,9 @@ levada_status levada_queue_runner_wait(levada_queue_runner *runner, int64_t time
     }
     levada_lock_give(&r->lock);
     if (waits) {
-        int64_t until = levada_until(timeout);
-
-        if (levada_waiter_wait(&waiter, &r->site, "the end of its queue runner", -1, until) !=
-            LEVADA_WAIT_DONE) {
-            levada_lock_take(&r->lock);
-            late = waiter.linked;
-            if (late) levada_line_remove(&r->waits, &waiter);
-            levada_lock_give(&r->lock);
-            if (late) levada_waiter_clear(&waiter);
-            else levada_waiter_settle(&waiter);
-        }
+        late = levada_line_wait(&r->waits, &r->lock, &waiter, &r->site,
+                                "the end of its queue runner",
+                                levada_until(timeout)) != LEVADA_WAIT_DONE;
     }
     if (!late) return LEVADA_OK;
     return levada_fail(err, LEVADA_EDEADLINE_EXCEEDED,

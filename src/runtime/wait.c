@@ -317,6 +317,22 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
     return end;
 }
 
+levada_wait_end levada_line_wait(levada_line *line, levada_lock *lock, levada_waiter *waiter,
+                                 levada_site *site, const char *what, int64_t until)
+{
+    levada_wait_end end = levada_waiter_wait(waiter, site, what, -1, until);
+    bool            mine;
+
+    if (end == LEVADA_WAIT_DONE || end == LEVADA_WAIT_FORKED) return end;
+    levada_lock_take(lock);
+    mine = waiter->linked;
+    if (mine) levada_line_remove(line, waiter);
+    levada_lock_give(lock);
+    if (mine) levada_waiter_clear(waiter);
+    else levada_waiter_settle(waiter);
+    return mine ? end : LEVADA_WAIT_DONE;
+}
+
 void levada_waiter_settle(levada_waiter *waiter)
 {
     while (!levada_park_sleep(&waiter->park, -1)) {} /* a nudge that came too late ends one sleep */

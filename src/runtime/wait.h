@@ -105,6 +105,10 @@ void levada_wake(levada_woken *woken);
  * the same, so take the lock and look whether it is linked; if not, call levada_waiter_settle. */
 levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, const char *what,
                                    int64_t n, int64_t until);
+/* Waits in the line that the waiter was appended to, and leaves the line if the wait ends early.
+ * Without the lock, after prepare. DONE: also if the waiter was finished while the wait ended. */
+levada_wait_end levada_line_wait(levada_line *line, levada_lock *lock, levada_waiter *waiter,
+                                 levada_site *site, const char *what, int64_t until);
 /* Waits for a wake-up that is on the way. */
 void levada_waiter_settle(levada_waiter *waiter);
 /* The end of a wait that did not end with DONE or settle. */

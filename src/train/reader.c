@@ -113,22 +113,6 @@ void levada_reader_destroy(levada_reader **reader)
 
 /* -- turns ------------------------------------------------------------------------------------- */
 
-/* How the wait ended. The site is not watched: only its poll() ends this wait early. */
-static levada_wait_end reader_wait(levada_reader *r, levada_waiter *waiter, int64_t until)
-{
-    levada_wait_end end = levada_waiter_wait(waiter, &r->site, "its turn", -1, until);
-    bool            mine;
-
-    if (end == LEVADA_WAIT_DONE || end == LEVADA_WAIT_FORKED) return end;
-    levada_lock_take(&r->lock);
-    mine = waiter->linked;
-    if (mine) levada_line_remove(&r->turns, waiter);
-    levada_lock_give(&r->lock);
-    if (mine) levada_waiter_clear(waiter);
-    else levada_waiter_settle(waiter);
-    return mine ? end : LEVADA_WAIT_DONE;
-}
-
 levada_status levada_reader_enter(levada_reader *r, int64_t timeout, levada_error *err)
 {
     levada_wait_end end = LEVADA_WAIT_LATE;
@@ -145,7 +129,10 @@ levada_status levada_reader_enter(levada_reader *r, int64_t timeout, levada_erro
     levada_lock_give(&r->lock);
     if (!waits) return LEVADA_OK;
     if (timeout == LEVADA_AT_ONCE) return LEVADA_AGAIN;
-    if (timeout != 0) end = reader_wait(r, &waiter, levada_until(timeout));
+    if (timeout != 0) {
+        end = levada_line_wait(&r->turns, &r->lock, &waiter, &r->site, "its turn",
+                               levada_until(timeout));
+    }
     if (end == LEVADA_WAIT_DONE) return LEVADA_OK;
     if (end == LEVADA_WAIT_FORKED) return levada_process_refuse("reader", err);
     if (end == LEVADA_WAIT_STOPPED) {

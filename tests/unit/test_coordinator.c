@@ -5,6 +5,8 @@
 #include "support/deaths.h"
 #include "support/queues.h"
 
+#include <levada/binding.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -527,6 +529,76 @@ static void destroy_asks_for_the_stop_and_waits(void **state)
     assert_int_equal(gate.left, 3);
 }
 
+static void an_error_with_the_token_of_another_one_is_listed_once(void **state)
+{
+    levada_coordinator *c = test_coordinator(NULL, 0);
+    levada_error        why = LEVADA_ERROR_INIT, err = LEVADA_ERROR_INIT;
+    static const uint64_t tokens[] = { 7, 7, 9, 0, 0, 7 }, listed[] = { 7, 9, 0, 0 };
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        levada_fail(&why, LEVADA_EUNKNOWN, "alike");
+        levada_error_set_token(&why, tokens[i]);
+        assert_int_equal(levada_coordinator_request_stop(c, &why, NULL), LEVADA_OK);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_true(levada_error_token(levada_coordinator_error(c, i)) == listed[i]);
+    }
+    assert_null(levada_coordinator_error(c, 4));
+    assert_int_equal(levada_coordinator_raise_requested(c, &err), LEVADA_EUNKNOWN);
+    assert_true(levada_error_token(&err) == 7);
+    levada_coordinator_destroy(&c);
+}
+
+/* The other member, and a thread that runs, do not hold the join up. */
+static void one_member_may_be_joined_alone(void **state)
+{
+    levada_coordinator *c = test_coordinator(NULL, 0);
+    levada_member      *members[2] = { NULL, NULL };
+    levada_error        err = LEVADA_ERROR_INIT;
+    int64_t             number;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(levada_coordinator_register(c, "group", &members[i], NULL), LEVADA_OK);
+        assert_true(levada_member_number(members[i]) == i + 1);
+    }
+    number = levada_member_number(members[1]);
+    levada_member_end(&members[1]);
+    assert_int_equal(levada_coordinator_join_member(c, number, 0, false, NULL), LEVADA_OK);
+    assert_int_equal(levada_coordinator_join_member(c, 0, 0, false, NULL), LEVADA_OK);
+    assert_true(levada_coordinator_joined(c));
+    levada_coordinator_clear_stop(c);
+    assert_int_equal(levada_coordinator_request_stop(c, NULL, NULL), LEVADA_OK);
+    assert_int_equal(levada_coordinator_join_member(c, 1, 0, false, &err),
+                     LEVADA_EDEADLINE_EXCEEDED);
+    assert_int_equal(levada_coordinator_join_member(c, 1, 0, true, NULL), LEVADA_OK);
+    levada_member_end(&members[0]);
+    levada_coordinator_destroy(&c);
+}
+
+static bool ask_no_more(void *user) { return --*(int *)user > 0; }
+
+static void a_poll_ends_waits_without_marking_it_joined(void **state)
+{
+    levada_coordinator *c = test_coordinator(NULL, 0);
+    levada_member      *member = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
+    int                 left = 3;
+
+    (void)state;
+    levada_coordinator_set_poll(c, ask_no_more, &left, MS);
+    assert_false(levada_coordinator_wait_for_stop(c, LEVADA_FOREVER));
+    assert_int_equal(left, 0);
+    assert_int_equal(levada_coordinator_register(c, "group", &member, NULL), LEVADA_OK);
+    left = 1;
+    assert_int_equal(levada_coordinator_join_member(c, 1, LEVADA_FOREVER, false, &err),
+                     LEVADA_ECANCELLED);
+    assert_false(levada_coordinator_joined(c));
+    levada_member_end(&member);
+    levada_coordinator_destroy(&c);
+}
+
 static void a_long_list_of_names_is_cut(void **state)
 {
     levada_coordinator *c = test_coordinator(NULL, 0);
@@ -570,6 +642,9 @@ int main(void)
         cmocka_unit_test(a_thread_of_its_own_cannot_join_it),
         cmocka_unit_test(two_may_join_at_once),
         cmocka_unit_test(destroy_asks_for_the_stop_and_waits),
+        cmocka_unit_test(an_error_with_the_token_of_another_one_is_listed_once),
+        cmocka_unit_test(one_member_may_be_joined_alone),
+        cmocka_unit_test(a_poll_ends_waits_without_marking_it_joined),
         cmocka_unit_test(a_long_list_of_names_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

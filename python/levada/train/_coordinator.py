@@ -2,7 +2,8 @@
 """Coordinator: several threads that stop together, and one that waits for them.
 
 The rules are those of TensorFlow's ``python/training/coordinator.py``; what differs is said where
-it differs. Waits sleep until somebody rings (nothing polls), and Ctrl-C ends them.
+it differs. The stop, the errors and all waits are those of the coordinator of C, which knows
+exceptions by numbers. Ctrl-C ends every wait.
 """
 
 from __future__ import annotations
@@ -10,56 +11,20 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import queue
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, NoReturn
 
+from levada import _levada
 from levada.errors import CancelledError, OutOfRangeError
-from levada.train._locks import Listed, own_lock
 
 _LOG = logging.getLogger("levada")
-_MOST_ERRORS = 16
+_MOST_ERRORS = 16  # that are held; C lists fewer
 _LEAST_GRACE = 0.001  # seconds; a grace period of 0 still lets threads that are ending end
 _LONG_NAME = 63  # bytes of a name that reports show
 _Reported = tuple[BaseException, TracebackType | None]
-
-
-class _Signal:
-    """An event that a signal handler may set at any point, also inside its own methods.
-
-    Each waiter hangs up a bell before it looks, so that no ring is missed. ``threading.Event``
-    holds a lock meanwhile that a handler on the same thread would wait for.
-    """
-
-    def __init__(self) -> None:
-        self.on = False
-        self._bells: list[queue.SimpleQueue[bool]] = []
-
-    def set(self) -> None:
-        self.on = True
-        for bell in tuple(self._bells):
-            bell.put(True)
-
-    def wait(
-        self, timeout: float | None = None, bell: queue.SimpleQueue[bool] | None = None
-    ) -> bool:
-        """True once it was set; False past ``timeout`` or when another rang ``bell`` (False)."""
-        if timeout is not None and not 0 < timeout <= threading.TIMEOUT_MAX:
-            if not timeout > 0:
-                return self.on
-            timeout = None
-        bell = queue.SimpleQueue() if bell is None else bell
-        self._bells.append(bell)
-        try:
-            return self.on or bell.get(timeout=timeout)
-        except queue.Empty:
-            return self.on
-        finally:
-            self._bells.remove(bell)
 
 
 class Coordinator:
@@ -85,16 +50,12 @@ class Coordinator:
         self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None
     ) -> None:
         self._clean = _types_of(clean_stop_exception_types)
-        self._stop = _Signal()
-        # An RLock: a signal handler may come while its thread holds it.
-        self._lock = own_lock(self, threading.RLock)
-        # -- guarded by _lock
-        self._errors: list[_Reported] = []
-        self._joined = False
+        self._core = _levada.Coordinator()
+        self._errors: dict[int, _Reported] = {}  # by their ids, which are their tokens in C
         self._registered: dict[threading.Thread, None] = {}
 
     def __repr__(self) -> str:
-        state = "stop requested" if self._stop.on else "running"
+        state = "stop requested" if self.should_stop() else "running"
         count = len(self._registered)
         return f"levada.train.Coordinator({state}, {count} thread{'s' * (count != 1)})"
 
@@ -107,17 +68,15 @@ class Coordinator:
         here instead.
         """
         reported = self._reported(ex)
-        with self._lock:
-            joined = self._joined
-            if not joined:
-                if reported:
-                    self._record(reported)
-                self._stop.set()
-        if joined and reported:
+        if reported is None:
+            self._core.request_stop()
+            return
+        value = reported[0]
+        if not self.joined and len(self._errors) < _MOST_ERRORS:
+            self._errors.setdefault(id(value), reported)
+        if not self._core.request_stop(id(value)):
             _raise(reported)
-        if reported:
-            value = reported[0]
-            _LOG.info("Error reported to Coordinator: %s: %s", type(value).__name__, value)
+        _LOG.info("Error reported to Coordinator: %s: %s", type(value).__name__, value)
 
     def _reported(self, ex: BaseException | tuple[Any, ...] | None) -> _Reported | None:
         if isinstance(ex, tuple) and len(ex) == 3:
@@ -128,41 +87,31 @@ class Coordinator:
             return None
         if not isinstance(value, BaseException):
             raise TypeError(f"ex must be an exception, sys.exc_info() or None, not {ex!r}")
-        echo = self._stop.on and isinstance(value, CancelledError)
+        echo = self.should_stop() and isinstance(value, CancelledError)
         return None if echo or isinstance(value, self._clean) else (value, trace)
-
-    def _record(self, reported: _Reported) -> None:
-        known = any(reported[0] is value for value, _ in self._errors)  # it came down a line
-        if not known and len(self._errors) < _MOST_ERRORS:
-            self._errors.append(reported)
 
     def clear_stop(self) -> None:
         """Resets it, but keeps registered threads. Threads that have seen the stop still end."""
-        with self._lock:
-            self._joined = False
-            self._errors.clear()
-            self._stop.on = False
+        self._errors.clear()
+        self._core.clear_stop()
 
     def should_stop(self) -> bool:
         """Whether a stop was requested."""
-        return self._stop.on
+        return self._core.should_stop()
 
     def _repeat(self, function: Callable[[], object]) -> None:
         """Calls a function again and again until a stop is requested."""
-        signal = self._stop
-        if getattr(self.should_stop, "__func__", None) is Coordinator.should_stop:
-            while not signal.on:  # the same without a call
-                function()
-        else:
-            while not self.should_stop():
-                function()
+        should_stop = self.should_stop
+        if getattr(should_stop, "__func__", None) is Coordinator.should_stop:
+            should_stop = self._core.should_stop
+        while not should_stop():
+            function()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Waits until a stop is requested or ``timeout`` seconds passed; whether it was."""
-        if self._stop.on or (timeout is not None and not timeout > 0):
-            return self._stop.on
-        with Listed("coordinator", "stop"):
-            return self._stop.wait(timeout)
+        if timeout is not None and not timeout > 0:
+            return self._core.should_stop()
+        return self._core.wait_for_stop(timeout)
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
@@ -177,8 +126,7 @@ class Coordinator:
 
     def register_thread(self, thread: threading.Thread) -> None:
         """``join`` will wait for this thread too. It need not have been started."""
-        with self._lock:
-            self._registered[_as_thread(thread)] = None
+        self._registered[_as_thread(thread)] = None
 
     def join(
         self,
@@ -196,49 +144,46 @@ class Coordinator:
         """
         if threads is not None and not isinstance(threads, Iterable):
             raise TypeError(f"threads must be a list of threads, not {threads!r}")
-        with self._lock:
-            members = dict.fromkeys([*self._registered, *map(_as_thread, threads or ())])
+        if math.isnan(stop_grace_period_secs):
+            raise ValueError("stop_grace_period_secs must be a number of seconds, not nan")
+        grace = max(stop_grace_period_secs, _LEAST_GRACE) if stop_grace_period_secs >= 0 else 0
+        members = dict.fromkeys([*self._registered, *map(_as_thread, threads or ())])
         members.pop(threading.current_thread(), None)
-        with Listed("coordinator", "join"):
-            self._until_stop_or_end(members)
-            _give_time(members, stop_grace_period_secs)
+        self._core.join(self._begin(members), grace)
         alive = [thread for thread in members if thread.is_alive()]
-        with self._lock:
-            self._joined = True
-            self._registered.clear()
-            failed = bool(self._errors)
-        if alive and (failed or ignore_live_threads):
+        self._registered.clear()
+        if alive and (ignore_live_threads or self._core.errors()):
             _LOG.warning("%s", _stragglers(alive))
         self.raise_requested_exception()
         if alive and not ignore_live_threads:
             raise RuntimeError(_stragglers(alive))
 
-    def _until_stop_or_end(self, members: Iterable[threading.Thread]) -> None:
-        if self._stop.on or not any(thread.is_alive() for thread in members):
-            return
-        bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        args = (tuple(members), bell)
-        threading.Thread(
-            target=_ring_at_the_end, args=args, name="levada join", daemon=True
-        ).start()
-        self._stop.wait(bell=bell)
+    def _begin(self, members: Iterable[threading.Thread]) -> int:
+        """The number of a group of C that lasts until the threads have ended; 0 = none runs."""
+        if not any(thread.is_alive() for thread in members):
+            return 0
+        number, group = self._core.begin()
+        args = (tuple(members), group)
+        threading.Thread(target=_join_all, args=args, name="levada join", daemon=True).start()
+        return number
 
     @property
     def joined(self) -> bool:
         """Whether a ``join`` has ended."""
-        return self._joined
+        return self._core.joined()
 
     @property
     def secondary_errors(self) -> tuple[BaseException, ...]:
         """Exceptions reported after the one that ``join`` raises (the first few)."""
-        with self._lock:
-            return tuple(value for value, _ in self._errors[1:])
+        return tuple(value for value, _ in self._reported_errors()[1:])
+
+    def _reported_errors(self) -> list[_Reported]:
+        found = map(self._errors.get, self._core.errors())
+        return [reported for reported in found if reported is not None]
 
     def raise_requested_exception(self) -> None:
         """Raises the first exception that was reported, if there is one."""
-        with self._lock:
-            first = self._errors[0] if self._errors else None
-        if first:
+        for first in self._reported_errors():
             _raise(first)
 
 
@@ -264,21 +209,11 @@ def _raise(reported: _Reported) -> NoReturn:
     raise value.with_traceback(trace)
 
 
-def _ring_at_the_end(members: Iterable[threading.Thread], bell: queue.SimpleQueue[bool]) -> None:
-    """Waits for threads on behalf of a join, which cannot wait for them and the stop at once."""
+def _join_all(members: tuple[threading.Thread, ...], _group: object) -> None:
+    """Holds a group until its threads have ended, which cannot tell C so themselves."""
     for thread in members:
         if thread.is_alive():
             thread.join()
-    bell.put(False)
-
-
-def _give_time(members: Iterable[threading.Thread], seconds: float) -> None:
-    if math.isnan(seconds):
-        raise ValueError("stop_grace_period_secs must be a number of seconds, not nan")
-    end = time.monotonic() + (max(seconds, _LEAST_GRACE) if seconds >= 0 else 0)
-    for thread in members:
-        if thread.is_alive():
-            thread.join(min(max(end - time.monotonic(), 0), threading.TIMEOUT_MAX))
 
 
 def _stragglers(alive: list[threading.Thread]) -> str:
