@@ -64,8 +64,9 @@ typedef struct levada_format_def {
      * the beginning of the record at data[0], each further one the bytes after those that were
      * skipped; returns how many bytes to skip now, and sets *done where the record has ended.
      * Returns less than `size` without *done if bytes after `size` are needed, but never with
-     * `at_end`; a record that is not done then has lost its end. NULL = the rest of the file is
-     * skipped. */
+     * `at_end`; a record that is not done then has lost its end. At the end of a file, next()
+     * returns nothing for a record that has no end and exceeds the limit. NULL = the rest of the
+     * file is skipped. */
     int64_t (*leave_out)(void *state, const void *args, const uint8_t *data, int64_t size,
                          bool at_end, bool *done);
     /* Returns an error with the reason and the position (levada_error_place) if `size` is not valid

@@ -322,9 +322,7 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     r->framed.next = 0;
     r->framed.used = spans.used;
     if (levada_window_size(&r->window) > r->window.max_record) {
-        if (st != LEVADA_OK && (spans.n > 0 || r->format->leave_out)) levada_error_clear(err);
-        if (st != LEVADA_OK && spans.n == 0 && r->format->leave_out)
-            return levada_window_refuse(&r->window, 0, err);
+        if (st != LEVADA_OK && spans.n > 0) levada_error_clear(err);
         LEVADA_TRY(file_reader_check_long(r, err));
     }
     if (r->framed.n > 0) { /* the damage, if there is any, comes again when they are gone */
@@ -334,6 +332,8 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     levada_window_skip(&r->window, spans.used);
     r->framed.used = 0;
     if (st == LEVADA_OK && spans.used == 0 && r->window.ended) {
+        if (r->format->leave_out && levada_window_size(&r->window) > r->window.max_record)
+            return levada_window_refuse(&r->window, 0, err);
         return levada_fail(err, LEVADA_EDATA_LOSS, "trailing %lld bytes are not a complete record",
                            (long long)levada_window_size(&r->window));
     }

@@ -171,11 +171,13 @@ static void csv_walk(csv_rows *w, int32_t capacity)
     }
 }
 
-/* The last row has no newline. Where it is still in quotes, the file is damaged there. */
+/* The last row has no newline. Where it is still in quotes, the file is damaged there, unless the
+ * row exceeds the limit. */
 static levada_status csv_end(csv_rows *w, levada_error *err)
 {
     if (w->quoted) {
         if (w->out->n > 0) return LEVADA_OK; /* with the next call */
+        if (w->size - w->row > w->framing->limit) return LEVADA_OK;
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "Reached end of file without closing quoted field in record");
     }

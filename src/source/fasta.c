@@ -12,8 +12,7 @@
 #include <string.h>
 
 typedef struct fasta_state {
-    bool skipping; /* in a record that exceeds max_record_bytes ... */
-    bool begins;   /* ... which begins in this window           */
+    bool skipping; /* in a record that exceeds max_record_bytes */
 } fasta_state;
 
 static int32_t fasta_probe(const uint8_t *data, int64_t size)
@@ -28,12 +27,6 @@ static levada_status fasta_seek(void *state, const void *args, int64_t offset, l
     (void)args, (void)offset, (void)err;
     ((fasta_state *)state)->skipping = false;
     return LEVADA_OK;
-}
-
-static void fasta_leave_out(void *state, const void *args)
-{
-    (void)args;
-    *(fasta_state *)state = (fasta_state){ .skipping = true, .begins = true };
 }
 
 static int64_t fasta_resync(void *state, const void *args, const uint8_t *data, int64_t size,
@@ -58,31 +51,28 @@ static int64_t fasta_end(const uint8_t *data, int64_t size, int64_t at, bool at_
     return end < next && data[end] == '\n' ? end + 1 : end;
 }
 
-static void fasta_skip(fasta_state *s, const uint8_t *data, int64_t size, bool at_end,
-                       levada_spans *out)
+static int64_t fasta_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
+                               bool at_end, bool *done)
 {
-    int64_t from = s->begins ? levada_sequence_blank(data, size, 0) : 0;
-    int64_t next = levada_sequence_find(data, size, from, '>');
+    fasta_state *s = state;
+    int64_t      from = s->skipping ? 0 : levada_sequence_blank(data, size, 0);
+    int64_t      next = levada_sequence_find(data, size, from, '>');
 
-    s->begins = false;
-    s->skipping = next < 0;
-    out->used = next > 0 ? next : levada_sequence_rest(size, at_end);
+    (void)args;
+    *done = next > 0 || at_end;
+    s->skipping = !*done;
+    return next > 0 ? next : levada_sequence_rest(size, at_end);
 }
 
 static levada_status fasta_next(void *state, const void *args, const uint8_t *data, int64_t size,
                                 bool at_end, levada_spans *out, levada_error *err)
 {
-    fasta_state *s = state;
     int64_t      at = 0, mark = 0;
     int32_t      n = 0;
 
-    (void)args;
+    (void)state, (void)args;
     out->n = 0;
     out->need = 0;
-    if (s->skipping) {
-        fasta_skip(s, data, size, at_end, out);
-        return LEVADA_OK;
-    }
     for (; n < out->capacity; n++) {
         int64_t end;
 

@@ -111,17 +111,9 @@ static levada_status fastq_seek(void *state, const void *args, int64_t offset, l
     return LEVADA_OK;
 }
 
-static void fastq_leave_out(void *state, const void *args)
+/* The next record after `at`, or what may become one in a larger window; -1 = none. */
+static int64_t fastq_find(const uint8_t *data, int64_t size, int64_t at)
 {
-    (void)args;
-    ((fastq_state *)state)->skipping = true;
-}
-
-/* The next record, or what may become one in a larger window; -1 = none. */
-static int64_t fastq_find(const uint8_t *data, int64_t size)
-{
-    int64_t at = 0;
-
     while ((at = levada_sequence_find(data, size, at, '@')) > 0) {
         if (fastq_bits(data + at, size - at) > 0) return at;
     }
@@ -131,37 +123,36 @@ static int64_t fastq_find(const uint8_t *data, int64_t size)
 static int64_t fastq_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                             bool at_end)
 {
-    int64_t at = fastq_find(data, size);
+    int64_t at = fastq_find(data, size, 0);
 
     (void)state, (void)args;
     return at > 0 ? at : levada_sequence_rest(size, at_end);
 }
 
-static void fastq_skip(fastq_state *s, const uint8_t *data, int64_t size, bool at_end,
-                       levada_spans *out)
+static int64_t fastq_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
+                               bool at_end, bool *done)
 {
-    int64_t next = fastq_find(data, size);
+    fastq_state *s = state;
+    int64_t      from = s->skipping ? 0 : levada_sequence_blank(data, size, 0);
+    int64_t      next = fastq_find(data, size, from);
 
-    s->skipping = next < 0;
-    out->used = next > 0 ? next : levada_sequence_rest(size, at_end);
+    (void)args;
+    *done = next > 0 || at_end;
+    s->skipping = !*done;
+    return next > 0 ? next : levada_sequence_rest(size, at_end);
 }
 
 static levada_status fastq_next(void *state, const void *args, const uint8_t *data, int64_t size,
                                 bool at_end, levada_spans *out, levada_error *err)
 {
-    fastq_state *s = state;
     fastq_record r = { 0 };
     int64_t      at = 0;
     int          found = FASTQ_CUT;
     int32_t      n = 0;
 
-    (void)args;
+    (void)state, (void)args;
     out->n = 0;
     out->need = 0;
-    if (s->skipping) {
-        fastq_skip(s, data, size, at_end, out);
-        return LEVADA_OK;
-    }
     for (; n < out->capacity; n++) {
         int64_t mark = levada_sequence_blank(data, size, at);
 
