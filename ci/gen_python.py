@@ -47,6 +47,9 @@ FUNCTIONS = {
     ),
     ("bucket_by_sequence_length", "cost"): "str | Callable[..., float]",
 }
+# Parameters of Python alone: a stage that follows.
+THEN = {"window": ("collect", "one record of each window, as ``collect()`` makes it")}
+RECORDS = {"collect"}  # stages that return records of batches
 TYPES = {
     "int": "int", "size": "int | str", "float": "float", "bool": "bool", "text": "str",
     "choice": "str", "dtype": "Any", "ints": "int | Iterable[int]", "texts": "str | Iterable[str]",
@@ -194,6 +197,8 @@ def function(row: dict, indent: str) -> str:
     parameters += [parameter(row, arg) for arg in by_position]
     parameters += ["*"] if by_name else []
     parameters += [parameter(row, arg) for arg in by_name]
+    then, meaning = THEN.get(row["name"], ("", ""))
+    parameters += [f"{then}: bool = False"] if then else []
     lines = [f"def {row['name']}({', '.join(parameters)}) -> {result(row)}:"]
     if len(lines[0]) > width:
         lines = [f"def {row['name']}("]
@@ -203,6 +208,9 @@ def function(row: dict, indent: str) -> str:
     lines += ["", "    Args:"] if every else []
     for arg in every:
         lines += wrap(describe(row, arg), width - 4, "        ", "            ")
+    if then:
+        text = f"{then} (bool, default False): {meaning}"
+        lines += wrap(text, width - 4, "        ", "            ")
     lines += ["", "    Returns:", f"        {returned(row)}"]
     lines += ["", "    Raises:", "        InvalidArgumentError: an option or a field is invalid."]
     lines += ["", "    Example:"]
@@ -211,10 +219,11 @@ def function(row: dict, indent: str) -> str:
     call = "_source" if is_source(row) else "self._stage"
     passed = [f'"{row["name"]}"', *(f"{arg['name']}={arg['name']}" for arg in every)]
     one = f"    return {call}({', '.join(passed)})"
-    if len(one) > width:
-        lines += [f"    return {call}("]
+    if then or len(one) > width:
+        lines += [f"    made: Dataset[Any] = {call}(" if then else f"    return {call}("]
         lines += wrap(", ".join(passed), width - 1, "        ", "        ")
         lines += ["    )"]
+        lines += [f"    return made.{then}() if {then} else made"] if then else []
     else:
         lines += [one]
     return "\n".join(indent + line if line else "" for line in lines)
@@ -223,9 +232,11 @@ def function(row: dict, indent: str) -> str:
 def result(row: dict) -> str:
     """The type of the dataset that a source or stage returns."""
     rows = row["traits"]["rows"]
+    if row["name"] in THEN:
+        return "Dataset[Any]"
     if rows == "batches":
         return "Dataset[Batch]"
-    if is_source(row) or rows == "unbatches":
+    if is_source(row) or rows == "unbatches" or row["name"] in RECORDS:
         return "Dataset[dict[str, Any]]"
     return "Dataset[T]"
 

@@ -348,7 +348,8 @@ class Dataset(Divided[T]):
         pad_to_multiple: int = 1,
         padding_side: str | None = None,
         drop_remainder: bool = False,
-    ) -> Dataset[Batch]:
+        collect: bool = False,
+    ) -> Dataset[Any]:
         """Groups records with the same key into batches of `window_size` records.
 
         A window is emitted as soon as it is full. At the end of the input, the other windows
@@ -369,6 +370,7 @@ class Dataset(Divided[T]):
             pad_to_multiple (int, default 1): as in ``padded_batch``.
             padding_side (str): as in ``padded_batch``.
             drop_remainder (bool, default False): drops windows that are not full at the end.
+            collect (bool, default False): one record of each window, as ``collect()`` makes it.
 
         Example:
             for batch in lv.range(6).group_by_window("value % 2", window_size=3):
@@ -382,7 +384,8 @@ class Dataset(Divided[T]):
             "padding_side": padding_side, "drop_remainder": drop_remainder,
         }  # fmt: skip
         given = {name: value for name, value in options.items() if value is not None}
-        return _windows.windows(self, key, reduce, window_size_func, given)
+        made = _windows.windows(self, key, reduce, window_size_func, given)
+        return made.collect() if collect else made
 
     def select(self, *fields: str | Iterable[str]) -> Dataset[T]:
         """Keeps some of the fields, in the given order.

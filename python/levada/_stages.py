@@ -172,6 +172,20 @@ class Stages(Typed[T]):
         """
         return self._stage("cast", field=field, dtype=dtype)
 
+    def collect(self) -> Dataset[dict[str, Any]]:
+        """Makes one record of each batch; every field has one more level.
+
+        Returns:
+            Dataset: records.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:10 | batch:4 | collect')
+        """
+        return self._stage("collect")
+
     def decode_csv(
         self,
         field: str,
@@ -607,6 +621,26 @@ class Stages(Typed[T]):
             lv.from_text('range:10,start=5 | enumerate')
         """
         return self._stage("enumerate", start=start, field=field)
+
+    def group_by(self, key: str, *, max_records: int = 1048576) -> Dataset[T]:
+        """Makes one record of consecutive records with the same key.
+
+        Args:
+            key (str): field of integers or byte strings, which stays one value; or len(field);
+                integers may be followed by // N or % N
+            max_records (int, default 1048576): maximum number of records of one key; more are
+                an error
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text('range:30 | group_by:"value // 4"')
+        """
+        return self._stage("group_by", key=key, max_records=max_records)
 
     def image_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
         """Reads only the height, width and channels of images.
@@ -1243,7 +1277,8 @@ class Stages(Typed[T]):
         pad_to_multiple: int = 1,
         padding_side: str = "right",
         drop_remainder: bool = False,
-    ) -> Dataset[Batch]:
+        collect: bool = False,
+    ) -> Dataset[Any]:
         """Groups neighboring records into batches, which may overlap.
 
         Args:
@@ -1262,9 +1297,10 @@ class Stages(Typed[T]):
             padding_side (str, default 'right'): put padding after the values of a sequence, or
                 before them (right, left)
             drop_remainder (bool, default False): drop windows that are not full at the end
+            collect (bool, default False): one record of each window, as ``collect()`` makes it
 
         Returns:
-            Dataset: batches.
+            Dataset: records, or batches if the input has batches.
 
         Raises:
             InvalidArgumentError: an option or a field is invalid.
@@ -1272,7 +1308,7 @@ class Stages(Typed[T]):
         Example:
             lv.from_text('range:10 | window:4,shift=2')
         """
-        return self._stage(
+        made: Dataset[Any] = self._stage(
             "window",
             size=size,
             shift=shift,
@@ -1284,6 +1320,7 @@ class Stages(Typed[T]):
             padding_side=padding_side,
             drop_remainder=drop_remainder,
         )
+        return made.collect() if collect else made
 
     def window_steps(
         self,

@@ -34,7 +34,7 @@ def callable_of(row):
 def test_options_are_parameters(row):
     parameters = inspect.signature(callable_of(row)).parameters
     shown = [arg for arg in row["args"] if (row["name"], arg["name"]) not in HIDDEN]
-    assert {arg["name"] for arg in shown} == set(parameters) - {"self"}
+    assert {arg["name"] for arg in shown} == set(parameters) - {"self", "collect"}
     for arg in shown:
         default = parameters[arg["name"]].default
         required = arg["required"] and arg["name"] not in OPTIONAL
