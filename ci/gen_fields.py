@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers in the public structs that begin with struct_size, as a table in C for tests.
+"""Two tables in C for tests: the numbers in the public structs that begin with struct_size, and
+those that are arguments of exported functions.
 
 gen_fields.py OUTPUT
 """
@@ -9,10 +10,28 @@ import re
 import sys
 from pathlib import Path
 
+from gen_calls import declarations
+
 HEADERS = Path(__file__).resolve().parent.parent / "include" / "levada"
 STRUCT = re.compile(r"typedef struct (\w+) \{\s*size_t\s+struct_size;(.*?)\n\} \1;", re.DOTALL)
 ENUM = re.compile(r"typedef enum (\w+) \{")
 NUMBERS = {"int32_t", "int64_t", "uint32_t", "uint64_t", "size_t", "levada_timeout"}
+FLOATS = {"float", "double"}
+UNSIGNED = {"size_t", "uint32_t", "uint64_t"}
+
+
+def arguments(enums: set[str]) -> list[str]:
+    """Rows of the numbers that functions receive by value."""
+    rows = []
+    for function, (_, parameters) in sorted(declarations().items()):
+        for parameter in parameters:
+            kind, _, name = parameter.removeprefix("const ").partition(" ")
+            if kind not in NUMBERS | enums | FLOATS or not name.isidentifier():
+                continue
+            size = "0" if kind in FLOATS else f"sizeof({kind})"
+            unsigned = "true" if kind in UNSIGNED else "false"
+            rows.append(f'    {{ "{function}", "{name}", {size}, {unsigned} }},\n')
+    return rows
 
 
 def main(output: str) -> None:
@@ -36,9 +55,12 @@ def main(output: str) -> None:
                     )
     Path(output).write_text(
         "/* Written by ci/gen_fields.py. */\n"
-        '#include "support/fields.h"\n\n#include <levada/levada.h>\n#include <levada/plugin.h>\n\n'
+        '#include "support/fields.h"\n\n#include <levada/binding.h>\n#include <levada/levada.h>\n'
+        "#include <levada/plugin.h>\n\n"
         "#include <stddef.h>\n\n"
-        f"const test_field test_fields[] = {{\n{''.join(rows)}    {{ .of = NULL }},\n}};\n"
+        f"const test_field test_fields[] = {{\n{''.join(rows)}    {{ .of = NULL }},\n}};\n\n"
+        f"const test_argument test_arguments[] = {{\n{''.join(arguments(enums))}"
+        "    { .function = NULL },\n};\n"
     )
 
 

@@ -54,7 +54,8 @@ LEVADA_API void levada_builder_share_values(levada_builder *b, int32_t field,
 LEVADA_API void levada_builder_share(levada_builder *b, int32_t field,
                                      const levada_column *column);
 
-/* Append a value to the column's current row. */
+/* Append a value to the column's current row. They return EINVALID_ARGUMENT if the value does not
+ * fit into the dtype of the column. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_builder_push_bytes(levada_builder *b,
                                                                    int32_t field, const void *data,
                                                                    int64_t size, levada_error *err);

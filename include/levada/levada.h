@@ -11,6 +11,14 @@
  *   - any other function returns NULL, 0 or false (-1 if it uses -1 for "not found"), or does
  *     nothing. An environment of NULL is the default environment; `err` may always be NULL.
  *
+ * Numbers. The same rule holds for every argument that is a number:
+ *   - an index, a count, an enumerator or a size that cannot be right is treated as NULL is, except
+ *     that a debug build does not abort: a call with a status returns EINVALID_ARGUMENT with the
+ *     number, or the status that its header states;
+ *   - every negative timeout but LEVADA_AT_ONCE is LEVADA_FOREVER.
+ * levada cannot check a count or a size against memory of the caller, except that a size_t of -1 is
+ * refused.
+ *
  * fork(). These handles belong to the process that created them: iterators, queues, barriers,
  * coordinators and their members, queue runners, buckets, watchdogs, readers, writers and
  * interrupts. In the child of a fork their calls return EFAILED_PRECONDITION, and calls without a

@@ -45,3 +45,24 @@ levada_status levada_require_failed(const char *argument, levada_error *err)
     (void)snprintf(text, sizeof text, "levada: misuse: %s must not be NULL\n", argument);
     assert_die(text);
 }
+
+levada_status levada_require_range_failed(int64_t value, int64_t least, int64_t most,
+                                          const char *argument, levada_error *err)
+{
+    if (most < least) { /* of nothing */
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%lld does not exist", argument,
+                           (long long)value);
+    }
+    if (most == INT64_MAX) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%lld must be at least %lld",
+                           argument, (long long)value, (long long)least);
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%lld must be from %lld to %lld", argument,
+                       (long long)value, (long long)least, (long long)most);
+}
+
+levada_status levada_require_size_failed(size_t size, const char *argument, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%zu is larger than memory can be",
+                       argument, size);
+}

@@ -9,6 +9,7 @@
  *                         going on would destroy data or never end.
  *   levada_require        misuse at a public entry: EINVALID_ARGUMENT that names the argument;
  *                         debug builds abort there, where the culprit is still on the stack.
+ *   levada_require_range  the same for a number, which may follow from input: never aborts.
  */
 #ifndef LEVADA_BASE_ASSERT_H
 #define LEVADA_BASE_ASSERT_H
@@ -40,6 +41,32 @@ LEVADA_MUST_USE static inline levada_status levada_require(bool given, const cha
                                                            levada_error *err)
 {
     return LEVADA_LIKELY(given) ? LEVADA_OK : levada_require_failed(argument, err);
+}
+
+LEVADA_MUST_USE levada_status levada_require_range_failed(int64_t value, int64_t least,
+                                                          int64_t most, const char *argument,
+                                                          levada_error *err);
+
+/* A number from `least` to `most`: LEVADA_TRY(levada_require_range(i, 0, n - 1, "i", err)); */
+LEVADA_MUST_USE static inline levada_status levada_require_range(int64_t value, int64_t least,
+                                                                 int64_t most,
+                                                                 const char *argument,
+                                                                 levada_error *err)
+{
+    return LEVADA_LIKELY(value >= least && value <= most)
+               ? LEVADA_OK
+               : levada_require_range_failed(value, least, most, argument, err);
+}
+
+LEVADA_MUST_USE levada_status levada_require_size_failed(size_t size, const char *argument,
+                                                         levada_error *err);
+
+/* A size that memory can have, and not -1 as a size_t. */
+LEVADA_MUST_USE static inline levada_status levada_require_size(size_t size, const char *argument,
+                                                                levada_error *err)
+{
+    return LEVADA_LIKELY(size <= PTRDIFF_MAX) ? LEVADA_OK
+                                              : levada_require_size_failed(size, argument, err);
 }
 
 #endif

@@ -132,8 +132,8 @@ void levada_error_place(levada_error *err, const char *stage, const char *file, 
     if (err == NULL) return;
     if (stage != NULL && err->stage[0] == '\0') error_copy(err->stage, sizeof(err->stage), stage);
     if (file != NULL && err->file[0] == '\0') error_copy_path(err->file, sizeof(err->file), file);
-    if (err->record < 0) err->record = record;
-    if (err->offset < 0) err->offset = offset;
+    if (err->record < 0 && record >= 0) err->record = record;
+    if (err->offset < 0 && offset >= 0) err->offset = offset;
 }
 
 /* Appends to what is in text[0, size), with `gap` in front where something is there already. */

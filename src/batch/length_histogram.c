@@ -65,6 +65,7 @@ levada_status levada_length_histogram_add(levada_length_histogram *h, const int6
                                           int64_t n, levada_error *err)
 {
     LEVADA_TRY(levada_require(h != NULL, "histogram", err));
+    LEVADA_TRY(levada_require_range(n, 0, INT64_MAX, "n", err));
     LEVADA_TRY(levada_require(n == 0 || lengths != NULL, "lengths", err));
     for (int64_t i = 0; i < n; i++) {
         int64_t length = lengths[i] > 0 ? lengths[i] : 0;

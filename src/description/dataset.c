@@ -343,6 +343,7 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
     levada_dataset **refs = NULL;
 
     if (op == NULL) return levada_registry_unknown(env, name, "", err);
+    LEVADA_TRY(levada_require_range(ninputs, 0, INT32_MAX, "ninputs", err));
     for (int32_t i = 0; i < ninputs; i++) {
         if (inputs[i] == NULL) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s: input %d is NULL", name, (int)i);

@@ -426,6 +426,7 @@ levada_status levada_value_parse_json(const char *text, size_t size, levada_valu
 {
     LEVADA_TRY(levada_require(text != NULL || size == 0, "text", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     levada_parser p;
 
     LEVADA_TRY(levada_parser_init(&p, NULL, text, size, err));

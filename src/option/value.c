@@ -72,7 +72,7 @@ static levada_value *value_create_text(levada_value_kind kind, const void *text,
     levada_value *value = value_create(kind);
 
     if (value == NULL) return NULL;
-    value->u.text = size < SIZE_MAX ? levada_alloc(size + 1) : NULL;
+    value->u.text = size < PTRDIFF_MAX ? levada_alloc(size + 1) : NULL;
     if (value->u.text == NULL) {
         levada_value_destroy(&value);
         return NULL;

@@ -61,6 +61,7 @@ levada_status levada_context_reject(const levada_context *context, const levada_
     LEVADA_TRY(levada_require(context != NULL, "context", err));
     LEVADA_TRY(levada_require(record != NULL, "record", err));
     LEVADA_TRY(levada_require(why != NULL, "why", err));
+    LEVADA_TRY(levada_require_range(unread, 0, INT64_MAX, "unread", err));
     levada_run   *run = context->run;
     levada_node  *node = context->node;
     levada_reject reject = { .why = *why };
@@ -82,7 +83,7 @@ void levada_context_dropped(const levada_context *context, int64_t records)
 {
     levada_skip_counts *counts;
 
-    if (!context) return;
+    if (!context || records <= 0 || records > LEVADA_COUNT_LIMIT) return;
     if (context->node && levada_node_dropped(context->node, records, NULL) == LEVADA_OK) return;
     counts = context->node ? context->node->place.counts : &context->run->unplaced;
     atomic_fetch_add_explicit(&counts->dropped, records, memory_order_relaxed);

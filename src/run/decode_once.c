@@ -174,6 +174,7 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
 {
     LEVADA_TRY(levada_require(decoding != NULL, "decoding", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require_range(n, 0, INT32_MAX, "n", err));
     const levada_decoder_def *def = &decoding->op->def.decoder;
     decode_once d = { .n = n };
     levada_block *block = NULL;

@@ -551,6 +551,7 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     levada_handle_enter(it);
     st = handle_restore(it, bytes, size, err);
     if (st == LEVADA_OK) it->restored = true;

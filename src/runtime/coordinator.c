@@ -402,6 +402,7 @@ levada_status levada_coordinator_join_member(levada_coordinator *coordinator, in
     coordinator_wait wait = { .for_stop = true, .for_threads = true };
 
     LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
+    LEVADA_TRY(levada_require_range(number, 0, INT64_MAX, "number", err));
     wait.after = number - 1;
     wait.to = number;
     return coordinator_join(coordinator, &wait, grace, ignore_live, err);

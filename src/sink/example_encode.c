@@ -169,10 +169,7 @@ static levada_status encode_strings(levada_example *e, encode_feature f, const v
 
 static levada_status encode_check(const void *values, int64_t n, levada_error *err)
 {
-    if (n < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%lld must be at least 0",
-                           (long long)n);
-    }
+    LEVADA_TRY(levada_require_range(n, 0, INT64_MAX, "n", err));
     if (n > INT32_MAX) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "the message is larger than 2 GiB");
     }
@@ -232,6 +229,7 @@ levada_status levada_example_add_values(levada_example *example, const char *key
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
     LEVADA_TRY(levada_require(values != NULL, "values", err));
+    LEVADA_TRY(levada_require_size(key_size, "key_size", err));
     encode_feature f = { .key = key, .key_size = key_size };
     uint8_t *p;
 
@@ -266,6 +264,7 @@ levada_status levada_example_begin_list_key(levada_example *example, const char 
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
     LEVADA_TRY(levada_require(key != NULL || size == 0, "key", err));
+    LEVADA_TRY(levada_require_size(size, "key_size", err));
     if (example->open) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "cannot begin list '%.*s' before the open list ends",

@@ -267,6 +267,7 @@ levada_status levada_output_write(levada_output *o, const void *bytes, size_t si
                                   levada_error *err)
 {
     LEVADA_TRY(levada_require(o != NULL, "output", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     const uint8_t *at = bytes;
 
     LEVADA_TRY(output_ready(o, err));

@@ -212,6 +212,7 @@ levada_status levada_writer_append(levada_writer *w, const void *bytes, size_t s
                                    levada_error *err)
 {
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     LEVADA_TRY(writer_ready(w, err));
     return writer_report(w, writer_add(w, bytes, size), err);
 }

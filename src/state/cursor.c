@@ -26,6 +26,7 @@ levada_status levada_cursor_take(levada_cursor *cur, int64_t limit, levada_block
 {
     LEVADA_TRY(levada_require(cur != NULL, "cur", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require_range(limit, 0, INT64_MAX, "limit", err));
     int64_t left = cur->block->n - cur->row, n = left < limit ? left : limit;
 
     LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, out, err));

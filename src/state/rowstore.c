@@ -304,6 +304,9 @@ levada_status levada_rowstore_add(levada_rowstore *s, const levada_block *block,
                                   int64_t n, uint32_t *slots, levada_error *err)
 {
     LEVADA_TRY(levada_require(s != NULL, "store", err));
+    LEVADA_TRY(levada_require(block != NULL, "block", err));
+    LEVADA_TRY(levada_require_range(first, 0, block->n, "first", err));
+    LEVADA_TRY(levada_require_range(n, 0, block->n - first, "n", err));
     if (n == 0) return LEVADA_OK;
     LEVADA_TRY(rowstore_reserve(s, n, err));
     if (block->kind == LEVADA_BLOCK_DATA) {
@@ -367,7 +370,7 @@ static levada_status rowstore_select(levada_rowstore *s, const uint32_t *slots, 
     rowstore_pick p;
     levada_status st;
 
-    if (n == 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no rows were requested");
+    LEVADA_TRY(levada_require_range(n, 1, INT32_MAX, "n", err));
     st = rowstore_pick_open(s, &p, n, err);
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) rowstore_pick_row(s, &p, i, slots[i]);
     if (st == LEVADA_OK) {
@@ -471,6 +474,7 @@ levada_status levada_rowstore_restore(levada_rowstore *s, levada_state_reader *f
     LEVADA_TRY(levada_require(from != NULL, "from", err));
     LEVADA_TRY(levada_require(key != NULL, "key", err));
     LEVADA_TRY(levada_require(slots_out != NULL, "slots_out", err));
+    LEVADA_TRY(levada_require_range(n, 0, INT64_MAX, "n", err));
     levada_block *rows = NULL;
     uint32_t     *slots = NULL;
     levada_status st = LEVADA_OK;

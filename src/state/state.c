@@ -131,6 +131,7 @@ levada_status levada_state_put_bytes(levada_state_writer *to, const char *key, c
                                      size_t size, levada_error *err)
 {
     LEVADA_TRY(levada_require(to != NULL, "to", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     return state_put(to, key, LEVADA_ENTRY_BYTES, bytes, size, err);
 }
 
@@ -138,6 +139,7 @@ levada_status levada_state_put_i64s(levada_state_writer *to, const char *key,
                                     const int64_t *values, int64_t n, levada_error *err)
 {
     LEVADA_TRY(levada_require(to != NULL, "to", err));
+    LEVADA_TRY(levada_require_range(n, 0, INT64_MAX / (int64_t)sizeof *values, "n", err));
     return state_put(to, key, LEVADA_ENTRY_I64S, values, (size_t)n * sizeof *values, err);
 }
 

@@ -227,7 +227,7 @@ const int32_t *levada_column_ends(const levada_column *c, int32_t level)
 
 int64_t levada_column_length(const levada_column *c, int64_t row)
 {
-    if (!c) return 0;
+    if (!c || row < 0 || row >= c->n) return 0;
     if (c->field->depth > 0) return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
     if (c->lengths) return c->lengths[row];
     return c->field->ndim > 0 ? c->dims[0] : 1;

@@ -14,6 +14,7 @@
 levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, int64_t rows,
                                   levada_builder **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require_range(rows, -1, INT32_MAX, "rows", err));
     int32_t         fields = levada_spec_count(spec);
     levada_builder *b = levada_alloc_zero(sizeof *b + (size_t)fields * sizeof b->push[0]);
     levada_status   st;
@@ -45,6 +46,12 @@ void levada_builder_destroy(levada_builder **builder)
     levada_buffer_unref(&b->slab);
     levada_pool_unref(&b->pool);
     levada_free(b);
+}
+
+levada_status levada_builder_check(const levada_builder *b, int32_t field, levada_error *err)
+{
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    return levada_require_range(field, 0, levada_spec_count(b->block->spec) - 1, "field", err);
 }
 
 static levada_status builder_new_slab(levada_builder *b, levada_error *err)
@@ -85,9 +92,30 @@ static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **ou
     return LEVADA_OK;
 }
 
+/* Whether there is such a field, for calls without a status. */
+static bool builder_has(const levada_builder *b, int32_t field)
+{
+    return b && field >= 0 && field < levada_spec_count(b->block->spec);
+}
+
+/* A level of a field, and a number of rows that fits into a block. */
+static levada_status builder_level(levada_builder *b, int32_t field, int32_t level, int64_t n,
+                                   levada_level **out, levada_error *err)
+{
+    levada_column *c;
+
+    LEVADA_TRY(levada_builder_check(b, field, err));
+    c = &b->block->columns[field];
+    LEVADA_TRY(levada_require_range(level, 0,
+                                    c->field->depth - (c->field->dtype == LEVADA_BYTES ? 0 : 1),
+                                    "level", err));
+    *out = &c->level[level];
+    return levada_require_range(n, 0, INT32_MAX, "n", err);
+}
+
 void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims)
 {
-    if (!b) return;
+    if (!builder_has(b, field)) return;
     levada_column *c = &b->block->columns[field];
 
     memcpy(c->dims, dims, c->field->ndim * sizeof c->dims[0]);
@@ -98,9 +126,10 @@ levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t l
 {
     LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_level *l = &b->block->columns[field].level[level];
+    levada_level *l = NULL;
     uint8_t      *at = NULL;
 
+    LEVADA_TRY(builder_level(b, field, level, n, &l, err));
     LEVADA_TRY(builder_piece(b, (n + 1) * (int64_t)sizeof **out, &at, &l->owner, err));
     *out = (int32_t *)(void *)at;
     (*out)[0] = 0;
@@ -115,9 +144,10 @@ levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t le
     LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(begin != NULL, "begin", err));
     LEVADA_TRY(levada_require(end != NULL, "end", err));
-    levada_level *l = &b->block->columns[field].level[level];
+    levada_level *l = NULL;
     uint8_t      *at = NULL;
 
+    LEVADA_TRY(builder_level(b, field, level, n, &l, err));
     LEVADA_TRY(builder_piece(b, 2 * n * (int64_t)sizeof **begin, &at, &l->owner, err));
     *begin = (int32_t *)(void *)at;
     *end = *begin + n;
@@ -131,6 +161,8 @@ levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t co
 {
     LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_builder_check(b, field, err));
+    LEVADA_TRY(levada_require_range(count, 0, INT64_MAX, "count", err));
     levada_column *c = &b->block->columns[field];
     int64_t        size = levada_dtype_size(c->field->dtype);
     uint8_t       *at = NULL;
@@ -183,6 +215,7 @@ levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t *
 {
     LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_builder_check(b, field, err));
     levada_column *c = &b->block->columns[field];
     uint8_t       *at = NULL;
 
@@ -196,7 +229,7 @@ levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t *
 void levada_builder_share_values(levada_builder *b, int32_t field, const uint8_t *values,
                                  const levada_buffer *owner)
 {
-    if (!b) return;
+    if (!builder_has(b, field)) return;
     levada_column *c = &b->block->columns[field];
 
     levada_buffer_unref(&c->owner);
@@ -211,7 +244,7 @@ static levada_buffer *builder_ref(const levada_buffer *buffer)
 
 void levada_builder_share(levada_builder *b, int32_t field, const levada_column *column)
 {
-    if (!b) return;
+    if (!builder_has(b, field)) return;
     levada_column      *c = &b->block->columns[field];
     const levada_field *f = c->field;
 
@@ -231,6 +264,7 @@ levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada
     LEVADA_TRY(levada_require(b != NULL, "b", err));
     levada_block *block = b->block;
 
+    LEVADA_TRY(levada_require_range(row, 0, (b->rows < 0 ? INT32_MAX : b->rows) - 1, "row", err));
     if (!levada_reserve(&block->rejects, &b->rejects_capacity, (int64_t)block->nrejects + 1,
                         sizeof *block->rejects)) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,

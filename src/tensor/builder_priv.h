@@ -34,6 +34,10 @@ struct levada_builder {
     levada_push    push[]; /* one for each field */
 };
 
+/* EINVALID_ARGUMENT unless the builder has such a field. */
+LEVADA_MUST_USE levada_status levada_builder_check(const levada_builder *b, int32_t field,
+                                                   levada_error *err);
+
 /* For decoders: lists in the problems of the run, and logs, what is odd about a record that is good
  * all the same. `what` ends before a period, as a message does. */
 LEVADA_MUST_USE levada_status levada_builder_note(levada_builder *b, int64_t row, const char *what,

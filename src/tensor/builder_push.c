@@ -6,6 +6,8 @@
 #include "base/assert.h"
 #include "tensor/builder_priv.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 static levada_status push_raw(levada_grow *to, const void *data, size_t size, levada_error *err)
@@ -37,12 +39,12 @@ static levada_status push_wrong(const levada_column *c, const char *what, levada
 levada_status levada_builder_push_bytes(levada_builder *b, int32_t field, const void *data,
                                         int64_t size, levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_builder_check(b, field, err));
     const levada_column *c = &b->block->columns[field];
     levada_push         *p = &b->push[field];
 
     if (c->field->dtype != LEVADA_BYTES) return push_wrong(c, "bytes", err);
-    if (size < 0) return push_wrong(c, "a negative number of bytes", err);
+    LEVADA_TRY(levada_require_range(size, 0, INT64_MAX, "size", err));
     p->used = true;
     LEVADA_TRY(push_raw(&p->part[0], data, (size_t)size, err));
     return push_offset(&p->part[1], p->part[0].size, err);
@@ -80,7 +82,7 @@ static bool push_fits(levada_dtype dtype, int64_t value)
 levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t value,
                                       levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_builder_check(b, field, err));
     const levada_column *c = &b->block->columns[field];
     int64_t              size = levada_dtype_size(c->field->dtype);
     push_number          number = { 0 };
@@ -101,12 +103,17 @@ levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t 
 levada_status levada_builder_push_f64(levada_builder *b, int32_t field, double value,
                                       levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_builder_check(b, field, err));
     const levada_column *c = &b->block->columns[field];
     push_number          number = { 0 };
 
     b->push[field].used = true;
     if (c->field->dtype == LEVADA_FLOAT32) {
+        if (isfinite(value) && fabs(value) > FLT_MAX) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "%g does not fit into column '%s' of float32", value,
+                               c->field->name);
+        }
         number.f32 = (float)value;
         return push_raw(&b->push[field].part[0], &number, sizeof number.f32, err);
     }
@@ -125,7 +132,7 @@ static int64_t push_row_values(const levada_column *c)
 
 levada_status levada_builder_end_row(levada_builder *b, int32_t field, levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_builder_check(b, field, err));
     const levada_column *c = &b->block->columns[field];
     levada_push         *p = &b->push[field];
     size_t               size = (size_t)levada_dtype_size(c->field->dtype);

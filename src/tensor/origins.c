@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static const levada_origin origins_none = { .source = -1, .record = -1, .offset = -1 };
+
 /* Written where it belongs: a copy of a struct whose fields were just written would wait for them.
  */
 static void origins_read(const levada_origins *o, int64_t row, levada_origin *to)
@@ -30,7 +32,7 @@ static levada_origin origins_at(const levada_origins *o, int64_t row)
 
 levada_origin levada_block_origin(const levada_block *block, int64_t row)
 {
-    if (!block) return (levada_origin){ .source = -1, .record = -1, .offset = -1 };
+    if (!block || row < 0 || row >= block->n) return origins_none;
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);
 
@@ -50,13 +52,13 @@ int32_t levada_block_origin_parts(const levada_block *block)
 
 levada_origin levada_block_origin_part(const levada_block *block, int64_t row, int32_t part)
 {
-    if (!block) return (levada_origin){ .source = -1, .record = -1, .offset = -1 };
-    const levada_origin none = { .source = -1, .record = -1, .offset = -1 };
+    if (!block || row < 0 || row >= block->n) return origins_none;
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);
 
     if (part == 0) return origins_at(&data->origins, at);
-    return part > 0 && part <= data->nmore ? origins_at(&data->more[part - 1], at) : none;
+    return part > 0 && part <= data->nmore ? origins_at(&data->more[part - 1], at)
+                                          : origins_none;
 }
 
 void levada_block_drop_origin_parts(levada_block *block)

@@ -88,6 +88,7 @@ levada_status levada_block_select(const levada_block *block, const int32_t *rows
     uint32_t      *which = NULL, *row = NULL;
     levada_status  st;
 
+    LEVADA_TRY(levada_require_range(n, 0, INT32_MAX, "n", err));
     LEVADA_TRY(select_index(n, &index, &which, &row, err));
     for (int64_t i = 0; i < n; i++) {
         bool data = block->kind == LEVADA_BLOCK_DATA;

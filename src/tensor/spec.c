@@ -72,6 +72,9 @@ levada_status levada_spec_create(const levada_field *fields, int32_t n, int32_t 
     levada_spec  *spec;
     levada_status st;
 
+    LEVADA_TRY(levada_require_range(n, 0, INT32_MAX, "n", err));
+    LEVADA_TRY(levada_require_range(flags, 0, LEVADA_SPEC_OPEN | LEVADA_SPEC_BATCHED, "flags",
+                                    err));
     LEVADA_TRY(spec_check(fields, n, err));
     while (slots < 2 * (size_t)n) slots *= 2;
     for (int32_t i = 0; i < n; i++) text += strlen(fields[i].name) + 1;

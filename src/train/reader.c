@@ -417,6 +417,7 @@ levada_status levada_reader_find(levada_reader *reader, levada_reader_names name
     LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
     LEVADA_TRY(levada_require(names != NULL || timeout == LEVADA_AT_ONCE, "names", err));
     LEVADA_TRY(levada_require(use != NULL, "use", err));
+    LEVADA_TRY(levada_require_range(n, 0, INT64_MAX, "n", err));
     LEVADA_TRY(levada_reader_enter(reader, timeout, err));
     if (timeout == LEVADA_AT_ONCE && reader_would_read(reader, n)) {
         st = LEVADA_AGAIN;

@@ -98,6 +98,7 @@ levada_status levada_reader_restore_state(levada_reader *reader, const void *byt
 
     LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     LEVADA_TRY(reader_no_state(reader, "restore", err));
     name = size > 0 ? reader_parse(bytes, (const uint8_t *)bytes + size, counts) : NULL;
     if (!name) {

@@ -534,6 +534,7 @@ levada_status levada_state_saver_restore(levada_state_saver *saver, const void *
 
     LEVADA_TRY(LEVADA_USABLE(saver, "state saver", err));
     LEVADA_TRY(levada_require(bytes != NULL, "bytes", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
     LEVADA_TRY(levada_require(extra == NULL || extra_size != NULL, "extra_size", err));
     LEVADA_TRY(levada_state_decode(bytes, size, saver->env, &all.from, err));
     all.from.scope = (levada_state_scope){ LEVADA_SAVER_PATH, LEVADA_SAVER_VERSION, NULL };

@@ -304,6 +304,7 @@ levada_status levada_state_saver_save(levada_state_saver *saver, bool data, cons
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(size != NULL, "size", err));
     LEVADA_TRY(levada_require(extra != NULL || extra_size == 0, "extra", err));
+    LEVADA_TRY(levada_require_size(extra_size, "extra_size", err));
     all.to.scope = (levada_state_scope){ LEVADA_SAVER_PATH, LEVADA_SAVER_VERSION, NULL };
     st = save_snapshot(&all, err);
     if (st == LEVADA_OK) st = save_entries(&all, extra, extra_size, err);

@@ -127,7 +127,7 @@ static void refuses_what_no_block_can_hold(void **state)
     assert_non_null(strstr(f.err.message, "1 GiB"));
     assert_int_equal(levada_builder_values(f.b, 0, INT64_MAX, &values, NULL),
                      LEVADA_ERESOURCE_EXHAUSTED);
-    assert_int_equal(levada_builder_values(f.b, 0, -1, &values, NULL), LEVADA_ERESOURCE_EXHAUSTED);
+    assert_int_equal(levada_builder_values(f.b, 0, -1, &values, NULL), LEVADA_EINVALID_ARGUMENT);
     assert_int_equal(levada_builder_offsets(f.b, 0, 0, INT64_C(1) << 29, &offsets, NULL),
                      LEVADA_ERESOURCE_EXHAUSTED);
     end(&f);
