@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
-#include "batch/bucket.h"
+#include "batch/bucket_rule.h"
+#include "batch/bucket_stage.h"
 
 #include <string.h>
 
@@ -18,20 +19,6 @@ int64_t levada_lengths_sum(const int64_t *keys, int64_t nkeys)
 
 /* -- finding */
 
-/* First i with length < boundaries[i]; the last bucket is open. */
-static int64_t bucket_search(const levada_buckets *b, int64_t length)
-{
-    int64_t low = 0, high = b->n - 1;
-
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-
-        if (length < b->at[middle]) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
-
 int64_t levada_buckets_find(const levada_buckets *b, const int64_t *keys, int64_t nkeys)
 {
     int64_t length, i = 0;
@@ -41,7 +28,8 @@ int64_t levada_buckets_find(const levada_buckets *b, const int64_t *keys, int64_
         return i;
     }
     length = nkeys == 1 ? keys[0] : levada_lengths_sum(keys, nkeys);
-    return length >= 0 && length < BUCKET_TABLE ? b->table[length] : bucket_search(b, length);
+    return length >= 0 && length < BUCKET_TABLE ? b->table[length]
+                                                : levada_bucket_rule_find(b->at, b->n - 1, length);
 }
 
 /* -- reading */
@@ -75,7 +63,9 @@ static levada_status bucket_reserve(levada_buckets *b, int64_t n, bool pairs, le
 
 void levada_buckets_index(levada_buckets *b)
 {
-    for (int64_t l = 0; l < BUCKET_TABLE; l++) b->table[l] = (uint16_t)bucket_search(b, l);
+    for (int64_t l = 0; l < BUCKET_TABLE; l++) {
+        b->table[l] = (uint16_t)levada_bucket_rule_find(b->at, b->n - 1, l);
+    }
 }
 
 levada_status levada_buckets_set(levada_buckets *out, const int64_t *at, int64_t n,
@@ -95,22 +85,15 @@ static levada_status bucket_number(const levada_value *value, int64_t *out, leva
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "boundaries must be integers, or pairs of them for two lengths");
     }
-    if (number < 0 || number > INT32_MAX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "boundaries: %lld must be from 0 to %d",
-                           (long long)number, INT32_MAX);
-    }
     *out = number;
-    return LEVADA_OK;
+    return levada_bucket_rule_check(out, 0, err);
 }
 
 static levada_status bucket_read_number(levada_buckets *b, int64_t i, const levada_value *value,
                                         levada_error *err)
 {
     LEVADA_TRY(bucket_number(value, &b->at[i], err));
-    if (i == 0 || b->at[i] > b->at[i - 1]) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "boundaries must be strictly increasing, but %lld comes before %lld",
-                       (long long)b->at[i - 1], (long long)b->at[i]);
+    return levada_bucket_rule_check(b->at, i, err);
 }
 
 /* A pair that an earlier one covers would have an empty bucket. */

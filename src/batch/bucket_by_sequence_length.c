@@ -10,7 +10,8 @@
  * lengths. next() names the rows of a batch; apply() cuts and pads them, in parallel.
  */
 #include "base/alloc.h"
-#include "batch/bucket.h"
+#include "batch/bucket_rule.h"
+#include "batch/bucket_stage.h"
 #include "batch/length.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
@@ -20,48 +21,49 @@
 #include <string.h>
 
 static const levada_arg bucket_options[] = {
-    LEVADA_ARG(TEXTS, levada_bucket_args, length, .required = true, .positional = true,
+    LEVADA_ARG(TEXTS, levada_bucket_stage_args, length, .required = true, .positional = true,
                .doc = "field whose first dimension is the length, or an integer field with the "
                       "length; up to 4 fields"),
-    LEVADA_ARG(VALUE, levada_bucket_args, boundaries,
+    LEVADA_ARG(VALUE, levada_bucket_stage_args, boundaries,
                .doc = "strictly increasing lengths: bucket i has the records with boundaries[i-1] "
                       "<= length < boundaries[i]; pairs for two fields; null = levada chooses them "
                       "from an index, or from the first records"),
-    LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
+    LEVADA_ARG(INTS, levada_bucket_stage_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
                .doc = "records in a batch: one number, or one for each bucket"),
-    LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = LEVADA_COST_MOST,
+    LEVADA_ARG(INT, levada_bucket_stage_args, max_tokens, .min = 1, .max = LEVADA_COST_MOST,
                .doc = "instead of batch_sizes: maximum cost of a batch, which is its number of "
                       "records times the cost of the longest record"),
-    LEVADA_ARG(VALUE, levada_bucket_args, cost,
+    LEVADA_ARG(VALUE, levada_bucket_stage_args, cost,
                .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "
                       "their squares), 2d (product of two), or a pure function of its lengths "
                       "({c: NAME} of a plug-in); null = linear"),
-    LEVADA_ARG(INT, levada_bucket_args, num_buckets, .min = 1, .max = 4096,
+    LEVADA_ARG(INT, levada_bucket_stage_args, num_buckets, .min = 1, .max = 4096,
                .doc = "maximum number of buckets, if levada chooses the boundaries; null = 16"),
-    LEVADA_ARG(INT, levada_bucket_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,
+    LEVADA_ARG(INT, levada_bucket_stage_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,
                .doc = "instead of boundaries: number of records to buffer and sort by length"),
-    LEVADA_ARG(CHOICE, levada_bucket_args, too_long, .choices = "error|truncate|skip|alone",
+    LEVADA_ARG(CHOICE, levada_bucket_stage_args, too_long, .choices = "error|truncate|skip|alone",
                .doc = "policy for a record that is larger than max_tokens: raise an error, "
                       "truncate it, drop and count it, or emit it as a batch of one record"),
-    LEVADA_ARG(VALUE, levada_bucket_args, padded_shapes,
+    LEVADA_ARG(VALUE, levada_bucket_stage_args, padded_shapes,
                .doc = "{field: [length or null, ...]} to pad to; null = the longest record of the "
                       "batch"),
-    LEVADA_ARG(VALUE, levada_bucket_args, padding_values,
+    LEVADA_ARG(VALUE, levada_bucket_stage_args, padding_values,
                .doc = "{field: value}, or one value for all fields; null = 0, and empty strings"),
-    LEVADA_ARG(BOOL, levada_bucket_args, pad_to_bucket_boundary, .otherwise = "false",
+    LEVADA_ARG(BOOL, levada_bucket_stage_args, pad_to_bucket_boundary, .otherwise = "false",
                .doc = "pad to the boundary of the bucket minus 1, not to the longest record"),
-    LEVADA_ARG(INT, levada_bucket_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
+    LEVADA_ARG(INT, levada_bucket_stage_args, pad_to_multiple, .otherwise = "1", .min = 1,
+               .max = 1 << 24,
                .doc = "round padded lengths up to a multiple of this number"),
-    LEVADA_PADDING_LEFT(levada_bucket_args),
-    LEVADA_ARG(BOOL, levada_bucket_args, no_padding, .otherwise = "false",
+    LEVADA_PADDING_LEFT(levada_bucket_stage_args),
+    LEVADA_ARG(BOOL, levada_bucket_stage_args, no_padding, .otherwise = "false",
                .doc = "return ragged batches instead of padded ones"),
-    LEVADA_ARG(BOOL, levada_bucket_args, drop_remainder, .otherwise = "false",
+    LEVADA_ARG(BOOL, levada_bucket_stage_args, drop_remainder, .otherwise = "false",
                .doc = "with batch_sizes: drop records that do not fill a batch at the end"),
-    LEVADA_ARG(INTS, levada_bucket_args, ranks, .min = 0, .max = 1 << 20,
+    LEVADA_ARG(INTS, levada_bucket_stage_args, ranks, .min = 0, .max = 1 << 20,
                .doc =
                    "[rank, world] for ranks in step, set by shard with sync=buckets; all ranks "
                    "need the same seed; null = one rank"),
-    LEVADA_ARG(CHOICE, levada_bucket_args, tail, .choices = "pad|drop",
+    LEVADA_ARG(CHOICE, levada_bucket_stage_args, tail, .choices = "pad|drop",
                .doc = "with ranks, policy at the end of the input: pad fills the last batches with "
                       "copies (is_padding is true, lengths are 0); drop drops and counts the "
                       "remaining records of each bucket, fewer than the number of ranks"),
@@ -69,12 +71,12 @@ static const levada_arg bucket_options[] = {
 };
 
 /* The flag that a row is a copy which fills a batch. */
-static bool bucket_flags(const levada_bucket_args *a)
+static bool bucket_flags(const levada_bucket_stage_args *a)
 {
     return a->ranks.n > 0 && a->tail == LEVADA_BUCKET_TAIL_PAD;
 }
 
-static levada_padding_options bucket_how(const levada_bucket_args *a)
+static levada_padding_options bucket_how(const levada_bucket_stage_args *a)
 {
     levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
                                  a->padding_side != 0 };
@@ -90,9 +92,9 @@ static levada_status bucket_fail(const char *message, levada_error *err)
 }
 
 /* What excludes what, apart from boundaries. */
-static const char *bucket_conflict(const levada_bucket_args *a)
+static const char *bucket_conflict(const levada_bucket_stage_args *a)
 {
-    bool budget = levada_bucket_has_budget(a), ahead = a->lookahead != LEVADA_NULL_INT;
+    bool budget = levada_bucket_stage_has_budget(a), ahead = a->lookahead != LEVADA_NULL_INT;
 
     if ((a->batch_sizes.n > 0) == budget) return "set exactly one of batch_sizes and max_tokens";
     if (a->cost && !budget) return "cost needs max_tokens";
@@ -118,7 +120,7 @@ static const char *bucket_conflict(const levada_bucket_args *a)
     return NULL;
 }
 
-static levada_status bucket_check_sizes(const levada_bucket_args *a, int64_t buckets,
+static levada_status bucket_check_sizes(const levada_bucket_stage_args *a, int64_t buckets,
                                         levada_error *err)
 {
     if (a->batch_sizes.n <= 1) return LEVADA_OK;
@@ -129,14 +131,14 @@ static levada_status bucket_check_sizes(const levada_bucket_args *a, int64_t buc
                        (long long)a->batch_sizes.n, (long long)buckets);
 }
 
-static levada_status bucket_check_boundaries(const levada_bucket_args *a, levada_error *err)
+static levada_status bucket_check_boundaries(const levada_bucket_stage_args *a, levada_error *err)
 {
     levada_buckets buckets = { 0 };
     levada_status  st = LEVADA_OK;
 
     if (a->boundaries) st = levada_buckets_read(a->boundaries, a->length.n, &buckets, err);
     if (st == LEVADA_OK) st = bucket_check_sizes(a, buckets.n, err);
-    if (st == LEVADA_OK && a->boundaries && levada_bucket_is_bounded(a) && buckets.n > 1 &&
+    if (st == LEVADA_OK && a->boundaries && levada_bucket_stage_is_bounded(a) && buckets.n > 1 &&
         a->too_long == LEVADA_TOO_LONG_TRUNCATE && buckets.at[buckets.n - 2] - 1 > a->max_tokens) {
         st = bucket_fail("too_long='truncate' with pad_to_bucket_boundary: the last boundary is "
                          "larger than max_tokens", err);
@@ -145,7 +147,7 @@ static levada_status bucket_check_boundaries(const levada_bucket_args *a, levada
     return st;
 }
 
-static levada_status bucket_read_cost(const levada_bucket_args *a, levada_cost_kind *out,
+static levada_status bucket_read_cost(const levada_bucket_stage_args *a, levada_cost_kind *out,
                                       levada_error *err)
 {
     static const char *const names[] = { "linear", "quadratic", "2d" };
@@ -173,7 +175,7 @@ static levada_status bucket_read_cost(const levada_bucket_args *a, levada_cost_k
                        name ? "}" : "");
 }
 
-static levada_status bucket_check_cost(const levada_bucket_args *a, const levada_spec *in,
+static levada_status bucket_check_cost(const levada_bucket_stage_args *a, const levada_spec *in,
                                        levada_error *err)
 {
     levada_cost_kind kind = LEVADA_COST_LINEAR;
@@ -187,7 +189,7 @@ static levada_status bucket_check_cost(const levada_bucket_args *a, const levada
 }
 
 /* The columns of the batch. */
-static levada_status bucket_batch_spec(const levada_bucket_args *a, const levada_spec *in,
+static levada_status bucket_batch_spec(const levada_bucket_stage_args *a, const levada_spec *in,
                                        levada_spec **out, levada_error *err)
 {
     levada_padding_options how = bucket_how(a);
@@ -200,7 +202,7 @@ static levada_status bucket_batch_spec(const levada_bucket_args *a, const levada
 }
 
 /* The same, and is_padding. */
-static levada_status bucket_flagged_spec(const levada_bucket_args *a, const levada_spec *in,
+static levada_status bucket_flagged_spec(const levada_bucket_stage_args *a, const levada_spec *in,
                                          levada_spec **out, levada_error *err)
 {
     levada_spec  *batch = NULL;
@@ -215,7 +217,7 @@ static levada_status bucket_flagged_spec(const levada_bucket_args *a, const leva
 static levada_status bucket_check(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {
-    const levada_bucket_args *a = args;
+    const levada_bucket_stage_args *a = args;
     const char               *conflict = bucket_conflict(a);
 
     LEVADA_TRY(levada_spec_want_records(in, err));
@@ -237,7 +239,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
 /* -- open */
 
 /* The padded length of a field in padded_shapes, -1 = the longest of a batch. */
-static int64_t bucket_width(const levada_bucket_args *a, const char *field)
+static int64_t bucket_width(const levada_bucket_stage_args *a, const char *field)
 {
     const levada_value *shape =
         a->padded_shapes && !a->no_padding ? levada_value_get(a->padded_shapes, field) : NULL;
@@ -246,15 +248,15 @@ static int64_t bucket_width(const levada_bucket_args *a, const char *field)
     return levada_value_kind_of(first) == LEVADA_VALUE_INT ? levada_value_as_int(first) : -1;
 }
 
-static levada_status bucket_open_cost(levada_bucket_state *s, const levada_context *context,
+static levada_status bucket_open_cost(levada_bucket_stage *s, const levada_context *context,
                                       levada_error *err)
 {
-    const levada_bucket_args *a = s->args;
+    const levada_bucket_stage_args *a = s->args;
     levada_cost              *c = &s->cost;
 
     LEVADA_TRY(bucket_read_cost(a, &c->kind, err));
     c->fields = (int32_t)a->length.n;
-    c->budget = levada_bucket_has_budget(a) ? a->max_tokens : INT64_MAX;
+    c->budget = levada_bucket_stage_has_budget(a) ? a->max_tokens : INT64_MAX;
     c->ranks = a->ranks.n ? a->ranks.at[1] : 0;
     c->multiple = a->no_padding ? 1 : a->pad_to_multiple;
     for (int32_t i = 0; i < c->fields; i++) c->width[i] = bucket_width(a, a->length.at[i]);
@@ -271,14 +273,16 @@ static levada_status bucket_open_cost(levada_bucket_state *s, const levada_conte
     return LEVADA_OK;
 }
 
-levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t i, levada_error *err)
+levada_status levada_bucket_stage_set_rule(levada_bucket_stage *s, int64_t i, levada_error *err)
 {
-    const levada_bucket_args *a = s->args;
-    levada_bucket_rule       *rule = &s->rules[i];
+    const levada_bucket_stage_args *a = s->args;
+    levada_bucket_stage_rule       *rule = &s->rules[i];
     levada_group             *group = &s->grouping.groups[i];
-    bool                      bounded = levada_bucket_is_bounded(a) && i < s->buckets.n - 1;
+    bool                      bounded = levada_bucket_stage_is_bounded(a) && i < s->buckets.n - 1;
 
-    if (a->batch_sizes.n) rule->size = a->batch_sizes.at[a->batch_sizes.n == 1 ? 0 : i];
+    if (a->batch_sizes.n) {
+        rule->size = levada_bucket_rule_size(a->batch_sizes.at, a->batch_sizes.n, i);
+    }
     if (a->ranks.n) rule->size *= a->ranks.at[1];
     rule->cost = s->cost;
     levada_layout_unref(&group->layout);
@@ -289,16 +293,16 @@ levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t i, levada_e
     return levada_layout_create(s->buckets.at[i] - 1, &group->layout, err);
 }
 
-levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err)
+levada_status levada_bucket_stage_set_rules(levada_bucket_stage *s, levada_error *err)
 {
-    for (int64_t i = 0; i < s->buckets.n; i++) LEVADA_TRY(levada_bucket_set_rule(s, i, err));
+    for (int64_t i = 0; i < s->buckets.n; i++) LEVADA_TRY(levada_bucket_stage_set_rule(s, i, err));
     return LEVADA_OK;
 }
 
-static levada_status bucket_open_boundaries(levada_bucket_state *s, const levada_context *context,
+static levada_status bucket_open_boundaries(levada_bucket_stage *s, const levada_context *context,
                                             levada_error *err)
 {
-    const levada_bucket_args *a = s->args;
+    const levada_bucket_stage_args *a = s->args;
     int64_t most = a->num_buckets == LEVADA_NULL_INT ? LEVADA_CHOICE_BUCKETS : a->num_buckets;
 
     if (a->boundaries) {
@@ -307,18 +311,18 @@ static levada_status bucket_open_boundaries(levada_bucket_state *s, const levada
     } else {
         LEVADA_TRY(levada_buckets_set(&s->buckets, NULL, 0, err));
         LEVADA_TRY(levada_choice_open(&s->choice, most, s->cost.multiple,
-                                      levada_bucket_is_bounded(a), err));
+                                      levada_bucket_stage_is_bounded(a), err));
         s->alone = most + 1;
-        LEVADA_TRY(levada_bucket_choose_indexed(s, context, err));
+        LEVADA_TRY(levada_bucket_stage_choose_indexed(s, context, err));
     }
     s->rules = levada_alloc_zero((size_t)s->alone * sizeof *s->rules);
     if (s->rules) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for buckets");
 }
 
-static void bucket_open_lookahead(levada_bucket_state *s)
+static void bucket_open_lookahead(levada_bucket_stage *s)
 {
-    const levada_bucket_args *a = s->args;
+    const levada_bucket_stage_args *a = s->args;
 
     s->ahead.world = a->ranks.n ? a->ranks.at[1] : 1;
     s->ahead.fill = bucket_flags(a);
@@ -329,16 +333,16 @@ static void bucket_open_lookahead(levada_bucket_state *s)
     s->alone = LEVADA_LOOKAHEAD_GROUPS;
 }
 
-static levada_status bucket_open_groups(levada_bucket_state *s, const levada_context *context,
+static levada_status bucket_open_groups(levada_bucket_stage *s, const levada_context *context,
                                         levada_error *err)
 {
-    const levada_bucket_args *a = s->args;
+    const levada_bucket_stage_args *a = s->args;
     bool                      ahead = a->lookahead != LEVADA_NULL_INT;
     levada_grouping_options   options = {
-        .policy = ahead ? &levada_bucket_lookahead_policy : &levada_bucket_policy,
+        .policy = ahead ? &levada_bucket_stage_lookahead_policy : &levada_bucket_stage_policy,
         .self = s,
         .keys = a->length.n,
-        .drop_rest = a->drop_remainder && !levada_bucket_has_budget(a),
+        .drop_rest = a->drop_remainder && !levada_bucket_stage_has_budget(a),
         .rank = a->ranks.n ? a->ranks.at[0] : 0,
         .world = a->ranks.n ? a->ranks.at[1] : 0,
         .fill = bucket_flags(a),
@@ -349,13 +353,13 @@ static levada_status bucket_open_groups(levada_bucket_state *s, const levada_con
     else LEVADA_TRY(bucket_open_boundaries(s, context, err));
     options.groups = s->alone + 1;
     LEVADA_TRY(levada_grouping_open(&s->grouping, context, &options, err));
-    return ahead ? LEVADA_OK : levada_bucket_set_rules(s, err);
+    return ahead ? LEVADA_OK : levada_bucket_stage_set_rules(s, err);
 }
 
 static levada_status bucket_open(void *state, const void *args, const levada_context *context,
                                  levada_error *err)
 {
-    levada_bucket_state *s = state;
+    levada_bucket_stage *s = state;
 
     s->args = args;
     LEVADA_TRY(bucket_open_cost(s, context, err));
@@ -366,7 +370,7 @@ static levada_status bucket_open(void *state, const void *args, const levada_con
 
 static void bucket_close(void *state)
 {
-    levada_bucket_state *s = state;
+    levada_bucket_stage *s = state;
 
     levada_grouping_close(&s->grouping);
     levada_padding_clear(&s->plan);
@@ -380,12 +384,12 @@ static void bucket_close(void *state)
 
 static void bucket_cancel(void *state)
 {
-    levada_cost_function_cancel(((levada_bucket_state *)state)->function);
+    levada_cost_function_cancel(((levada_bucket_stage *)state)->function);
 }
 
 /* -- the batch */
 
-static levada_status bucket_make(levada_bucket_state *s, const levada_block *in,
+static levada_status bucket_make(levada_bucket_stage *s, const levada_block *in,
                                  levada_block **out, levada_error *err)
 {
     levada_padding_options how = bucket_how(s->args);
@@ -426,7 +430,7 @@ static levada_status bucket_empty_last(levada_builder *b, int32_t i, levada_erro
 }
 
 /* Adds is_padding to a batch that was just made, which nobody else knows; takes *block. */
-static levada_status bucket_flag(levada_bucket_state *s, bool filled, levada_block **block,
+static levada_status bucket_flag(levada_bucket_stage *s, bool filled, levada_block **block,
                                  levada_block **out, levada_error *err)
 {
     levada_pool       *pool = levada_env_pool(s->grouping.context->env);
@@ -451,7 +455,7 @@ static levada_status bucket_flag(levada_bucket_state *s, bool filled, levada_blo
 }
 
 /* The batch of one rank, with its flags where it has some. */
-static levada_status bucket_finish(levada_bucket_state *s, const levada_block *in,
+static levada_status bucket_finish(levada_bucket_stage *s, const levada_block *in,
                                    levada_block **out, levada_error *err)
 {
     bool          filled = in->layout && in->layout->filled;
@@ -465,13 +469,13 @@ static levada_status bucket_finish(levada_bucket_state *s, const levada_block *i
 static levada_status bucket_apply(void *state, const void *args, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
-    levada_bucket_state *s = state;
+    levada_bucket_stage *s = state;
     levada_pool         *pool = levada_env_pool(s->grouping.context->env);
     levada_block        *cut = NULL;
     levada_status        st;
 
     (void)args;
-    LEVADA_TRY(levada_bucket_check_numbers(s, in, err));
+    LEVADA_TRY(levada_bucket_stage_check_numbers(s, in, err));
     if (s->args->too_long != LEVADA_TOO_LONG_TRUNCATE) return bucket_finish(s, in, out, err);
     LEVADA_TRY(levada_truncation_apply(&s->truncation, pool, in, &cut, err));
     st = bucket_finish(s, cut, out, err);
@@ -481,7 +485,7 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
 
 static void bucket_vary(const void *args, levada_traits *traits)
 {
-    if (((const levada_bucket_args *)args)->lookahead == LEVADA_NULL_INT) return;
+    if (((const levada_bucket_stage_args *)args)->lookahead == LEVADA_NULL_INT) return;
     traits->random = LEVADA_RANDOM_BY_PASS;
     traits->drawn = "order of batches in a window";
 }
@@ -495,12 +499,12 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_BATCHES, .divides = true,
                             .saves = "buffered records, by origin; boundaries, if it chose them",
                             .vary = bucket_vary),
-    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES, .needs = levada_bucket_needs,
-                              .divide = levada_bucket_divide),
+    .core = LEVADA_STAGE_CORE(.late = LEVADA_LATE_TAKES, .needs = levada_bucket_stage_needs,
+                              .divide = levada_bucket_stage_divide),
     .takes_selection = true,
     .args = bucket_options,
-    .args_size = sizeof(levada_bucket_args),
-    .state_size = sizeof(levada_bucket_state),
+    .args_size = sizeof(levada_bucket_stage_args),
+    .state_size = sizeof(levada_bucket_stage),
     .state_version = 3,
     .check = bucket_check,
     .open = bucket_open,

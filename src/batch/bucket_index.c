@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/random.h"
-#include "batch/bucket.h"
+#include "batch/bucket_stage.h"
 #include "files/index_lengths.h"
 #include "run/context.h"
 #include <levada/lengths.h>
@@ -9,13 +9,13 @@
 
 /* What is made of the lengths of all records. */
 typedef struct bucket_index {
-    const levada_bucket_state *s;
+    const levada_bucket_stage *s;
     levada_length_histogram   *h;   /* of records that join batches; NULL = not wanted */
     uint64_t                   all; /* a hash of the lengths of all */
 } bucket_index;
 
 /* The length with which a record joins a batch; -1: it joins none. */
-static levada_status bucket_index_length(const levada_bucket_state *s, const int64_t *lengths,
+static levada_status bucket_index_length(const levada_bucket_stage *s, const int64_t *lengths,
                                          int64_t *out, levada_error *err)
 {
     int64_t keys[LEVADA_GROUP_KEYS];
@@ -54,7 +54,7 @@ static levada_status bucket_index_add(void *user, const int64_t *lengths, int64_
     return LEVADA_OK;
 }
 
-static levada_status bucket_index_fix(levada_bucket_state *s, levada_length_histogram *h,
+static levada_status bucket_index_fix(levada_bucket_stage *s, levada_length_histogram *h,
                                       const levada_context *context, levada_error *err)
 {
     const int64_t *lengths = NULL, *counts = NULL;
@@ -68,7 +68,7 @@ static levada_status bucket_index_fix(levada_bucket_state *s, levada_length_hist
 }
 
 /* Looks up the lengths, and chooses if `now`. */
-static levada_status bucket_index_look(levada_bucket_state *s, const levada_context *context,
+static levada_status bucket_index_look(levada_bucket_stage *s, const levada_context *context,
                                        bool now, levada_index_lookup *lookup, levada_error *err)
 {
     bucket_index  x = { .s = s };
@@ -86,8 +86,9 @@ static levada_status bucket_index_look(levada_bucket_state *s, const levada_cont
     return st;
 }
 
-levada_status levada_bucket_choose_indexed(levada_bucket_state *s, const levada_context *context,
-                                           levada_error *err)
+levada_status levada_bucket_stage_choose_indexed(levada_bucket_stage  *s,
+                                                 const levada_context *context,
+                                                 levada_error *err)
 {
     bool                later = s->cost.kind == LEVADA_COST_FUNCTION;
     levada_index_lookup lookup;
@@ -100,8 +101,9 @@ levada_status levada_bucket_choose_indexed(levada_bucket_state *s, const levada_
     return LEVADA_OK;
 }
 
-levada_status levada_bucket_choose_pending(levada_bucket_state *s, const levada_context *context,
-                                           levada_error *err)
+levada_status levada_bucket_stage_choose_pending(levada_bucket_stage  *s,
+                                                 const levada_context *context,
+                                                 levada_error *err)
 {
     levada_index_lookup lookup;
 
@@ -111,5 +113,5 @@ levada_status levada_bucket_choose_pending(levada_bucket_state *s, const levada_
                            lookup.why);
     }
     s->choice.pending = false;
-    return levada_bucket_set_rules(s, err);
+    return levada_bucket_stage_set_rules(s, err);
 }

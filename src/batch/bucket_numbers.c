@@ -4,7 +4,7 @@
  * whether the records that were read are the ones that were placed.
  */
 #include "base/alloc.h"
-#include "batch/bucket.h"
+#include "batch/bucket_stage.h"
 #include "batch/length.h"
 #include "run/context.h"
 
@@ -20,9 +20,9 @@ static int bucket_numbers_open(const levada_field *f)
     return open;
 }
 
-bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed *out)
+bool levada_bucket_stage_needs(const void *args, const levada_spec *in, levada_needed *out)
 {
-    const levada_bucket_args *a = args;
+    const levada_bucket_stage_args *a = args;
     bool                      few = true;
 
     if (a->ranks.n != 2 || a->ranks.at[1] < 2) return false;
@@ -40,10 +40,10 @@ bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed 
     return true;
 }
 
-levada_status levada_bucket_divide(const void *args, const levada_rank *rank,
-                                   levada_value **changes, levada_error *err)
+levada_status levada_bucket_stage_divide(const void *args, const levada_rank *rank,
+                                         levada_value **changes, levada_error *err)
 {
-    const levada_bucket_args *a = args;
+    const levada_bucket_stage_args *a = args;
     char                      text[96];
 
     if (!rank->in_step) return LEVADA_OK;
@@ -56,7 +56,7 @@ levada_status levada_bucket_divide(const void *args, const levada_rank *rank,
     return levada_value_parse_json(text, strlen(text), changes, err);
 }
 
-static levada_status bucket_numbers_compare(const levada_bucket_state *s,
+static levada_status bucket_numbers_compare(const levada_bucket_stage *s,
                                             const levada_block *batch, const char *field,
                                             const int64_t *was, const int64_t *now,
                                             levada_error *err)
@@ -73,8 +73,9 @@ static levada_status bucket_numbers_compare(const levada_bucket_state *s,
     return LEVADA_OK;
 }
 
-levada_status levada_bucket_check_numbers(const levada_bucket_state *s, const levada_block *batch,
-                                          levada_error *err)
+levada_status levada_bucket_stage_check_numbers(const levada_bucket_stage *s,
+                                                const levada_block *batch,
+                                                levada_error *err)
 {
     const levada_block *numbers = batch->layout ? batch->layout->numbers : NULL;
     int64_t            *was;

@@ -4,18 +4,18 @@
  * a look-ahead.
  */
 #include "base/text.h"
-#include "batch/bucket.h"
+#include "batch/bucket_stage.h"
 #include "batch/length.h"
 #include "run/context.h"
 
 #include <string.h>
 
-bool levada_bucket_has_budget(const levada_bucket_args *a)
+bool levada_bucket_stage_has_budget(const levada_bucket_stage_args *a)
 {
     return a->max_tokens != LEVADA_NULL_INT;
 }
 
-bool levada_bucket_is_bounded(const levada_bucket_args *a)
+bool levada_bucket_stage_is_bounded(const levada_bucket_stage_args *a)
 {
     return a->pad_to_bucket_boundary && !a->no_padding;
 }
@@ -23,7 +23,7 @@ bool levada_bucket_is_bounded(const levada_bucket_args *a)
 static levada_status bucket_keys(const void *self, const levada_block *block, int64_t *keys,
                                  levada_error *err)
 {
-    const levada_bucket_state *s = self;
+    const levada_bucket_stage *s = self;
     int64_t                    n = s->args->length.n;
 
     LEVADA_TRY(levada_lengths_measure(&s->args->length, block, keys, err));
@@ -36,7 +36,7 @@ static levada_status bucket_keys(const void *self, const levada_block *block, in
 
 /* -- records that are too long */
 
-static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping *g,
+static levada_status bucket_reject(const levada_bucket_stage *s, levada_grouping *g,
                                    const levada_cost *cost, levada_error *err)
 {
     levada_error   why = LEVADA_ERROR_INIT;
@@ -66,7 +66,7 @@ static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping
 }
 
 /* Records that are alone are padded to the boundary of the bucket of the longest. */
-static void bucket_bound_alone(const levada_bucket_state *s, levada_grouping *g)
+static void bucket_bound_alone(const levada_bucket_stage *s, levada_grouping *g)
 {
     levada_group *alone = &g->groups[s->alone];
     int64_t       bucket;
@@ -79,7 +79,7 @@ static void bucket_bound_alone(const levada_bucket_state *s, levada_grouping *g)
 
 /* The next arrival alone is over the budget: no batch can hold it, unless it may be alone. Ranks in
  * step have such a record each. */
-static levada_status bucket_too_long(levada_bucket_state *s, levada_grouping *g,
+static levada_status bucket_too_long(levada_bucket_stage *s, levada_grouping *g,
                                      const levada_cost *cost, int64_t *full, levada_error *err)
 {
     if (s->args->too_long == LEVADA_TOO_LONG_SKIP) return levada_grouping_drop(g, err);
@@ -94,7 +94,7 @@ static levada_status bucket_too_long(levada_bucket_state *s, levada_grouping *g,
 /* -- boundaries that follow the data */
 
 /* Other boundaries: all records that wait look for their buckets again. */
-static levada_status bucket_choose(levada_bucket_state *s, levada_grouping *g, levada_error *err)
+static levada_status bucket_choose(levada_bucket_stage *s, levada_grouping *g, levada_error *err)
 {
     bool    changed = false;
     int64_t rest = g->n - g->at;
@@ -103,13 +103,13 @@ static levada_status bucket_choose(levada_bucket_state *s, levada_grouping *g, l
     if (!changed) return LEVADA_OK;
     LEVADA_TRY(levada_grouping_recall(g, err));
     s->recalled = g->n - rest;
-    LEVADA_TRY(levada_bucket_set_rules(s, err));
+    LEVADA_TRY(levada_bucket_stage_set_rules(s, err));
     levada_choice_report(&s->choice, &s->buckets, g->context, true);
     return LEVADA_OK;
 }
 
 /* Counts the record that was placed last. *due: it is time to choose. */
-static void bucket_count(levada_bucket_state *s, const int64_t *keys, bool *due)
+static void bucket_count(levada_bucket_stage *s, const int64_t *keys, bool *due)
 {
     *due = false;
     if (!s->choice.window || s->choice.fixed) return;
@@ -119,7 +119,7 @@ static void bucket_count(levada_bucket_state *s, const int64_t *keys, bool *due)
 
 /* A record longer than all before it, where batches have the shapes of their buckets: the last
  * bucket becomes wider, when it is empty. */
-static levada_status bucket_widen(levada_bucket_state *s, levada_grouping *g, int64_t *full,
+static levada_status bucket_widen(levada_bucket_stage *s, levada_grouping *g, int64_t *full,
                                   levada_error *err)
 {
     levada_error why = LEVADA_ERROR_INIT;
@@ -135,7 +135,7 @@ static levada_status bucket_widen(levada_bucket_state *s, levada_grouping *g, in
         return LEVADA_OK;
     }
     LEVADA_TRY(levada_choice_widen(&s->choice, &s->buckets, &s->cost, length, err));
-    LEVADA_TRY(levada_bucket_set_rule(s, last, err));
+    LEVADA_TRY(levada_bucket_stage_set_rule(s, last, err));
     levada_choice_report(&s->choice, &s->buckets, g->context, true);
     return LEVADA_OK;
 }
@@ -159,15 +159,15 @@ static levada_status bucket_has_space(const levada_group *group, const levada_co
 
 /* Whether the record may join its bucket now. It may not where *full is set, or where it is gone
  * because it is too long. */
-static levada_status bucket_admit(levada_bucket_state *s, levada_grouping *g, int64_t bucket,
+static levada_status bucket_admit(levada_bucket_stage *s, levada_grouping *g, int64_t bucket,
                                   bool waits, bool *admitted, int64_t *full, levada_error *err)
 {
-    const levada_bucket_rule *rule = &s->rules[bucket];
+    const levada_bucket_stage_rule *rule = &s->rules[bucket];
     const int64_t            *keys = levada_grouping_key(g);
     double                    each = 0;
 
     *admitted = false;
-    if (!levada_bucket_has_budget(s->args)) {
+    if (!levada_bucket_stage_has_budget(s->args)) {
         *admitted = rule->size > 0;
         if (*admitted) return LEVADA_OK;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -185,7 +185,7 @@ static levada_status bucket_admit(levada_bucket_state *s, levada_grouping *g, in
     return LEVADA_OK;
 }
 
-static levada_status bucket_place_record(levada_bucket_state *s, levada_grouping *g, int64_t *full,
+static levada_status bucket_place_record(levada_bucket_stage *s, levada_grouping *g, int64_t *full,
                                          levada_error *err)
 {
     const int64_t *keys = levada_grouping_key(g);
@@ -200,7 +200,7 @@ static levada_status bucket_place_record(levada_bucket_state *s, levada_grouping
     LEVADA_TRY(levada_grouping_put(g, bucket, 1, err));
     bucket_count(s, keys, &due);
     if (due) LEVADA_TRY(bucket_choose(s, g, err));
-    if (!waits && !levada_bucket_has_budget(s->args) &&
+    if (!waits && !levada_bucket_stage_has_budget(s->args) &&
         g->groups[bucket].n >= s->rules[bucket].size) {
         *full = bucket;
     }
@@ -221,10 +221,10 @@ static int bucket_fits(const levada_cost *cost, const levada_group *group, int64
 
 /* The same for the usual case, as fast as it can be: places arrivals with one length, a linear cost
  * and given boundaries until one needs a decision that is made elsewhere. */
-static levada_status bucket_place_run(levada_bucket_state *s, levada_grouping *g, int64_t *full,
+static levada_status bucket_place_run(levada_bucket_stage *s, levada_grouping *g, int64_t *full,
                                       levada_error *err)
 {
-    bool budget = levada_bucket_has_budget(s->args);
+    bool budget = levada_bucket_stage_has_budget(s->args);
 
     while (g->at < g->n && *full < 0) {
         int64_t       key = g->keys[g->at], bucket = levada_buckets_find(&s->buckets, &key, 1);
@@ -252,11 +252,11 @@ static levada_status bucket_place_run(levada_bucket_state *s, levada_grouping *g
 static levada_status bucket_place(const void *self, levada_grouping *g, int64_t *full,
                                   levada_error *err)
 {
-    levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
+    levada_bucket_stage *s = (levada_bucket_stage *)(uintptr_t)self;
     bool given = !s->choice.window || (s->choice.fixed && !s->choice.once);
     bool usual = s->cost.fields == 1 && s->cost.kind == LEVADA_COST_LINEAR && given;
 
-    if (s->choice.pending) LEVADA_TRY(levada_bucket_choose_pending(s, g->context, err));
+    if (s->choice.pending) LEVADA_TRY(levada_bucket_stage_choose_pending(s, g->context, err));
     LEVADA_TRY(levada_cost_learn(&s->cost, levada_grouping_key(g), g->n - g->at, err));
     while (g->at < g->n && *full < 0) {
         if (usual) LEVADA_TRY(bucket_place_run(s, g, full, err));
@@ -269,7 +269,7 @@ static levada_status bucket_place(const void *self, levada_grouping *g, int64_t 
 static levada_status bucket_end(const void *self, levada_grouping *g, int64_t *full,
                                 levada_error *err)
 {
-    levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
+    levada_bucket_stage *s = (levada_bucket_stage *)(uintptr_t)self;
 
     (void)full;
     if (!s->choice.window || s->choice.made || s->choice.seen == 0) return LEVADA_OK;
@@ -280,12 +280,12 @@ static levada_status bucket_end(const void *self, levada_grouping *g, int64_t *f
 static levada_status bucket_refuse(const void *self, const levada_grouping *g, int64_t group,
                                    levada_error *err)
 {
-    const levada_bucket_state *s = self;
+    const levada_bucket_stage *s = self;
     levada_block              *record = NULL;
     int64_t                    length = 0;
     levada_status              st;
 
-    if (!levada_bucket_is_bounded(s->args) || s->choice.window || g->groups[group].layout) {
+    if (!levada_bucket_stage_is_bounded(s->args) || s->choice.window || g->groups[group].layout) {
         return LEVADA_OK;
     }
     LEVADA_TRY(levada_grouping_first(g, group, &record, err));
@@ -303,7 +303,7 @@ static levada_status bucket_refuse(const void *self, const levada_grouping *g, i
 
 static levada_status bucket_save(const void *self, levada_state_writer *to, levada_error *err)
 {
-    const levada_bucket_state *s = self;
+    const levada_bucket_stage *s = self;
 
     if (!s->choice.window) return LEVADA_OK;
     LEVADA_TRY(levada_state_put_i64(to, "recalled", s->recalled, err));
@@ -313,17 +313,17 @@ static levada_status bucket_save(const void *self, levada_state_writer *to, leva
 static levada_status bucket_restore(const void *self, levada_grouping *g,
                                     levada_state_reader *from, levada_error *err)
 {
-    levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
+    levada_bucket_stage *s = (levada_bucket_stage *)(uintptr_t)self;
 
     bucket_bound_alone(s, g);
     if (!s->choice.window) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_count(from, "recalled", g->n - g->at, &s->recalled, err));
     LEVADA_TRY(levada_choice_restore(&s->choice, &s->buckets, from, err));
     levada_choice_report(&s->choice, &s->buckets, g->context, false);
-    return levada_bucket_set_rules(s, err);
+    return levada_bucket_stage_set_rules(s, err);
 }
 
-const levada_grouping_policy levada_bucket_policy = {
+const levada_grouping_policy levada_bucket_stage_policy = {
     .keys = bucket_keys,
     .place = bucket_place,
     .refuse = bucket_refuse,
@@ -335,7 +335,7 @@ const levada_grouping_policy levada_bucket_policy = {
 /* -- with a look-ahead */
 
 /* How many of the next arrivals fit in the budget, each alone. */
-static levada_status bucket_fitting(const levada_bucket_state *s, const levada_grouping *g,
+static levada_status bucket_fitting(const levada_bucket_stage *s, const levada_grouping *g,
                                     int64_t *out, levada_error *err)
 {
     const int64_t *keys = levada_grouping_key(g);
@@ -358,7 +358,7 @@ static levada_status bucket_fitting(const levada_bucket_state *s, const levada_g
 static levada_status bucket_ahead_place(const void *self, levada_grouping *g, int64_t *full,
                                         levada_error *err)
 {
-    levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
+    levada_bucket_stage *s = (levada_bucket_stage *)(uintptr_t)self;
 
     LEVADA_TRY(levada_cost_learn(&s->cost, levada_grouping_key(g), g->n - g->at, err));
     while (g->at < g->n && *full < 0) {
@@ -374,24 +374,24 @@ static levada_status bucket_ahead_place(const void *self, levada_grouping *g, in
 static levada_status bucket_ahead_end(const void *self, levada_grouping *g, int64_t *full,
                                       levada_error *err)
 {
-    return levada_lookahead_end(&((levada_bucket_state *)(uintptr_t)self)->ahead, g, full, err);
+    return levada_lookahead_end(&((levada_bucket_stage *)(uintptr_t)self)->ahead, g, full, err);
 }
 
 static levada_status bucket_ahead_save(const void *self, levada_state_writer *to,
                                        levada_error *err)
 {
-    return levada_lookahead_save(&((const levada_bucket_state *)self)->ahead, to, err);
+    return levada_lookahead_save(&((const levada_bucket_stage *)self)->ahead, to, err);
 }
 
 static levada_status bucket_ahead_restore(const void *self, levada_grouping *g,
                                           levada_state_reader *from, levada_error *err)
 {
-    levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
+    levada_bucket_stage *s = (levada_bucket_stage *)(uintptr_t)self;
 
     return levada_lookahead_restore(&s->ahead, g, from, err);
 }
 
-const levada_grouping_policy levada_bucket_lookahead_policy = {
+const levada_grouping_policy levada_bucket_stage_lookahead_policy = {
     .keys = bucket_keys,
     .place = bucket_ahead_place,
     .end = bucket_ahead_end,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "base/text.h"
-#include "batch/bucket.h"
+#include "batch/bucket_stage.h"
 #include "run/context.h"
 #include "state/damaged.h"
 #include <levada/lengths.h>

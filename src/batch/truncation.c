@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
-#include "batch/bucket.h"
+#include "batch/bucket_stage.h"
 #include "batch/length.h"
 #include "description/columns.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boundaries of buckets against the rule in one line each: pairs, numbers, and lengths beyond the
  * table. */
-#include "batch/bucket.h"
+#include "batch/bucket_stage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,8 +75,8 @@ static void each_number_is_checked(void **state)
     expect("[[-3,1]]", 2, "-3");
     expect("[[1,-4]]", 2, "-4");
     expect("[[1,2],[3,2147483648]]", 2, "2147483648");
-    expect("[3,3]", 1, "3 comes before 3");
-    expect("[5,9,4]", 1, "9 comes before 4");
+    expect("[3,3]", 1, "3 before 3");
+    expect("[5,9,4]", 1, "9 before 4");
     expect("[[1,2],[3,\"4\"]]", 2, "integers");
     expect("[[1,2],3]", 2, "boundaries[1]");
     expect("[[1,2],[3,4,5]]", 2, "boundaries[1]");

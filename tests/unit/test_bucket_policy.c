@@ -118,7 +118,7 @@ static void boundaries_and_costs_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[1.5],batch_sizes=2", LEVADA_EINVALID_ARGUMENT,
                    "must be integers");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5000000000],batch_sizes=2",
-                   LEVADA_EINVALID_ARGUMENT, "5000000000 must be from");
+                   LEVADA_EINVALID_ARGUMENT, "bucket boundary 5000000000 is not");
     t_iter_refused("t_rows:3" BUCKET "x,max_tokens=9,cost=cubic", LEVADA_EINVALID_ARGUMENT,
                    "cost='cubic' must be linear, quadratic, 2d or a function; that of a plug-in is "
                    "{c:cubic}");

@@ -5,7 +5,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/versioned.h"
-#include "train/bucket_priv.h"
+#include "batch/bucket_rule.h"
+#include "train/bucket_queue_priv.h"
 
 #include <stdio.h>
 
@@ -15,36 +16,25 @@
 
 enum { BUCKET_COMPONENTS = LEVADA_QUEUE_COMPONENTS - 2 }; /* besides the length and the number */
 
-levada_status levada_bucket_short(levada_error *err)
+levada_status levada_bucket_queue_short(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for buckets");
 }
 
 /* -- checks ------------------------------------------------------------------------------------ */
 
-int32_t levada_bucket_count(const levada_bucket_options *o)
+int32_t levada_bucket_queue_count(const levada_bucket_options *o)
 {
     return o->boundaries != NULL ? o->nboundaries + 1 : o->num_buckets;
 }
 
 static levada_status bucket_check_boundaries(const levada_bucket_options *o, levada_error *err)
 {
-    const int64_t *all = o->boundaries;
-
     if (o->nboundaries < 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "bucket_boundaries must not be empty");
     }
     for (int32_t i = 0; i < o->nboundaries; i++) {
-        if (all[i] < 0 || all[i] > INT32_MAX) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "bucket boundary %lld is not in [0, 2^31)", (long long)all[i]);
-        }
-        if (i > 0 && all[i - 1] >= all[i]) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "Buckets must contain sequential increasing lengths, but saw: %lld "
-                               "before %lld",
-                               (long long)all[i - 1], (long long)all[i]);
-        }
+        LEVADA_TRY(levada_bucket_rule_check(o->boundaries, i, err));
     }
     if (o->num_buckets == 0 || o->num_buckets == o->nboundaries + 1) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "num_buckets=%d does not fit %d boundaries",
@@ -99,7 +89,7 @@ static levada_status bucket_check_list(const char *name, const int64_t *list, in
 
 static levada_status bucket_check(const levada_bucket_options *o, levada_error *err)
 {
-    int32_t n = levada_bucket_count(o);
+    int32_t n = levada_bucket_queue_count(o);
 
     if (o->boundaries != NULL) LEVADA_TRY(bucket_check_boundaries(o, err));
     if (n < 1 || n > BUCKET_MOST) {
@@ -119,8 +109,8 @@ static levada_status bucket_check(const levada_bucket_options *o, levada_error *
     return bucket_check_sizes(o, n, err);
 }
 
-levada_status levada_bucket_read_options(const levada_bucket_options *options,
-                                         levada_bucket_options *all, levada_error *err)
+levada_status levada_bucket_queue_read_options(const levada_bucket_options *options,
+                                               levada_bucket_options *all, levada_error *err)
 {
     *all = (levada_bucket_options)LEVADA_BUCKET_OPTIONS_INIT;
     LEVADA_TRY(levada_require(options != NULL, "options", err));
@@ -132,7 +122,7 @@ levada_status levada_bucket_check(const levada_bucket_options *options, levada_e
 {
     levada_bucket_options all;
 
-    return levada_bucket_read_options(options, &all, err);
+    return levada_bucket_queue_read_options(options, &all, err);
 }
 
 static levada_status bucket_check_component(const char *what, int32_t i, int32_t n,
@@ -253,7 +243,7 @@ static levada_status bucket_read_types(levada_bucket *b, const levada_bucket_opt
         LEVADA_TRY(bucket_check_component("keep_component", o->keep_component, n, err));
     }
     b->columns = levada_alloc((size_t)n * sizeof(*b->columns));
-    if (b->columns == NULL) return levada_bucket_short(err);
+    if (b->columns == NULL) return levada_bucket_queue_short(err);
     b->ncomponents = n + b->by_length;
     if (b->by_length) bucket_add_type(to, LEVADA_INT32, &scalar);
     if (o->dataset != NULL) return bucket_read_dataset(b, o, n, to, err);
@@ -319,8 +309,8 @@ static levada_status bucket_make_top(levada_bucket *b, const levada_bucket_optio
     return bucket_make_queue(b, o, -1, &q, &b->top, err);
 }
 
-levada_status levada_bucket_make_queues(levada_bucket *b, const levada_bucket_options *o,
-                                        levada_error *err)
+levada_status levada_bucket_queue_make_queues(levada_bucket *b, const levada_bucket_options *o,
+                                              levada_error *err)
 {
     levada_queue_options q = LEVADA_QUEUE_OPTIONS_INIT;
     bucket_types         types = { 0 };

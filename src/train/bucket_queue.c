@@ -5,8 +5,9 @@
 #include "base/assert.h"
 #include "base/process.h"
 #include "base/versioned.h"
+#include "batch/bucket_rule.h"
 #include "registry/env_priv.h"
-#include "train/bucket_priv.h"
+#include "train/bucket_queue_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static void bucket_unref(levada_bucket *b)
 {
     if (!bucket_drop(b)) return;
     for (int32_t i = 0; b->slots != NULL && i < b->n; i++) {
-        levada_bucket_slot *slot = &b->slots[i];
+        levada_bucket_queue_slot *slot = &b->slots[i];
 
         for (int32_t k = 0; slot->has_rest && k < b->ncomponents; k++) {
             levada_tensor_unref(&slot->rest[k]);
@@ -59,13 +60,13 @@ static levada_status bucket_copy(levada_bucket *b, const levada_bucket_options *
 {
     size_t rows = o->boundaries != NULL ? (size_t)o->nboundaries : 0;
 
-    b->n = levada_bucket_count(o);
+    b->n = levada_bucket_queue_count(o);
     b->left = b->n;
     b->by_length = o->boundaries != NULL;
     b->options = *o;
     b->boundaries = levada_alloc(rows * sizeof(*b->boundaries));
     b->slots = levada_alloc_zero((size_t)b->n * sizeof(*b->slots));
-    if (b->boundaries == NULL || b->slots == NULL) return levada_bucket_short(err);
+    if (b->boundaries == NULL || b->slots == NULL) return levada_bucket_queue_short(err);
     if (rows > 0) memcpy(b->boundaries, o->boundaries, rows * sizeof(*b->boundaries));
     b->iter_options = (levada_iter_options)LEVADA_ITER_OPTIONS_INIT;
     if (o->dataset != NULL) b->dataset = levada_dataset_ref(o->dataset);
@@ -73,7 +74,7 @@ static levada_status bucket_copy(levada_bucket *b, const levada_bucket_options *
         LEVADA_TRY(LEVADA_VERSIONED_READ(b->iter_options, o->iter, levada_iter_options, err));
         if (b->iter_options.errors != NULL) {
             b->iter_errors = levada_strdup(b->iter_options.errors);
-            if (b->iter_errors == NULL) return levada_bucket_short(err);
+            if (b->iter_errors == NULL) return levada_bucket_queue_short(err);
             b->iter_options.errors = b->iter_errors;
         }
     }
@@ -87,13 +88,13 @@ static levada_status bucket_make_slots(levada_bucket *b, const levada_bucket_opt
     const levada_shape scalar = { 0, { 0 } };
 
     for (int32_t i = 0; i < b->n; i++) {
-        levada_bucket_slot *slot = &b->slots[i];
+        levada_bucket_queue_slot *slot = &b->slots[i];
 
         slot->bucket = b;
         slot->i = i;
-        slot->batch_size = o->batch_sizes[o->nbatch_sizes == 1 ? 0 : i];
+        slot->batch_size = levada_bucket_rule_size(o->batch_sizes, o->nbatch_sizes, i);
         slot->rest = levada_alloc((size_t)b->ncomponents * sizeof(levada_tensor *));
-        if (slot->rest == NULL) return levada_bucket_short(err);
+        if (slot->rest == NULL) return levada_bucket_queue_short(err);
         LEVADA_TRY(levada_tensor_make(b->pool, LEVADA_INT32, &scalar, &slot->number, err));
         memcpy(slot->number->data, &i, sizeof(i));
     }
@@ -106,14 +107,14 @@ static levada_status bucket_make(levada_env *env, const levada_bucket_options *o
     levada_bucket *b = levada_alloc_zero(sizeof(*b));
     levada_status  st;
 
-    if (b == NULL) return levada_bucket_short(err);
+    if (b == NULL) return levada_bucket_queue_short(err);
     b->refs = 1;
     b->process = levada_process();
     levada_error_clear(&b->failed);
     b->env = levada_env_ref(env);
     b->pool = levada_env_pool(env);
     if (b->pool != NULL) levada_pool_ref(b->pool);
-    st = b->pool != NULL ? bucket_copy(b, o, err) : levada_bucket_short(err);
+    st = b->pool != NULL ? bucket_copy(b, o, err) : levada_bucket_queue_short(err);
     if (st == LEVADA_OK) st = levada_lock_init(&b->lock, LEVADA_LOCK_LIST, err);
     b->has_lock = st == LEVADA_OK;
     if (st == LEVADA_OK) *out = b;
@@ -129,7 +130,7 @@ static bool bucket_is_closed(const levada_bucket *b)
     return levada_queue_is_closed(b->slots[0].queue);
 }
 
-levada_status levada_bucket_fail(levada_bucket *b, levada_status status, levada_error *err)
+levada_status levada_bucket_queue_fail(levada_bucket *b, levada_status status, levada_error *err)
 {
     if (status == LEVADA_ECANCELLED && !bucket_is_closed(b) &&
         !levada_queue_is_closed(b->top)) {
@@ -150,7 +151,7 @@ levada_status levada_bucket_fail(levada_bucket *b, levada_status status, levada_
     return status;
 }
 
-void levada_bucket_add(levada_bucket *b, const levada_bucket_counts *more)
+void levada_bucket_queue_add(levada_bucket *b, const levada_bucket_counts *more)
 {
     levada_lock_take(&b->lock);
     b->counts.batches += more->batches;
@@ -167,10 +168,10 @@ static levada_status bucket_input(void *user, levada_error *err)
     levada_status  st = b->options.next(b->options.user, element, err);
 
     if (st == LEVADA_OK) {
-        st = levada_bucket_fail(b, levada_bucket_put(b, element, LEVADA_FOREVER, err), err);
-        if (st != LEVADA_OK) levada_bucket_add(b, &(levada_bucket_counts){ .dropped = 1 });
+        st = levada_bucket_queue_fail(b, levada_bucket_put(b, element, LEVADA_FOREVER, err), err);
+        if (st != LEVADA_OK) levada_bucket_queue_add(b, &(levada_bucket_counts){ .dropped = 1 });
     } else if (st != LEVADA_ECANCELLED) {
-        st = levada_bucket_fail(b, st, err);
+        st = levada_bucket_queue_fail(b, st, err);
     }
     for (int32_t i = 0; i < b->ncomponents - b->by_length; i++) levada_tensor_unref(&element[i]);
     return st;
@@ -184,12 +185,12 @@ static levada_status bucket_input_block(void *user, levada_error *err)
 
     if (st == LEVADA_OK) st = levada_bucket_put_block(b, block, b->columns, LEVADA_FOREVER, err);
     levada_block_unref(&block);
-    return levada_bucket_fail(b, st, err);
+    return levada_bucket_queue_fail(b, st, err);
 }
 
 static levada_status bucket_output(void *user, levada_error *err)
 {
-    levada_bucket_slot *slot = user;
+    levada_bucket_queue_slot *slot = user;
 
     return levada_bucket_run(slot->bucket, slot->i, err);
 }
@@ -229,7 +230,7 @@ static levada_status bucket_make_output(levada_bucket *b, levada_error *err)
     char                       *names = levada_alloc((size_t)b->n * name);
     levada_status               st = LEVADA_OK;
 
-    if (ops == NULL || names == NULL) st = levada_bucket_short(err);
+    if (ops == NULL || names == NULL) st = levada_bucket_queue_short(err);
     for (int32_t i = 0; st == LEVADA_OK && i < b->n; i++) {
         char *text = names + (size_t)i * name;
 
@@ -255,7 +256,7 @@ static levada_status bucket_make_input(levada_bucket *b, levada_error *err)
 
     if (!blocks && b->options.next == NULL) return LEVADA_OK;
     ops = levada_alloc((size_t)n * sizeof(*ops));
-    if (ops == NULL) return levada_bucket_short(err);
+    if (ops == NULL) return levada_bucket_queue_short(err);
     for (int32_t i = 0; i < n; i++) {
         ops[i] = (levada_enqueue_op){ blocks ? bucket_input_block : bucket_input, b, NULL };
     }
@@ -296,9 +297,9 @@ levada_status levada_bucket_create(levada_env *env, const levada_bucket_options 
     levada_status         st;
 
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(levada_bucket_read_options(options, &all, err));
+    LEVADA_TRY(levada_bucket_queue_read_options(options, &all, err));
     LEVADA_TRY(bucket_make(env, &all, &b, err));
-    st = levada_bucket_make_queues(b, &all, err);
+    st = levada_bucket_queue_make_queues(b, &all, err);
     if (st == LEVADA_OK) st = bucket_make_slots(b, &all, err);
     if (st == LEVADA_OK) st = bucket_make_output(b, err);
     if (st == LEVADA_OK) st = bucket_make_input(b, err);
@@ -317,7 +318,7 @@ levada_status levada_bucket_over(const levada_bucket_options *options,
 
     LEVADA_TRY(levada_require(queues != NULL && top != NULL, "queues", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(levada_bucket_read_options(options, &all, err));
+    LEVADA_TRY(levada_bucket_queue_read_options(options, &all, err));
     LEVADA_TRY(bucket_make(NULL, &all, &b, err));
     b->ncomponents = levada_queue_info(queues[0])->ncomponents;
     b->top = levada_queue_ref(top);
@@ -420,7 +421,7 @@ levada_status levada_bucket_get_counts(const levada_bucket *bucket, levada_bucke
     all = b->counts;
     all.struct_size = sizeof(all);
     for (int32_t i = 0; i < b->n; i++) {
-        const levada_bucket_slot *slot = &b->slots[i];
+        const levada_bucket_queue_slot *slot = &b->slots[i];
 
         if (slot->ended || over) all.dropped += levada_queue_size(slot->queue);
         if (slot->has_rest && over) all.dropped += slot->rest[0]->shape.dims[0];

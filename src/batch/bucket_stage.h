@@ -11,8 +11,8 @@
  *     lookahead.c                  batches from a sorted window, without boundaries
  *     truncation.c                 cutting records that are longer than the budget
  */
-#ifndef LEVADA_BATCH_BUCKET_H
-#define LEVADA_BATCH_BUCKET_H
+#ifndef LEVADA_BATCH_BUCKET_STAGE_H
+#define LEVADA_BATCH_BUCKET_STAGE_H
 
 #include "description/columns.h"
 #include "batch/cost_function.h"
@@ -29,7 +29,7 @@ typedef enum levada_too_long {
     LEVADA_TOO_LONG_ALONE
 } levada_too_long;
 
-typedef struct levada_bucket_args {
+typedef struct levada_bucket_stage_args {
     levada_texts        length;
     const levada_value *boundaries; /* numbers or pairs; NULL = chosen */
     levada_ints         batch_sizes;
@@ -40,7 +40,7 @@ typedef struct levada_bucket_args {
     bool                pad_to_bucket_boundary, no_padding, drop_remainder;
     levada_ints         ranks; /* rank and world size; none = there are no ranks */
     int64_t             tail;
-} levada_bucket_args;
+} levada_bucket_stage_args;
 
 enum { LEVADA_BUCKET_TAIL_PAD, LEVADA_BUCKET_TAIL_DROP };
 
@@ -148,16 +148,16 @@ LEVADA_MUST_USE levada_status levada_truncation_apply(const levada_truncation *t
 
 /* -- the stage */
 
-typedef struct levada_bucket_rule {
+typedef struct levada_bucket_stage_rule {
     int64_t     size; /* records of a batch, without a budget */
     levada_cost cost;
-} levada_bucket_rule;
+} levada_bucket_stage_rule;
 
 /* Groups are buckets, or those of the look-ahead; after them comes one for a record that is too
  * long for any other batch. */
-typedef struct levada_bucket_state {
+typedef struct levada_bucket_stage {
     levada_grouping           grouping; /* first, as its hooks expect */
-    const levada_bucket_args *args;
+    const levada_bucket_stage_args *args;
     levada_cost               cost; /* without the boundary of a bucket */
     levada_truncation         truncation;
     levada_padding_plan       plan;
@@ -165,39 +165,41 @@ typedef struct levada_bucket_state {
     /* Of next(): */
     int64_t               alone;     /* the last group */
     int64_t               fits;      /* lengths up to this fit in the budget; one field only */
-    levada_bucket_rule   *rules;     /* of each bucket */
+    levada_bucket_stage_rule   *rules;     /* of each bucket */
     levada_buckets        buckets;
     levada_choice         choice;
     int64_t               recalled;  /* arrivals that the choice has seen before */
     levada_lookahead      ahead;
     levada_cost_function *function;
-} levada_bucket_state;
+} levada_bucket_stage;
 
-extern const levada_grouping_policy levada_bucket_policy, levada_bucket_lookahead_policy;
+extern const levada_grouping_policy levada_bucket_stage_policy,
+    levada_bucket_stage_lookahead_policy;
 
 /* The rule and the layout of one bucket, whose group must be empty. */
-LEVADA_MUST_USE levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t bucket,
-                                                     levada_error *err);
+LEVADA_MUST_USE levada_status levada_bucket_stage_set_rule(levada_bucket_stage *s, int64_t bucket,
+                                                           levada_error *err);
 /* Chooses the boundaries from the index of the files, if that has the lengths. At open; a cost that
  * is a function cannot be computed there, so that the choice is pending then. */
-LEVADA_MUST_USE levada_status levada_bucket_choose_indexed(levada_bucket_state  *s,
-                                                           const levada_context *context,
-                                                           levada_error         *err);
+LEVADA_MUST_USE levada_status levada_bucket_stage_choose_indexed(levada_bucket_stage  *s,
+                                                                 const levada_context *context,
+                                                                 levada_error         *err);
 /* Makes the choice that is pending, before the first record is placed. AGAIN: call again. */
-LEVADA_MUST_USE levada_status levada_bucket_choose_pending(levada_bucket_state  *s,
-                                                           const levada_context *context,
-                                                           levada_error         *err);
+LEVADA_MUST_USE levada_status levada_bucket_stage_choose_pending(levada_bucket_stage  *s,
+                                                                 const levada_context *context,
+                                                                 levada_error         *err);
 /* Rules and layouts of the boundaries as they are now. All groups must be empty. */
-LEVADA_MUST_USE levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err);
+LEVADA_MUST_USE levada_status levada_bucket_stage_set_rules(levada_bucket_stage *s,
+                                                            levada_error        *err);
 /* For ranks (run/own.h): whether numbers with lengths can take the place of records. */
-bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed *out);
-LEVADA_MUST_USE levada_status levada_bucket_divide(const void *args, const levada_rank *rank,
-                                                   levada_value **changes, levada_error *err);
+bool levada_bucket_stage_needs(const void *args, const levada_spec *in, levada_needed *out);
+LEVADA_MUST_USE levada_status levada_bucket_stage_divide(const void *args, const levada_rank *rank,
+                                                         levada_value **changes, levada_error *err);
 /* EDATA_LOSS: a record of the batch has other lengths than the numbers by which it was chosen. */
-LEVADA_MUST_USE levada_status levada_bucket_check_numbers(const levada_bucket_state *s,
-                                                          const levada_block        *batch,
-                                                          levada_error              *err);
-bool levada_bucket_is_bounded(const levada_bucket_args *args);
-bool levada_bucket_has_budget(const levada_bucket_args *args);
+LEVADA_MUST_USE levada_status levada_bucket_stage_check_numbers(const levada_bucket_stage *s,
+                                                                const levada_block        *batch,
+                                                                levada_error              *err);
+bool levada_bucket_stage_is_bounded(const levada_bucket_stage_args *args);
+bool levada_bucket_stage_has_budget(const levada_bucket_stage_args *args);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "base/assert.h"
 #include "base/process.h"
-#include "train/bucket_priv.h"
+#include "train/bucket_queue_priv.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void run_unref(levada_tensor **tensors, int32_t n)
 static int64_t run_rows(levada_tensor *const *batch) { return batch[0]->shape.dims[0]; }
 
 /* A batch (its tensors are dropped) to the top queue. */
-static levada_status run_push(levada_bucket *b, const levada_bucket_slot *slot,
+static levada_status run_push(levada_bucket *b, const levada_bucket_queue_slot *slot,
                               levada_tensor **batch, levada_error *err)
 {
     levada_tensor *all[LEVADA_QUEUE_COMPONENTS];
@@ -28,14 +28,14 @@ static levada_status run_push(levada_bucket *b, const levada_bucket_slot *slot,
     memcpy(all + 1, batch, (size_t)b->ncomponents * sizeof(*batch));
     st = levada_queue_enqueue(b->top, all, LEVADA_FOREVER, err);
     run_unref(batch, b->ncomponents);
-    if (st == LEVADA_OK) levada_bucket_add(b, &(levada_bucket_counts){ .batches = 1,
-                                                                       .records = rows });
-    else levada_bucket_add(b, &(levada_bucket_counts){ .dropped = rows });
+    if (st == LEVADA_OK) levada_bucket_queue_add(b, &(levada_bucket_counts){ .batches = 1,
+                                                 .records = rows });
+    else levada_bucket_queue_add(b, &(levada_bucket_counts){ .dropped = rows });
     return st;
 }
 
 /* One full batch; a smaller one ends the bucket: *rest becomes true. */
-static levada_status run_move(levada_bucket *b, levada_bucket_slot *slot, bool *rest,
+static levada_status run_move(levada_bucket *b, levada_bucket_queue_slot *slot, bool *rest,
                               levada_error *err)
 {
     levada_tensor *batch[LEVADA_QUEUE_COMPONENTS];
@@ -50,7 +50,7 @@ static levada_status run_move(levada_bucket *b, levada_bucket_slot *slot, bool *
 }
 
 /* Whether it has a smaller final batch, which is the caller's then. */
-static bool run_take_rest(levada_bucket *b, levada_bucket_slot *slot)
+static bool run_take_rest(levada_bucket *b, levada_bucket_queue_slot *slot)
 {
     bool rest;
 
@@ -67,7 +67,7 @@ static levada_status run_flush(levada_bucket *b, levada_error *err)
     levada_status first = LEVADA_OK;
 
     for (int32_t i = 0; i < b->n; i++) {
-        levada_bucket_slot *slot = &b->slots[i];
+        levada_bucket_queue_slot *slot = &b->slots[i];
         levada_status       st = LEVADA_OK;
 
         if (run_take_rest(b, slot)) {
@@ -79,7 +79,7 @@ static levada_status run_flush(levada_bucket *b, levada_error *err)
 }
 
 /* Whether this was the last bucket to end. */
-static bool run_end(levada_bucket *b, levada_bucket_slot *slot, bool rest)
+static bool run_end(levada_bucket *b, levada_bucket_queue_slot *slot, bool rest)
 {
     bool last = false;
 
@@ -105,13 +105,13 @@ levada_status levada_bucket_run(levada_bucket *bucket, int32_t i, levada_error *
                            (int)bucket->n);
     }
     while (st == LEVADA_OK) st = run_move(bucket, &bucket->slots[i], &rest, &own);
-    st = levada_bucket_fail(bucket, st, &own);
+    st = levada_bucket_queue_fail(bucket, st, &own);
     /* Elements that nobody takes would fill the queue and block the input forever. */
     if (st != LEVADA_EOUT_OF_RANGE) levada_bucket_close(bucket, true);
     if (run_end(bucket, &bucket->slots[i], rest)) {
         levada_error late = LEVADA_ERROR_INIT;
 
-        flushed = levada_bucket_fail(bucket, run_flush(bucket, &late), &late);
+        flushed = levada_bucket_queue_fail(bucket, run_flush(bucket, &late), &late);
         if (flushed != LEVADA_OK && st == LEVADA_EOUT_OF_RANGE) {
             st = flushed;
             own = late;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bucket from the inside: bucket.c creates it and runs its threads, bucket_queues.c checks
- * options and creates the queues, bucket_put.c puts elements and blocks into the bucket queues,
- * bucket_run.c moves batches to the top queue.
+ * A bucket over queues from the inside: bucket_queue.c creates it and runs its threads,
+ * bucket_queue_options.c checks options and creates the queues, bucket_queue_put.c puts elements
+ * and blocks into the bucket queues, bucket_queue_run.c moves batches to the top queue.
  *
  * Queue runners hold references, because a thread that waits for the stop of a coordinator may
  * outlive the handle of the user.
  */
-#ifndef LEVADA_TRAIN_BUCKET_PRIV_H
-#define LEVADA_TRAIN_BUCKET_PRIV_H
+#ifndef LEVADA_TRAIN_BUCKET_QUEUE_PRIV_H
+#define LEVADA_TRAIN_BUCKET_QUEUE_PRIV_H
 
 #include "runtime/queue_priv.h"
 
 #include <levada/bucket.h>
 
-typedef struct levada_bucket_slot {
+typedef struct levada_bucket_queue_slot {
     levada_bucket *bucket;
     int32_t        i;
     int64_t        batch_size;
@@ -24,7 +24,7 @@ typedef struct levada_bucket_slot {
     bool            ended; /* nobody takes elements from the queue any more */
     bool            has_rest; /* ... until all buckets have ended */
     levada_tensor **rest;     /* space for the smaller final batch */
-} levada_bucket_slot;
+} levada_bucket_queue_slot;
 
 struct levada_bucket {
     unsigned              process; /* that it belongs to (base/process.h) */
@@ -36,7 +36,7 @@ struct levada_bucket {
     bool                  by_length;
     bool                  has_lock;
     int64_t              *boundaries; /* n - 1 */
-    levada_bucket_slot   *slots;
+    levada_bucket_queue_slot   *slots;
     levada_queue         *top;
     levada_queue_runner  *input, *output; /* NULL: the caller's threads do that */
     levada_dataset       *dataset;
@@ -52,24 +52,25 @@ struct levada_bucket {
     levada_bucket_counts counts; /* dropped: without those that the queues hold */
 };
 
-/* -- bucket_queues.c -- */
+/* -- bucket_queue_options.c -- */
 
-levada_status levada_bucket_short(levada_error *err); /* of memory */
-int32_t       levada_bucket_count(const levada_bucket_options *options);
+levada_status levada_bucket_queue_short(levada_error *err); /* of memory */
+int32_t       levada_bucket_queue_count(const levada_bucket_options *options);
 /* Options of a caller, checked. */
-LEVADA_MUST_USE levada_status levada_bucket_read_options(const levada_bucket_options *options,
-                                                         levada_bucket_options       *all,
-                                                         levada_error                *err);
+LEVADA_MUST_USE levada_status levada_bucket_queue_read_options(const levada_bucket_options *options,
+                                                               levada_bucket_options       *all,
+                                                               levada_error                *err);
 /* The queues, ncomponents and columns. */
-LEVADA_MUST_USE levada_status levada_bucket_make_queues(levada_bucket               *bucket,
-                                                        const levada_bucket_options *options,
-                                                        levada_error                *err);
+LEVADA_MUST_USE levada_status levada_bucket_queue_make_queues(levada_bucket               *bucket,
+                                                              const levada_bucket_options *options,
+                                                              levada_error                *err);
 
-/* -- bucket.c -- */
+/* -- bucket_queue.c -- */
 
 /* Keeps the first real error for consumers, and changes ECANCELLED of a call in queues that are
  * open into EABORTED: else the input would seem to be complete. Returns the status. */
-levada_status levada_bucket_fail(levada_bucket *bucket, levada_status status, levada_error *err);
-void levada_bucket_add(levada_bucket *bucket, const levada_bucket_counts *more);
+levada_status levada_bucket_queue_fail(levada_bucket *bucket, levada_status status,
+                                       levada_error *err);
+void levada_bucket_queue_add(levada_bucket *bucket, const levada_bucket_counts *more);
 
 #endif

@@ -6,8 +6,9 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/process.h"
+#include "batch/bucket_rule.h"
 #include "batch/length.h"
-#include "train/bucket_priv.h"
+#include "train/bucket_queue_priv.h"
 
 #include <levada/stage.h>
 
@@ -15,19 +16,6 @@
 #include <string.h>
 
 /* -- keys -------------------------------------------------------------------------------------- */
-
-static int32_t put_search(const levada_bucket *b, int64_t length)
-{
-    int32_t low = 0, high = b->n - 1; /* boundaries before `low` are <= length */
-
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-
-        if (b->boundaries[middle] <= length) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
 
 levada_status levada_bucket_index(const levada_bucket *bucket, int64_t key, int32_t *index,
                                   levada_error *err)
@@ -39,7 +27,7 @@ levada_status levada_bucket_index(const levada_bucket *bucket, int64_t key, int3
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "sequence length %lld is not an int32", (long long)key);
         }
-        *index = put_search(bucket, key);
+        *index = (int32_t)levada_bucket_rule_find(bucket->boundaries, bucket->n - 1, key);
         return LEVADA_OK;
     }
     if (key < 0 || key >= bucket->n) {
@@ -132,7 +120,7 @@ levada_status levada_bucket_put(levada_bucket *bucket, levada_tensor *const *com
     LEVADA_TRY(put_given(bucket, components, err));
     LEVADA_TRY(put_keep(bucket, components, &keep, err));
     if (!keep) {
-        levada_bucket_add(bucket, &(levada_bucket_counts){ .filtered = 1 });
+        levada_bucket_queue_add(bucket, &(levada_bucket_counts){ .filtered = 1 });
         return LEVADA_OK;
     }
     LEVADA_TRY(put_key(bucket, components, &key, err));
@@ -204,7 +192,7 @@ static levada_status put_keep_rows(levada_bucket *b, const levada_block *block, 
         if (!keep) plan->index[k] = -1;
         plan->filtered += !keep;
     }
-    levada_bucket_add(b, &(levada_bucket_counts){ .filtered = plan->filtered });
+    levada_bucket_queue_add(b, &(levada_bucket_counts){ .filtered = plan->filtered });
     return LEVADA_OK;
 }
 
@@ -374,7 +362,7 @@ levada_status levada_bucket_put_block(levada_bucket *bucket, const levada_block 
     if (st == LEVADA_OK) st = put_plan_make(bucket, n, &plan, err);
     if (st == LEVADA_OK) st = put_block(bucket, own, lengths, &plan, timeout, &done, err);
     n -= done + plan.filtered;
-    if (st != LEVADA_OK) levada_bucket_add(bucket, &(levada_bucket_counts){ .dropped = n });
+    if (st != LEVADA_OK) levada_bucket_queue_add(bucket, &(levada_bucket_counts){ .dropped = n });
     levada_free(plan.memory);
     levada_block_unref(&own);
     levada_block_unref(&plain);
