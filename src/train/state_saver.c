@@ -49,17 +49,19 @@ static levada_status saver_check(const levada_state_saver_options *o, levada_err
 
 static void saver_free(levada_state_saver *s)
 {
-    while (s->batches != NULL) { /* abandoned ones */
-        levada_segment_batch *batch = s->batches;
+    while (s->ledger.taken != NULL) { /* abandoned ones */
+        levada_segment_batch *batch = levada_saver_batch(s->ledger.taken);
 
-        s->batches = batch->next;
-        for (int64_t i = 0; i < batch->n; i++) levada_saver_remove_key_locked(s, batch->rows[i]);
+        s->ledger.taken = batch->taken.next;
+        for (int64_t i = 0; i < batch->taken.n; i++) {
+            levada_saver_remove_key_locked(s, levada_saver_row(batch, i));
+        }
         levada_saver_free_batch(s, batch);
     }
-    for (levada_saver_live *e = s->ready; e != NULL; e = e->next) {
-        levada_saver_remove_key_locked(s, e);
+    for (levada_sequence *e = s->ledger.ready; e != NULL; e = e->next) {
+        levada_saver_remove_key_locked(s, (levada_saver_live *)(void *)e);
     }
-    levada_saver_live_unref_all(s, s->ready);
+    levada_saver_live_unref_all(s, s->ledger.ready);
     for (int64_t i = 0; i < s->awaited.n; i++) {
         levada_saver_live *e = s->awaited.rows[i];
 
@@ -94,14 +96,13 @@ static levada_status saver_fill(levada_state_saver *s, levada_env *env,
     }
     s->batch_size = o->batch_size;
     s->unroll = o->num_unroll;
-    s->capacity = o->capacity;
+    s->ledger.capacity = o->capacity;
     s->state_timeout = o->state_timeout;
-    s->small = o->allow_small_batch;
+    s->ledger.small = o->allow_small_batch;
     s->pad = o->pad;
     s->unique = o->make_keys_unique;
     s->finite = o->check_finite;
     s->zero_length = o->zero_length;
-    s->counts = (levada_state_saver_stats)LEVADA_STATE_SAVER_STATS_INIT;
     levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_OLDEST, -1);
     return levada_saver_copy_fields(s, o, err);
 }
@@ -164,55 +165,50 @@ void levada_state_saver_unref(levada_state_saver **saver)
 
 /* -- closing ----------------------------------------------------------------------------------- */
 
-/* Rows that wait for states never get them. */
-static void saver_drop_taken_locked(levada_state_saver *s)
+/* Rows that wait for states never get them. Returns the batches that are nobody's any more. */
+static levada_taken *saver_cancel_locked(levada_state_saver *s)
 {
-    levada_segment_batch *next;
+    levada_taken *all = NULL, *gone = NULL, *next;
 
-    for (levada_segment_batch *b = s->batches; b != NULL; b = next) {
-        next = b->next;
-        if (b->ncontinuing == 0) continue;
-        levada_saver_unlink_locked(s, b, LEVADA_BATCH_CANCELLED);
-        s->counts.live -= b->ncontinuing;
-        s->counts.dropped += b->ncontinuing;
-        if (!b->abandoned) s->counts.finished += b->n - b->ncontinuing; /* they need no state */
-        for (int64_t i = 0; i < b->n; i++) levada_saver_remove_key_locked(s, b->rows[i]);
-        if (b->abandoned) {
-            b->next = s->gone;
-            s->gone = b;
+    levada_ledger_cancel(&s->ledger, &all);
+    for (levada_taken *t = all; t != NULL; t = next) {
+        next = t->next;
+        t->next = NULL;
+        for (int64_t i = 0; i < t->n; i++) {
+            levada_saver_remove_key_locked(s, levada_saver_row(levada_saver_batch(t), i));
         }
+        if (!t->abandoned) continue;
+        t->next = gone;
+        gone = t;
     }
-    s->counts.incomplete = 0;
+    return gone;
 }
 
-static void saver_free_gone(levada_state_saver *s, levada_segment_batch *gone)
+static void saver_free_gone(levada_state_saver *s, levada_taken *gone)
 {
     while (gone != NULL) {
-        levada_segment_batch *b = gone;
+        levada_taken *t = gone;
 
-        gone = b->next;
-        levada_saver_free_batch(s, b);
+        gone = t->next;
+        levada_saver_free_batch(s, levada_saver_batch(t));
     }
 }
 
 levada_status levada_state_saver_close(levada_state_saver *saver, bool cancel_pending,
                                        levada_error *err)
 {
-    levada_woken          woken = { 0 };
-    levada_segment_batch *gone = NULL;
-    bool                  again;
+    levada_woken  woken = { 0 };
+    levada_taken *gone = NULL;
+    bool          again;
 
     LEVADA_TRY(LEVADA_USABLE(saver, "state saver", err));
     levada_lock_take(&saver->lock);
-    again = saver->closed && !cancel_pending;
+    again = saver->ledger.closed && !cancel_pending;
     if (!again) {
-        saver->closed = true;
-        if (cancel_pending && !saver->cancelled) {
-            saver->cancelled = true;
+        saver->ledger.closed = true;
+        if (cancel_pending && !saver->ledger.cancelled) {
             levada_saver_finish_locked(saver, &saver->inserts, LEVADA_SAVER_CANCELLED, &woken);
-            saver_drop_taken_locked(saver);
-            gone = saver->gone;
-            saver->gone = NULL;
+            gone = saver_cancel_locked(saver);
         }
         levada_saver_settle_locked(saver, &woken);
     }
@@ -230,7 +226,7 @@ bool levada_state_saver_is_closed(const levada_state_saver *saver)
 
     if (!LEVADA_OURS(s)) return false;
     levada_lock_take(&s->lock);
-    closed = s->closed;
+    closed = s->ledger.closed;
     levada_lock_give(&s->lock);
     return closed;
 }
@@ -249,24 +245,39 @@ void levada_state_saver_cancel(levada_state_saver *saver)
 
 /* -- looking ----------------------------------------------------------------------------------- */
 
+static void saver_count_locked(const levada_state_saver *s, levada_state_saver_stats *to)
+{
+    const levada_ledger_counts *c = &s->ledger.counts;
+    const levada_taken         *oldest = levada_ledger_oldest(&s->ledger);
+
+    to->live = c->live;
+    to->reserved = c->reserved;
+    to->ready = c->ready;
+    to->incomplete = c->incomplete;
+    to->unsaved = c->unsaved;
+    to->abandoned = c->abandoned;
+    to->awaited = s->awaited.left;
+    if (oldest != NULL) to->oldest_unsaved = levada_now() - levada_saver_batch(oldest)->taken_at;
+    to->inserted = c->inserted;
+    to->finished = c->finished;
+    to->skipped = s->skipped;
+    to->discarded = c->discarded;
+    to->dropped = c->dropped + (s->ledger.ended ? c->ready : 0); /* too few for a batch */
+    to->replayed = s->replayed;
+    to->segments = c->segments;
+}
+
 levada_status levada_state_saver_get_stats(const levada_state_saver *saver,
                                            levada_state_saver_stats *out, levada_error *err)
 {
     levada_state_saver      *s = (levada_state_saver *)(uintptr_t)saver;
-    levada_state_saver_stats all;
+    levada_state_saver_stats all = LEVADA_STATE_SAVER_STATS_INIT;
 
     LEVADA_TRY(LEVADA_USABLE(s, "state saver", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_versioned_check(out, sizeof(all), "levada_state_saver_stats", err));
     levada_lock_take(&s->lock);
-    all = s->counts;
-    all.awaited = s->awaited.left;
-    if (s->ended) all.dropped += s->counts.ready; /* too few for a batch */
-    for (const levada_segment_batch *b = s->batches; b != NULL; b = b->next) {
-        if (b->ncontinuing == 0) continue;
-        all.oldest_unsaved = levada_now() - b->taken_at;
-        break;
-    }
+    saver_count_locked(s, &all);
     levada_lock_give(&s->lock);
     levada_versioned_write(out, &all, sizeof(all));
     return LEVADA_OK;
@@ -275,9 +286,9 @@ levada_status levada_state_saver_get_stats(const levada_state_saver *saver,
 static void saver_print_unsaved(const levada_state_saver *s, const levada_segment_batch *b,
                                 int64_t row, levada_text *to)
 {
-    const levada_saver_live *e = b->rows[row];
+    const levada_saver_live *e = levada_saver_row(b, row);
     char        key[LEVADA_SEGMENTS_PREFIX + 256];
-    size_t      n = levada_segments_prefix(e->segment, e->nsegments, key);
+    size_t      n = levada_segments_prefix(e->sequence.segment, e->sequence.nsegments, key);
     size_t      more = e->key_size > 256 ? 256 : (size_t)e->key_size;
     const char *before = "";
 
@@ -293,7 +304,7 @@ static void saver_print_unsaved(const levada_state_saver *s, const levada_segmen
     }
     levada_text_format(to, "], \"seconds\": %.3f, \"abandoned\": %s}",
                        (double)(levada_now() - b->taken_at) * 1e-9,
-                       b->abandoned ? "true" : "false");
+                       b->taken.abandoned ? "true" : "false");
 }
 
 levada_status levada_state_saver_unsaved_json(const levada_state_saver *saver, char **out,
@@ -307,11 +318,11 @@ levada_status levada_state_saver_unsaved_json(const levada_state_saver *saver, c
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_text_char(&text, '[');
     levada_lock_take(&s->lock);
-    for (const levada_segment_batch *b = s->batches; b != NULL; b = b->next) {
-        for (int64_t i = 0; i < b->n && n < SAVER_ROWS; i++) {
-            if (levada_saver_is_last(b->rows[i])) continue;
+    for (const levada_taken *t = s->ledger.taken; t != NULL; t = t->next) {
+        for (int64_t i = 0; i < t->n && n < SAVER_ROWS; i++) {
+            if (levada_sequence_is_last(t->rows[i])) continue;
             if (n++ > 0) levada_text_put(&text, ", ");
-            saver_print_unsaved(s, b, i, &text);
+            saver_print_unsaved(s, levada_saver_batch(t), i, &text);
         }
     }
     levada_lock_give(&s->lock);

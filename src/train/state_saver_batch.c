@@ -37,8 +37,8 @@ levada_status levada_saver_make_batch(levada_state_saver *s, int64_t n, levada_s
                            "out of memory for a batch of %lld segments", (long long)n);
     }
     batch->tensors = (levada_tensor **)(void *)(batch + 1);
-    batch->rows = (levada_saver_live **)(void *)(batch->tensors + batch_ntensors(s));
-    batch->old = (levada_saver_states **)(void *)(batch->rows + n);
+    batch->taken.rows = (levada_sequence **)(void *)(batch->tensors + batch_ntensors(s));
+    batch->old = (levada_saver_states **)(void *)(batch->taken.rows + n);
     batch->nunsaved = s->nstates;
     *out = batch;
     return LEVADA_OK;
@@ -52,7 +52,9 @@ static void batch_free_tensors(const levada_state_saver *s, levada_segment_batch
 void levada_saver_free_batch(levada_state_saver *s, levada_segment_batch *batch)
 {
     batch_free_tensors(s, batch);
-    for (int64_t i = 0; i < batch->n; i++) levada_saver_live_unref(s, batch->rows[i]);
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        levada_saver_live_unref(s, levada_saver_row(batch, i));
+    }
     levada_saver_states_drop(s, batch->saved, 1);
     levada_free(batch);
 }
@@ -102,9 +104,9 @@ static levada_status batch_refuse_cancelled(const levada_segment_batch *batch, l
 static levada_status batch_refuse(const levada_segment_batch *batch, const char *what,
                                   levada_error *err)
 {
-    switch (batch->status) {
-    case LEVADA_BATCH_CANCELLED: return batch_refuse_cancelled(batch, err);
-    case LEVADA_BATCH_SAVED:
+    switch (batch->taken.status) {
+    case LEVADA_TAKEN_CANCELLED: return batch_refuse_cancelled(batch, err);
+    case LEVADA_TAKEN_SAVED:
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "State saver '%s': all states of the batch are saved; it cannot be %s",
                            batch->saver->name, what);
@@ -112,7 +114,8 @@ static levada_status batch_refuse(const levada_segment_batch *batch, const char 
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "State saver '%s': the batch was %s; it cannot be %s",
                            batch->saver->name,
-                           batch->status == LEVADA_BATCH_REQUEUED ? "requeued" : "discarded", what);
+                           batch->taken.status == LEVADA_TAKEN_RETURNED ? "requeued" : "discarded",
+                           what);
     }
 }
 
@@ -121,7 +124,7 @@ static levada_status batch_refuse_state(const levada_segment_batch *batch, int32
 {
     const levada_state_saver *s = batch->saver;
 
-    if (batch->saved->values[state] == NULL && batch->status != LEVADA_BATCH_SAVED) {
+    if (batch->saved->values[state] == NULL && batch->taken.status != LEVADA_TAKEN_SAVED) {
         return batch_refuse(batch, "saved", err);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -134,17 +137,18 @@ static levada_status batch_refuse_state(const levada_segment_batch *batch, int32
 static void batch_compact(levada_segment_batch *batch, levada_saver_states **out)
 {
     levada_state_saver  *s = batch->saver;
-    levada_saver_states *few = levada_saver_states_create(s, batch->ncontinuing);
-    levada_piece        *pieces = levada_alloc(sizeof(*pieces) * (size_t)batch->ncontinuing);
+    int64_t              continuing = batch->taken.ncontinuing;
+    levada_saver_states *few = levada_saver_states_create(s, continuing);
+    levada_piece        *pieces = levada_alloc(sizeof(*pieces) * (size_t)continuing);
     bool                 good = few != NULL && pieces != NULL;
 
     for (int32_t j = 0; good && j < s->nstates; j++) {
         const levada_tensor *whole = batch->saved->values[j];
-        levada_shape shape = levada_shape_rows(&levada_saver_state(s)[j].shape, batch->ncontinuing);
-        int64_t      each = whole->count / batch->n, n = 0;
+        levada_shape shape = levada_shape_rows(&levada_saver_state(s)[j].shape, continuing);
+        int64_t      each = whole->count / batch->taken.n, n = 0;
 
-        for (int64_t i = 0; i < batch->n; i++) {
-            if (levada_saver_is_last(batch->rows[i])) continue;
+        for (int64_t i = 0; i < batch->taken.n; i++) {
+            if (levada_sequence_is_last(batch->taken.rows[i])) continue;
             pieces[n++] = (levada_piece){ whole, i * each, each };
         }
         good = levada_pieces_join(s->pool, whole->dtype, &shape, pieces, n, each, &few->values[j],
@@ -157,45 +161,35 @@ static void batch_compact(levada_segment_batch *batch, levada_saver_states **out
 
 /* Rows of last segments are finished, the others go on with their new states. */
 static void batch_complete_locked(levada_segment_batch *batch, levada_saver_states *states,
-                                  levada_saver_live **finished)
+                                  levada_sequence **finished)
 {
-    levada_state_saver *s = batch->saver;
-    int64_t             n = 0;
+    int64_t n = 0;
 
-    levada_saver_unlink_locked(s, batch, LEVADA_BATCH_SAVED);
-    for (int64_t i = 0; i < batch->n; i++) {
-        levada_saver_live *e = batch->rows[i];
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        levada_saver_live *e = levada_saver_row(batch, i);
 
-        if (levada_saver_is_last(e)) {
-            e->next = *finished;
-            *finished = e;
-            s->counts.finished++;
-            continue;
-        }
+        if (levada_sequence_is_last(&e->sequence)) continue;
         batch->old[n] = e->states;
         e->states = states;
-        e->row = states->n == batch->n ? i : n;
-        e->segment++;
-        batch->rows[n++] = e;
+        e->row = states->n == batch->taken.n ? i : n;
+        n++;
     }
     levada_refs_add_many(&states->refs, (int)n);
-    s->counts.incomplete -= n;
-    levada_saver_add_ready_locked(s, batch->rows, n);
-    batch->n = 0;
+    levada_ledger_save(&batch->saver->ledger, &batch->taken, finished);
 }
 
 static void batch_complete(levada_segment_batch *batch)
 {
     levada_state_saver  *s = batch->saver;
     levada_saver_states *states = batch->saved;
-    levada_saver_live   *finished = NULL;
+    levada_sequence     *finished = NULL;
     levada_woken         woken = { 0 };
-    int64_t              n = batch->ncontinuing, first = 0;
+    int64_t              n = batch->taken.ncontinuing, first = 0;
     bool                 open;
 
-    if (n > 0 && n * BATCH_SPARSE < batch->n) batch_compact(batch, &states);
+    if (n > 0 && n * BATCH_SPARSE < batch->taken.n) batch_compact(batch, &states);
     levada_lock_take(&s->lock);
-    open = batch->status == LEVADA_BATCH_OPEN; /* it may have been cancelled meanwhile */
+    open = batch->taken.status == LEVADA_TAKEN_OPEN; /* it may have been cancelled meanwhile */
     if (open) batch_complete_locked(batch, states, &finished);
     levada_saver_settle_locked(s, &woken);
     levada_lock_give(&s->lock);
@@ -219,12 +213,12 @@ typedef struct batch_values {
 static levada_status batch_accepts_locked(const levada_segment_batch *batch, const batch_values *v,
                                           levada_error *err)
 {
-    if (batch->cut) return batch_refuse_cancelled(batch, err);
+    if (batch->taken.cut) return batch_refuse_cancelled(batch, err);
     for (int32_t i = 0; i < v->n; i++) {
         int32_t state = v->first + i;
 
         if (v->values[i] == NULL || state < 0 || state >= batch->saver->nstates) continue;
-        if (batch->status != LEVADA_BATCH_OPEN || batch->saved->values[state] != NULL) {
+        if (batch->taken.status != LEVADA_TAKEN_OPEN || batch->saved->values[state] != NULL) {
             return batch_refuse_state(batch, state, err);
         }
     }
@@ -303,7 +297,7 @@ levada_status levada_segment_batch_requeue(levada_segment_batch *batch, levada_e
     LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
     s = batch->saver;
     levada_lock_take(&s->lock);
-    if (batch->status == LEVADA_BATCH_OPEN && batch->nunsaved > 0) {
+    if (batch->taken.status == LEVADA_TAKEN_OPEN && batch->nunsaved > 0) {
         levada_saver_return_locked(s, batch);
         levada_saver_settle_locked(s, &woken);
     } else {
@@ -315,19 +309,11 @@ levada_status levada_segment_batch_requeue(levada_segment_batch *batch, levada_e
 }
 
 /* The continuing rows of an open batch release their capacity. */
-static void batch_drop_locked(levada_segment_batch *batch, levada_batch_status status)
+static void batch_drop_locked(levada_segment_batch *batch)
 {
-    levada_state_saver *s = batch->saver;
-
-    levada_saver_unlink_locked(s, batch, status);
-    for (int64_t i = 0; i < batch->n; i++) {
-        levada_saver_live *e = batch->rows[i];
-
-        if (e->keyed || levada_saver_is_last(e)) s->counts.discarded++;
-        if (!e->keyed) continue;
-        s->counts.live--;
-        if (!s->cancelled) s->counts.incomplete -= e->nsegments - e->segment - 1;
-        levada_saver_remove_key_locked(s, e);
+    levada_ledger_drop(&batch->saver->ledger, &batch->taken);
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        levada_saver_remove_key_locked(batch->saver, levada_saver_row(batch, i));
     }
 }
 
@@ -341,11 +327,11 @@ levada_status levada_segment_batch_discard(levada_segment_batch *batch, levada_e
     LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
     s = batch->saver;
     levada_lock_take(&s->lock);
-    if (batch->status == LEVADA_BATCH_OPEN && batch->nunsaved > 0) {
-        batch_drop_locked(batch, LEVADA_BATCH_DISCARDED);
+    if (batch->taken.status == LEVADA_TAKEN_OPEN && batch->nunsaved > 0) {
+        batch_drop_locked(batch);
         levada_saver_settle_locked(s, &woken);
-    } else if (batch->status == LEVADA_BATCH_CANCELLED) {
-        batch->status = LEVADA_BATCH_DISCARDED; /* they were dropped and counted by the cancel */
+    } else if (batch->taken.status == LEVADA_TAKEN_CANCELLED) {
+        batch->taken.status = LEVADA_TAKEN_DROPPED; /* the cancel dropped and counted them */
     } else {
         st = batch_refuse(batch, "discarded", err);
     }
@@ -358,19 +344,11 @@ levada_status levada_segment_batch_discard(levada_segment_batch *batch, levada_e
 static bool batch_abandon(levada_state_saver *s, levada_segment_batch *batch)
 {
     levada_woken woken = { 0 };
-    bool         keep = false;
+    bool         keep;
 
     levada_lock_take(&s->lock);
-    if (batch->status == LEVADA_BATCH_OPEN) {
-        keep = batch->ncontinuing > 0;
-        batch->abandoned = keep;
-        if (keep) s->counts.abandoned += batch->ncontinuing;
-        else levada_saver_unlink_locked(s, batch, LEVADA_BATCH_SAVED);
-        for (int64_t i = 0; i < batch->n; i++) {
-            s->counts.finished += levada_saver_is_last(batch->rows[i]);
-        }
-        levada_saver_settle_locked(s, &woken);
-    }
+    keep = levada_ledger_abandon(&s->ledger, &batch->taken);
+    levada_saver_settle_locked(s, &woken);
     levada_lock_give(&s->lock);
     levada_wake(&woken);
     return keep;

@@ -384,21 +384,22 @@ static levada_status fields_check_finite(const levada_segment_batch *batch, int3
                                          const levada_tensor *value, levada_error *err)
 {
     const levada_state_saver *s = batch->saver;
-    int64_t per = batch->n > 0 ? value->count / batch->n : 0,
+    int64_t per = batch->taken.n > 0 ? value->count / batch->taken.n : 0,
             size = levada_dtype_size(value->dtype);
 
-    for (int64_t i = 0; i < batch->n; i++) {
-        const levada_saver_live *e = batch->rows[i];
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        const levada_saver_live *e = levada_saver_row(batch, i);
         int64_t                  at;
         char                     prefix[LEVADA_SEGMENTS_PREFIX];
 
-        if (levada_saver_is_last(e)) continue;
+        if (levada_sequence_is_last(&e->sequence)) continue;
         at = fields_not_finite(value->dtype, value->data + i * per * size, per);
         if (at < 0) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "state '%s' of key '%.*s%.*s' is not finite: element %lld of row %lld",
                            levada_saver_state(s)[state].name,
-                           (int)levada_segments_prefix(e->segment, e->nsegments, prefix), prefix,
+                           (int)levada_segments_prefix(e->sequence.segment,
+                                                       e->sequence.nsegments, prefix), prefix,
                            e->key_size > 64 ? 64 : e->key_size,
                            (const char *)levada_saver_key(s, e), (long long)at, (long long)i);
     }
@@ -418,7 +419,7 @@ levada_status levada_saver_check_state(const levada_segment_batch *batch, int32_
                            "state %d was not declared: there are %d", (int)state, (int)s->nstates);
     }
     f = &levada_saver_state(s)[state];
-    want = levada_shape_rows(&f->shape, batch->n);
+    want = levada_shape_rows(&f->shape, batch->taken.n);
     if (value->dtype != f->dtype) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "state '%s' is %s, not %s", f->name,
                            levada_dtype_name(f->dtype), levada_dtype_name(value->dtype));

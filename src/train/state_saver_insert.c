@@ -33,7 +33,7 @@ static levada_status insert_fail(const levada_state_saver *s, const levada_saver
         return levada_fail(
             err, LEVADA_EDEADLINE_EXCEEDED,
             "State saver '%s': %s timed out after %.3f s: %lld of %lld examples live", s->name,
-            what, (double)timeout * 1e-9, (long long)op->total, (long long)s->capacity);
+            what, (double)timeout * 1e-9, (long long)op->total, (long long)s->ledger.capacity);
     default:
         return levada_fail(err, LEVADA_ECANCELLED, "State saver '%s': %s was cancelled", s->name,
                            what);
@@ -45,7 +45,7 @@ static int64_t insert_live(levada_state_saver *s)
     int64_t live;
 
     levada_lock_take(&s->lock);
-    live = s->counts.live + s->counts.reserved;
+    live = s->ledger.counts.live + s->ledger.counts.reserved;
     levada_lock_give(&s->lock);
     return live;
 }
@@ -55,7 +55,7 @@ static int64_t insert_live(levada_state_saver *s)
 static void insert_unreserve(levada_state_saver *s, levada_saver_op *op)
 {
     (void)op;
-    s->counts.reserved--;
+    s->ledger.counts.reserved--;
 }
 
 levada_status levada_state_saver_reserve(levada_state_saver *saver, int64_t timeout,
@@ -76,7 +76,7 @@ void levada_state_saver_release(levada_state_saver *saver)
 
     if (!LEVADA_OURS(saver)) return;
     levada_lock_take(&saver->lock);
-    if (saver->counts.reserved > 0) saver->counts.reserved--;
+    if (saver->ledger.counts.reserved > 0) saver->ledger.counts.reserved--;
     levada_saver_settle_locked(saver, &woken);
     levada_lock_give(&saver->lock);
     levada_wake(&woken);
@@ -98,7 +98,7 @@ static levada_status insert_make(const levada_state_saver *s, const levada_saver
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an example");
     }
     e->length = extent->length;
-    e->nsegments = (int32_t)extent->nsegments;
+    e->sequence.nsegments = (int32_t)extent->nsegments;
     e->ordinal = in->ordinal < 0 ? -1 : in->ordinal;
     for (int32_t i = 0; i < s->nsequences; i++) *to++ = levada_tensor_ref(in->sequences[i]);
     for (int32_t i = 0; i < s->nsequences; i++) {
@@ -140,11 +140,12 @@ static levada_saver_live *insert_find_awaited(const levada_state_saver *s,
 static levada_status insert_adopt_locked(levada_state_saver *s, levada_saver_live *a,
                                          levada_saver_live *e, levada_error *err)
 {
-    int32_t size = e->key_size;
-    bool    same = s->unique ? a->key_size >= size : a->key_size == size;
+    levada_sequence *row;
+    int32_t          size = e->key_size;
+    bool             same = s->unique ? a->key_size >= size : a->key_size == size;
 
     if (!same || memcmp(levada_saver_key(s, a), levada_saver_key(s, e), (size_t)size) != 0 ||
-        a->length != e->length || a->nsegments != e->nsegments) {
+        a->length != e->length || a->sequence.nsegments != e->sequence.nsegments) {
         return levada_fail(
             err, LEVADA_EFAILED_PRECONDITION,
             "State saver '%s': example %lld is '%.*s' (%lld steps), but '%.*s' (%lld "
@@ -157,8 +158,8 @@ static levada_status insert_adopt_locked(levada_state_saver *s, levada_saver_liv
     memcpy(a->values, e->values, sizeof(levada_tensor *) * (size_t)levada_saver_nvalues(s));
     memset(e->values, 0, sizeof(levada_tensor *) * (size_t)levada_saver_nvalues(s));
     a->awaited = false;
-    s->counts.live++;
-    levada_saver_add_ready_locked(s, &a, 1);
+    row = &a->sequence;
+    levada_ledger_resume(&s->ledger, &row, 1);
     if (--s->awaited.left == 0) levada_saver_free_awaited(s);
     return LEVADA_OK;
 }
@@ -177,7 +178,7 @@ static levada_status insert_again(levada_state_saver *s, levada_saver_live *e, b
     if (awaited != NULL) {
         st = insert_adopt_locked(s, awaited, e, err);
     } else if (*done && s->restored) {
-        s->counts.replayed++;
+        s->replayed++;
     } else if (*done) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                          "State saver '%s': example %lld was inserted already", s->name,
@@ -198,7 +199,7 @@ static levada_status insert_skip(levada_state_saver *s, int64_t ordinal, levada_
         !levada_saver_see_locked(s, ordinal)) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     } else {
-        s->counts.skipped++;
+        s->skipped++;
     }
     levada_lock_give(&s->lock);
     return st;
@@ -209,9 +210,9 @@ static void insert_reserved(levada_state_saver *s, levada_saver_op *op)
     levada_woken woken = { 0 };
 
     levada_lock_take(&s->lock);
-    if (s->cancelled) op->why = LEVADA_SAVER_CLOSED;
+    if (s->ledger.cancelled) op->why = LEVADA_SAVER_CLOSED;
     else op->why = levada_saver_enter_locked(s, op->example);
-    if (op->why == LEVADA_SAVER_OK && s->counts.reserved > 0) s->counts.reserved--;
+    if (op->why == LEVADA_SAVER_OK && s->ledger.counts.reserved > 0) s->ledger.counts.reserved--;
     levada_saver_settle_locked(s, &woken);
     levada_lock_give(&s->lock);
     levada_wake(&woken);
@@ -223,7 +224,7 @@ static bool insert_refused(levada_state_saver *s, levada_saver_op *op)
     const levada_saver_live *e = op->example;
 
     levada_lock_take(&s->lock);
-    if (s->closed) op->why = LEVADA_SAVER_CLOSED;
+    if (s->ledger.closed) op->why = LEVADA_SAVER_CLOSED;
     else if (!s->unique &&
              levada_saver_find_locked(s, levada_saver_key(s, e), e->key_size) != NULL) {
         op->why = LEVADA_SAVER_EXISTS;

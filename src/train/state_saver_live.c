@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live examples: their memory, the table of their keys, the list of ready ones, and the ordinals of
- * all that were inserted.
+ * Live examples: their memory, the table of their keys, and the ordinals of all that were inserted.
  */
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -51,13 +50,13 @@ void levada_saver_live_unref(const levada_state_saver *s, levada_saver_live *e)
     levada_free(e);
 }
 
-void levada_saver_live_unref_all(const levada_state_saver *s, levada_saver_live *first)
+void levada_saver_live_unref_all(const levada_state_saver *s, levada_sequence *first)
 {
     while (first != NULL) {
-        levada_saver_live *e = first;
+        levada_sequence *e = first;
 
         first = e->next;
-        levada_saver_live_unref(s, e);
+        levada_saver_live_unref(s, (levada_saver_live *)(void *)e);
     }
 }
 
@@ -129,29 +128,6 @@ void levada_saver_remove_key_locked(levada_state_saver *s, levada_saver_live *e)
     e->chain = NULL;
     e->keyed = false;
     s->nkeys--;
-}
-
-/* -- the ready ones ---------------------------------------------------------------------------- */
-
-/* New examples are the last ones, and those that come back from a batch are among the first: only
- * other batches' rows are passed on the way. */
-void levada_saver_add_ready_locked(levada_state_saver *s, levada_saver_live *const *rows, int64_t n)
-{
-    levada_saver_live **at = &s->ready;
-
-    if (n > 0 && s->ready_last != NULL && s->ready_last->number < rows[0]->number) {
-        at = &s->ready_last->next;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        levada_saver_live *e = rows[i];
-
-        while (*at != NULL && (*at)->number < e->number) at = &(*at)->next;
-        e->next = *at;
-        *at = e;
-        if (e->next == NULL) s->ready_last = e;
-        at = &e->next;
-    }
-    s->counts.ready += n;
 }
 
 void levada_saver_free_awaited(levada_state_saver *s)

@@ -17,7 +17,7 @@ static levada_status next_numbers(const levada_segment_batch *batch, levada_erro
 {
     const levada_state_saver *s = batch->saver;
     levada_tensor           **t = batch->tensors;
-    levada_shape              shape = { 1, { batch->n } };
+    levada_shape              shape = { 1, { batch->taken.n } };
     static const int32_t      at[] = { LEVADA_BATCH_TOTAL_LENGTH, LEVADA_BATCH_LENGTH,
                                        LEVADA_BATCH_SEQUENCE, LEVADA_BATCH_SEQUENCE_COUNT };
     int32_t *to[4];
@@ -29,14 +29,14 @@ static levada_status next_numbers(const levada_segment_batch *batch, levada_erro
     }
     LEVADA_TRY(levada_tensor_make(s->pool, LEVADA_INT64, &shape, &t[LEVADA_BATCH_INDEX], err));
     index = (int64_t *)(void *)t[LEVADA_BATCH_INDEX]->data;
-    for (int64_t i = 0; i < batch->n; i++) {
-        const levada_saver_live *e = batch->rows[i];
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        const levada_saver_live *e = levada_saver_row(batch, i);
 
         to[0][i] = (int32_t)e->length;
-        to[1][i] = (int32_t)levada_segments_length(e->length, s->unroll, e->segment);
-        to[2][i] = e->segment;
-        to[3][i] = e->nsegments;
-        index[i] = INT64_MIN + e->number;
+        to[1][i] = (int32_t)levada_segments_length(e->length, s->unroll, e->sequence.segment);
+        to[2][i] = e->sequence.segment;
+        to[3][i] = e->sequence.nsegments;
+        index[i] = INT64_MIN + e->sequence.number;
     }
     return LEVADA_OK;
 }
@@ -46,24 +46,26 @@ static levada_status next_keys(const levada_segment_batch *batch, int32_t ahead,
                                levada_tensor **out, levada_error *err)
 {
     const levada_state_saver *s = batch->saver;
-    levada_shape              shape = { 1, { batch->n } };
+    levada_shape              shape = { 1, { batch->taken.n } };
     int64_t                   bytes = 0;
     char                      prefix[LEVADA_SEGMENTS_PREFIX];
     levada_tensor            *t = NULL;
     uint8_t                  *to;
 
-    for (int64_t i = 0; i < batch->n; i++) {
-        const levada_saver_live *e = batch->rows[i];
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        const levada_saver_live *e = levada_saver_row(batch, i);
 
         bytes += e->key_size;
-        bytes += (int64_t)levada_segments_prefix(e->segment + ahead, e->nsegments, prefix);
+        bytes += (int64_t)levada_segments_prefix(e->sequence.segment + ahead,
+                                                 e->sequence.nsegments, prefix);
     }
     LEVADA_TRY(levada_tensor_make_strings(s->pool, &shape, bytes, &t, err));
     to = t->data;
     t->offsets[0] = 0;
-    for (int64_t i = 0; i < batch->n; i++) {
-        const levada_saver_live *e = batch->rows[i];
-        size_t n = levada_segments_prefix(e->segment + ahead, e->nsegments, prefix);
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        const levada_saver_live *e = levada_saver_row(batch, i);
+        size_t n = levada_segments_prefix(e->sequence.segment + ahead, e->sequence.nsegments,
+                                          prefix);
 
         memcpy(to, prefix, n);
         if (e->key_size > 0) memcpy(to + n, levada_saver_key(s, e), (size_t)e->key_size);
@@ -92,14 +94,14 @@ static levada_status next_sequence(const levada_segment_batch *batch, int32_t i,
     const levada_saver_field *f = &s->fields[i];
     int64_t                   each = levada_shape_count(&f->shape);
     levada_shape              steps = levada_shape_rows(&f->shape, s->unroll);
-    levada_shape              shape = levada_shape_rows(&steps, batch->n);
+    levada_shape              shape = levada_shape_rows(&steps, batch->taken.n);
 
-    for (int64_t r = 0; r < batch->n; r++) {
-        const levada_saver_live *e = batch->rows[r];
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        const levada_saver_live *e = levada_saver_row(batch, r);
 
-        pieces[r] = next_steps(s, e->values[i], e->segment, each);
+        pieces[r] = next_steps(s, e->values[i], e->sequence.segment, each);
     }
-    return levada_pieces_join(s->pool, f->dtype, &shape, pieces, batch->n, s->unroll * each,
+    return levada_pieces_join(s->pool, f->dtype, &shape, pieces, batch->taken.n, s->unroll * each,
                               &batch->tensors[LEVADA_BATCH_FIELDS + i], err);
 }
 
@@ -110,9 +112,10 @@ static levada_status next_values(const levada_segment_batch *batch, const levada
     int64_t      each = levada_shape_count(&f->shape), values = 0;
     levada_shape shape;
 
-    for (int64_t r = 0; r < batch->n && each > 0; r++) values += pieces[r].count / each;
+    for (int64_t r = 0; r < batch->taken.n && each > 0; r++) values += pieces[r].count / each;
     shape = levada_shape_rows(&f->shape, values);
-    return levada_pieces_join(batch->saver->pool, f->dtype, &shape, pieces, batch->n, -1, out, err);
+    return levada_pieces_join(batch->saver->pool, f->dtype, &shape, pieces, batch->taken.n, -1, out,
+                              err);
 }
 
 /* Offsets of one segment, from `end` on; returns where its values are. */
@@ -121,7 +124,7 @@ static levada_piece next_offsets(const levada_state_saver *s, const levada_saver
 {
     const levada_tensor *offsets = e->values[s->nsequences + i];
     const int64_t       *at = (const int64_t *)(const void *)offsets->data;
-    int64_t              steps = offsets->count - 1, first = e->segment * s->unroll, last;
+    int64_t              steps = offsets->count - 1, first = e->sequence.segment * s->unroll, last;
 
     if (first > steps) first = steps;
     last = steps - first < s->unroll ? steps : first + s->unroll;
@@ -138,13 +141,13 @@ static levada_status next_ragged_sequence(const levada_segment_batch *batch, int
     const levada_state_saver *s = batch->saver;
     const levada_saver_field *f = &s->fields[i];
     levada_tensor           **out = &batch->tensors[LEVADA_BATCH_FIELDS + i];
-    levada_shape              shape = { 1, { batch->n * s->unroll + 1 } };
+    levada_shape              shape = { 1, { batch->taken.n * s->unroll + 1 } };
     int64_t                  *to, end = 0, each = levada_shape_count(&f->shape);
 
     LEVADA_TRY(levada_tensor_make(s->pool, LEVADA_INT64, &shape, &out[s->nsequences], err));
     to = (int64_t *)(void *)out[s->nsequences]->data;
-    for (int64_t r = 0; r < batch->n; r++, to += s->unroll) {
-        pieces[r] = next_offsets(s, batch->rows[r], i, each, to, &end);
+    for (int64_t r = 0; r < batch->taken.n; r++, to += s->unroll) {
+        pieces[r] = next_offsets(s, levada_saver_row(batch, r), i, each, to, &end);
     }
     *to = end;
     return next_values(batch, f, pieces, out, err);
@@ -156,22 +159,25 @@ static levada_status next_context(const levada_segment_batch *batch, int32_t i,
     const levada_state_saver *s = batch->saver;
     const levada_saver_field *f = &levada_saver_context(s)[i];
     levada_tensor **out = &batch->tensors[LEVADA_BATCH_FIELDS + 2 * s->nsequences + i];
-    levada_shape    shape = { 1, { batch->n + 1 } };
+    levada_shape    shape = { 1, { batch->taken.n + 1 } };
     int64_t        *to, each = levada_shape_count(&f->shape);
 
-    for (int64_t r = 0; r < batch->n; r++) {
-        const levada_tensor *t = batch->rows[r]->values[2 * s->nsequences + i];
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        const levada_tensor *t = levada_saver_row(batch, r)->values[2 * s->nsequences + i];
 
         pieces[r] = (levada_piece){ t, 0, t->count };
     }
     if (!f->ragged) {
-        shape = levada_shape_rows(&f->shape, batch->n);
-        return levada_pieces_join(s->pool, f->dtype, &shape, pieces, batch->n, each, out, err);
+        shape = levada_shape_rows(&f->shape, batch->taken.n);
+        return levada_pieces_join(s->pool, f->dtype, &shape, pieces, batch->taken.n, each, out,
+                                  err);
     }
     LEVADA_TRY(levada_tensor_make(s->pool, LEVADA_INT64, &shape, &out[s->ncontext], err));
     to = (int64_t *)(void *)out[s->ncontext]->data;
     to[0] = 0;
-    for (int64_t r = 0; r < batch->n; r++) to[r + 1] = to[r] + pieces[r].tensor->shape.dims[0];
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        to[r + 1] = to[r] + pieces[r].tensor->shape.dims[0];
+    }
     return next_values(batch, f, pieces, out, err);
 }
 
@@ -179,11 +185,13 @@ static levada_status next_context(const levada_segment_batch *batch, int32_t i,
  */
 static const levada_saver_states *next_whole_set(const levada_segment_batch *batch)
 {
-    const levada_saver_states *set = batch->n > 0 ? batch->rows[0]->states : NULL;
+    const levada_saver_states *set = batch->taken.n > 0 ? levada_saver_row(batch, 0)->states : NULL;
 
-    if (set == NULL || set->n != batch->n) return NULL;
-    for (int64_t r = 0; r < batch->n; r++) {
-        if (batch->rows[r]->states != set || batch->rows[r]->row != r) return NULL;
+    if (set == NULL || set->n != batch->taken.n) return NULL;
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        const levada_saver_live *e = levada_saver_row(batch, r);
+
+        if (e->states != set || e->row != r) return NULL;
     }
     return set;
 }
@@ -193,16 +201,16 @@ static levada_status next_state(const levada_segment_batch *batch, int32_t i, le
 {
     const levada_state_saver *s = batch->saver;
     const levada_saver_field *f = &levada_saver_state(s)[i];
-    levada_shape              shape = levada_shape_rows(&f->shape, batch->n);
+    levada_shape              shape = levada_shape_rows(&f->shape, batch->taken.n);
     int64_t                   each = levada_shape_count(&f->shape);
 
-    for (int64_t r = 0; r < batch->n; r++) {
-        const levada_saver_live *e = batch->rows[r];
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        const levada_saver_live *e = levada_saver_row(batch, r);
 
         pieces[r] = (levada_piece){ e->states->values[i], e->row * each, each };
     }
     return levada_pieces_join(
-        s->pool, f->dtype, &shape, pieces, batch->n, each,
+        s->pool, f->dtype, &shape, pieces, batch->taken.n, each,
         &batch->tensors[LEVADA_BATCH_FIELDS + 2 * s->nsequences + 2 * s->ncontext + i], err);
 }
 
@@ -228,7 +236,7 @@ static levada_status next_fields(const levada_segment_batch *batch, levada_piece
 
 static levada_status next_tensors(const levada_segment_batch *batch, levada_error *err)
 {
-    levada_piece *pieces = levada_alloc((size_t)batch->n * sizeof(*pieces));
+    levada_piece *pieces = levada_alloc((size_t)batch->taken.n * sizeof(*pieces));
     levada_status st;
 
     if (pieces == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
@@ -286,10 +294,10 @@ static levada_status next_check(const levada_state_saver *s, int64_t n, levada_e
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "State saver '%s': batch_size %lld is negative", s->name, (long long)n);
     }
-    if (s->capacity < 0 || n <= s->capacity) return LEVADA_OK;
+    if (s->ledger.capacity < 0 || n <= s->ledger.capacity) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "capacity needs to be >= batch_size. State saver '%s': %lld < %lld", s->name,
-                       (long long)s->capacity, (long long)n);
+                       (long long)s->ledger.capacity, (long long)n);
 }
 
 levada_status levada_state_saver_next(levada_state_saver *saver, int64_t n, int64_t timeout,
@@ -307,7 +315,7 @@ levada_status levada_state_saver_next(levada_state_saver *saver, int64_t n, int6
     levada_saver_run(saver, &saver->takes, &saver->take_site, &op, "next", timeout, next_undo);
     st = next_fail(saver, &op, timeout, err);
     if (st == LEVADA_OK) {
-        op.batch->saved->n = op.batch->n;
+        op.batch->saved->n = op.batch->taken.n;
         st = next_tensors(op.batch, err);
         if (st != LEVADA_OK) levada_saver_take_back(saver, op.batch);
     }

@@ -2,8 +2,9 @@
 /*
  * A state saver from the inside.
  *
- * A live example is in one of these places: in the list of ready ones, sorted by number; in a batch
- * that the caller holds; or awaited, after a restore, until its data comes again. Its states are
+ * The ledger (state/ledger.h) knows which segments come next; the saver adds the lock, the lines of
+ * waiting calls, keys, tensors and states. After a restore an example is awaited, and not in the
+ * ledger, until its data comes again. Its states are
  * row `row` of a set: one tensor for each state, of a whole batch, or of its initial states. A save
  * hands tensors on by reference; the next batch gathers rows, or refers to the same tensors where
  * its rows are those of the set.
@@ -15,6 +16,7 @@
 #include "base/refs.h"
 #include "registry/env_priv.h"
 #include "runtime/wait.h"
+#include "state/ledger.h"
 #include "tensor/tensor_priv.h"
 
 #include <levada/state_saver.h>
@@ -26,43 +28,40 @@ typedef struct levada_saver_states {
 } levada_saver_states;
 
 typedef struct levada_saver_live {
-    struct levada_saver_live *next;  /* in the list of ready ones, or of dead ones */
+    levada_sequence           sequence; /* first */
     struct levada_saver_live *chain; /* in its bucket of keys */
     levada_refs               refs;
     bool                      keyed;   /* is in the table of keys                        */
     bool                      awaited; /* restored, and its data has not come again yet */
     uint64_t                  hash;
-    int64_t                   number, length, ordinal;
-    int32_t                   nsegments, segment, key_size;
+    int64_t                   length, ordinal;
+    int32_t                   key_size;
     int64_t                   row;
     levada_saver_states      *states;
     levada_tensor            *values[]; /* sequences, their offsets, context; then the key */
 } levada_saver_live;
 
-typedef enum levada_batch_status {
-    LEVADA_BATCH_OPEN,
-    LEVADA_BATCH_SAVED,
-    LEVADA_BATCH_REQUEUED,
-    LEVADA_BATCH_DISCARDED,
-    LEVADA_BATCH_CANCELLED
-} levada_batch_status;
-
 struct levada_segment_batch {
+    levada_taken         taken; /* first; guarded by the saver's lock, but for n and rows */
     levada_state_saver  *saver; /* a reference, until it is abandoned */
-    int64_t              n;
-    int64_t              ncontinuing; /* rows that have a next segment */
-    levada_saver_states *saved;       /* what was saved so far */
-    levada_saver_live  **rows;        /* n, ascending by number */
-    levada_saver_states **old;        /* n, scratch */
-    levada_tensor      **tensors;     /* see LEVADA_BATCH_* */
+    levada_saver_states *saved; /* what was saved so far */
+    levada_saver_states **old;  /* n, scratch */
+    levada_tensor      **tensors; /* see LEVADA_BATCH_* */
     /* -- guarded by the saver's lock */
-    struct levada_segment_batch *next, *prev; /* in the saver's list while it is open */
-    levada_batch_status          status;
-    bool                         abandoned, warned;
-    bool                         cut; /* taken after a cancel: rows have no next segment */
-    int32_t                      nunsaved; /* states */
-    int64_t                      taken_at;
+    bool    warned;
+    int32_t nunsaved; /* states */
+    int64_t taken_at;
 };
+
+static inline levada_segment_batch *levada_saver_batch(const levada_taken *taken)
+{
+    return (levada_segment_batch *)(uintptr_t)taken;
+}
+
+static inline levada_saver_live *levada_saver_row(const levada_segment_batch *batch, int64_t i)
+{
+    return (levada_saver_live *)(void *)batch->taken.rows[i];
+}
 
 /* Where the tensors of a batch are. */
 enum {
@@ -95,8 +94,8 @@ struct levada_state_saver {
     levada_pool       *pool;
     levada_wait_list  *wait_list;
     char              *name;
-    int64_t            batch_size, unroll, capacity, state_timeout;
-    bool               small, pad, unique, finite;
+    int64_t            batch_size, unroll, state_timeout;
+    bool               pad, unique, finite;
     levada_zero_length zero_length;
     int32_t            nsequences, ncontext, nstates;
     levada_saver_field *fields; /* of all three; names are owned */
@@ -108,17 +107,15 @@ struct levada_state_saver {
     bool         has_lock;
     /* -- guarded by lock */
     bool                  settled; /* all dtypes and shapes are known, and fields do not change */
-    bool                  closed, cancelled, ended, restored;
+    bool                  restored;
     levada_line           takes, inserts;
-    levada_saver_live    *ready, *ready_last;
+    levada_ledger         ledger;
     levada_saver_live   **buckets;
     int64_t               nbuckets, nkeys;
-    levada_segment_batch *batches, *batches_last; /* open ones, by the time when they were taken */
-    levada_segment_batch *gone; /* cancelled and abandoned: to be freed */
     levada_saver_awaited  awaited;
     levada_saver_seen     seen;
     int64_t               suffix; /* for unique keys */
-    levada_state_saver_stats counts;
+    int64_t               skipped, replayed;
 };
 
 static inline int32_t levada_saver_nvalues(const levada_state_saver *s)
@@ -141,11 +138,6 @@ static inline const levada_saver_field *levada_saver_state(const levada_state_sa
     return s->fields + s->nsequences + s->ncontext;
 }
 
-static inline bool levada_saver_is_last(const levada_saver_live *e)
-{
-    return e->segment + 1 == e->nsegments;
-}
-
 /* -- state_saver_live.c: examples, their states and keys; `locked`: the lock is held -- */
 
 levada_saver_states *levada_saver_states_create(const levada_state_saver *s, int64_t n);
@@ -156,14 +148,11 @@ levada_saver_live *levada_saver_live_create(const levada_state_saver *s, const v
                                             size_t key_size, size_t extra);
 void levada_saver_live_unref(const levada_state_saver *s, levada_saver_live *e);
 /* A list by `next`. */
-void levada_saver_live_unref_all(const levada_state_saver *s, levada_saver_live *first);
+void levada_saver_live_unref_all(const levada_state_saver *s, levada_sequence *first);
 levada_saver_live *levada_saver_find_locked(const levada_state_saver *s, const uint8_t *key,
                                             int32_t size);
 void levada_saver_add_key_locked(levada_state_saver *s, levada_saver_live *e);
 void levada_saver_remove_key_locked(levada_state_saver *s, levada_saver_live *e);
-/* Puts n examples, ascending by number, into the list of ready ones. */
-void levada_saver_add_ready_locked(levada_state_saver *s, levada_saver_live *const *rows,
-                                   int64_t n);
 void levada_saver_free_awaited(levada_state_saver *s);
 bool levada_saver_saw_locked(const levada_state_saver *s, int64_t ordinal);
 /* False without memory. */
@@ -220,12 +209,9 @@ void levada_saver_finish_locked(levada_state_saver *s, levada_line *line, levada
                                 levada_woken *woken);
 /* Inserts at once: LEVADA_SAVER_OK, EXISTS or MEMORY. */
 levada_saver_why levada_saver_enter_locked(levada_state_saver *s, levada_saver_live *e);
-/* All rows of a batch that is open, or was cancelled, become ready again. */
+/* Returns a batch to the ledger, with the keys of its rows. */
 void levada_saver_return_locked(levada_state_saver *s, levada_segment_batch *batch);
 void levada_saver_take_back(levada_state_saver *s, levada_segment_batch *batch);
-/* The batch is open no longer. */
-void levada_saver_unlink_locked(levada_state_saver *s, levada_segment_batch *batch,
-                                levada_batch_status status);
 /* Appends the op to the line and waits until it is served; the result is op->why. `undo` takes back
  * what was served to a caller that does not want it any more. */
 void levada_saver_run(levada_state_saver *s, levada_line *line, levada_site *site,

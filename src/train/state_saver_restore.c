@@ -310,9 +310,9 @@ static levada_status restore_examples(restore_all *all, levada_error *err)
         if (e == NULL) return restore_no_memory(err);
         at += (size_t)c[5][i];
         all->rows[i] = e;
-        e->number = c[0][i];
-        e->nsegments = (int32_t)c[1][i];
-        e->segment = (int32_t)c[2][i];
+        e->sequence.number = c[0][i];
+        e->sequence.nsegments = (int32_t)c[1][i];
+        e->sequence.segment = (int32_t)c[2][i];
         e->length = c[3][i];
         e->ordinal = c[4][i];
         e->row = i;
@@ -338,7 +338,8 @@ static levada_status restore_check_data(const restore_all *all, levada_error *er
             int64_t        steps = offsets != NULL ? offsets->count - 1 : t->shape.dims[0];
             const int64_t *at = offsets != NULL ? (const int64_t *)(const void *)offsets->data
                                                 : NULL;
-            bool good = steps >= 0 && levada_segments_count(steps, s->unroll) <= e->nsegments;
+            bool good = steps >= 0 &&
+                        levada_segments_count(steps, s->unroll) <= e->sequence.nsegments;
 
             if (good && at != NULL) good = at[0] == 0 && at[steps] == t->shape.dims[0];
             for (int64_t k = 0; good && at != NULL && k < steps; k++) good = at[k] <= at[k + 1];
@@ -347,7 +348,7 @@ static levada_status restore_check_data(const restore_all *all, levada_error *er
                            (int)i);
             return levada_state_damaged(&all->from, key, err,
                                         "example %lld does not have its %d segments", (long long)r,
-                                        (int)e->nsegments);
+                                        (int)e->sequence.nsegments);
         }
     }
     return LEVADA_OK;
@@ -423,17 +424,17 @@ static levada_status restore_read(restore_all *all, levada_error *err)
 
 static void restore_counts_locked(levada_state_saver *s, const restore_all *all)
 {
-    levada_state_saver_stats *to = &s->counts;
+    levada_ledger_counts *to = &s->ledger.counts;
 
     to->inserted = all->counts[0];
     s->suffix = all->counts[1];
     to->finished = all->counts[2];
-    to->skipped = all->counts[3];
+    s->skipped = all->counts[3];
     to->discarded = all->counts[4];
     to->dropped = all->counts[5];
     s->seen.all = all->counts[6];
     for (int64_t i = 0; i < all->n; i++) {
-        to->incomplete += all->rows[i]->nsegments - all->rows[i]->segment - 1;
+        to->incomplete += all->rows[i]->sequence.nsegments - all->rows[i]->sequence.segment - 1;
     }
 }
 
@@ -444,9 +445,9 @@ static levada_status restore_fresh_locked(const restore_all *all, levada_error *
     const char               *what = NULL;
 
     if (s->restored) what = "it was restored already";
-    else if (s->counts.inserted > 0 || s->counts.skipped > 0)
+    else if (s->ledger.counts.inserted > 0 || s->skipped > 0)
         what = "examples were inserted into it";
-    else if (s->closed) what = "it is closed";
+    else if (s->ledger.closed) what = "it is closed";
     if (what == NULL) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                        "State saver '%s' cannot be restored: %s", s->name, what);
@@ -476,8 +477,11 @@ static levada_status restore_commit_locked(restore_all *all, levada_error *err)
         s->awaited = (levada_saver_awaited){ all->awaited, all->n, all->n };
         all->awaited = NULL;
     } else {
-        s->counts.live = all->n;
-        levada_saver_add_ready_locked(s, all->rows, all->n);
+        for (int64_t i = 0; i < all->n; i++) {
+            levada_sequence *row = &all->rows[i]->sequence;
+
+            levada_ledger_resume(&s->ledger, &row, 1);
+        }
     }
     all->n = 0; /* they are the saver's */
     return LEVADA_OK;

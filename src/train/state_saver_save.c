@@ -41,35 +41,38 @@ static levada_status save_no_memory(levada_error *err)
 
 static int64_t save_count_locked(const levada_state_saver *s)
 {
-    int64_t n = s->counts.ready + s->awaited.left;
+    int64_t n = s->ledger.counts.ready + s->awaited.left;
 
-    for (const levada_segment_batch *b = s->batches; b != NULL; b = b->next) n += b->n;
+    for (const levada_taken *t = s->ledger.taken; t != NULL; t = t->next) n += t->n;
     return n;
 }
 
-static void save_add(save_all *all, levada_saver_live *e)
+static void save_add(save_all *all, levada_sequence *sequence)
 {
+    levada_saver_live *e = (levada_saver_live *)(void *)sequence;
+
     levada_refs_add(&e->refs);
     levada_refs_add(&e->states->refs);
-    all->rows[all->n++] = (save_row){ e, e->states, e->row, e->segment };
+    all->rows[all->n++] = (save_row){ e, e->states, e->row, e->sequence.segment };
 }
 
 static void save_collect_locked(save_all *all)
 {
     levada_state_saver *s = all->s;
-    const int64_t counts[] = { s->counts.inserted, s->suffix, s->counts.finished, s->counts.skipped,
-                               s->counts.discarded, s->counts.dropped, s->seen.all, all->data };
+    const levada_ledger_counts *c = &s->ledger.counts;
+    const int64_t counts[] = { c->inserted, s->suffix, c->finished, s->skipped,
+                               c->discarded, c->dropped, s->seen.all, all->data };
 
     memcpy(all->counts, counts, sizeof(counts));
-    for (levada_saver_live *e = s->ready; e != NULL; e = e->next) save_add(all, e);
-    for (const levada_segment_batch *b = s->batches; b != NULL; b = b->next) {
-        for (int64_t i = 0; i < b->n; i++) {
+    for (levada_sequence *e = s->ledger.ready; e != NULL; e = e->next) save_add(all, e);
+    for (const levada_taken *t = s->ledger.taken; t != NULL; t = t->next) {
+        for (int64_t i = 0; i < t->n; i++) {
             /* The last segments of an abandoned batch are finished. */
-            if (!b->abandoned || !levada_saver_is_last(b->rows[i])) save_add(all, b->rows[i]);
+            if (!t->abandoned || !levada_sequence_is_last(t->rows[i])) save_add(all, t->rows[i]);
         }
     }
     for (int64_t i = 0; i < s->awaited.n; i++) {
-        if (s->awaited.rows[i]->awaited) save_add(all, s->awaited.rows[i]);
+        if (s->awaited.rows[i]->awaited) save_add(all, &s->awaited.rows[i]->sequence);
     }
     if (s->seen.n > 0) memcpy(all->seen, s->seen.more, (size_t)s->seen.n * sizeof(*all->seen));
     all->nseen = s->seen.n;
@@ -77,9 +80,10 @@ static void save_collect_locked(save_all *all)
 
 static int save_order(const void *a, const void *b)
 {
-    const save_row *x = a, *y = b;
+    int64_t x = ((const save_row *)a)->e->sequence.number;
+    int64_t y = ((const save_row *)b)->e->sequence.number;
 
-    return x->e->number < y->e->number ? -1 : x->e->number > y->e->number;
+    return x < y ? -1 : x > y;
 }
 
 /* Memory is allocated without the lock; again if it has become too small. */
@@ -247,8 +251,8 @@ static int64_t save_number(const save_row *row, int which)
     const levada_saver_live *e = row->e;
 
     switch (which) {
-    case 0: return e->number;
-    case 1: return e->nsegments;
+    case 0: return e->sequence.number;
+    case 1: return e->sequence.nsegments;
     case 2: return row->segment;
     case 3: return e->length;
     case 4: return e->ordinal;

@@ -14,144 +14,58 @@
 
 /* -- batches of rows --------------------------------------------------------------------------- */
 
-static void settle_link(levada_state_saver *s, levada_segment_batch *batch)
-{
-    batch->prev = s->batches_last;
-    batch->next = NULL;
-    if (batch->prev != NULL) batch->prev->next = batch;
-    else s->batches = batch;
-    s->batches_last = batch;
-}
-
-void levada_saver_unlink_locked(levada_state_saver *s, levada_segment_batch *batch,
-                                levada_batch_status status)
-{
-    LEVADA_ASSERT(batch->status == LEVADA_BATCH_OPEN);
-    if (batch->prev != NULL) batch->prev->next = batch->next;
-    else s->batches = batch->next;
-    if (batch->next != NULL) batch->next->prev = batch->prev;
-    else s->batches_last = batch->prev;
-    batch->next = batch->prev = NULL;
-    batch->status = status;
-    s->counts.unsaved -= batch->ncontinuing;
-    if (batch->abandoned) s->counts.abandoned -= batch->ncontinuing;
-}
-
-/* The first n ready examples, for which there is space in the batch. After a cancel there are no
- * next segments. */
+/* A key is that of a live example. */
 static void settle_give(levada_state_saver *s, levada_segment_batch *batch, int64_t n)
 {
-    LEVADA_ASSERT(n <= s->counts.ready && batch->n == 0);
-    for (; batch->n < n; batch->n++) {
-        levada_saver_live *e = s->ready;
-        bool               last = levada_saver_is_last(e);
-
-        s->ready = e->next;
-        e->next = NULL;
-        batch->rows[batch->n] = e;
-        if (!last && !s->cancelled) {
-            batch->ncontinuing++;
-            continue;
-        }
-        s->counts.live--;
-        if (!last) {
-            s->counts.dropped++;
-            batch->cut = true;
-        }
-        levada_saver_remove_key_locked(s, e);
-    }
-    if (s->ready == NULL) s->ready_last = NULL;
-    s->counts.ready -= n;
-    s->counts.segments += n;
-    s->counts.unsaved += batch->ncontinuing;
+    levada_ledger_take(&s->ledger, &batch->taken, n);
     batch->taken_at = levada_now();
-    settle_link(s, batch);
+    for (int64_t i = 0; i < n; i++) {
+        if (!batch->taken.rows[i]->live) {
+            levada_saver_remove_key_locked(s, levada_saver_row(batch, i));
+        }
+    }
 }
 
 void levada_saver_return_locked(levada_state_saver *s, levada_segment_batch *batch)
 {
-    bool cancelled = batch->status == LEVADA_BATCH_CANCELLED;
+    for (int64_t i = 0; i < batch->taken.n; i++) {
+        levada_saver_live *e = levada_saver_row(batch, i);
 
-    if (batch->status == LEVADA_BATCH_OPEN) {
-        levada_saver_unlink_locked(s, batch, LEVADA_BATCH_REQUEUED);
+        if (!e->keyed) levada_saver_add_key_locked(s, e);
     }
-    batch->status = LEVADA_BATCH_REQUEUED;
-    for (int64_t i = 0; i < batch->n; i++) {
-        levada_saver_live *e = batch->rows[i];
-
-        if (e->keyed) continue;
-        if (!levada_saver_is_last(e)) s->counts.dropped--; /* it was cancelled */
-        else if (cancelled) s->counts.finished--;
-        s->counts.live++;
-        levada_saver_add_key_locked(s, e);
-    }
-    levada_saver_add_ready_locked(s, batch->rows, batch->n);
-    s->counts.segments -= batch->n;
-    batch->n = batch->ncontinuing = 0;
+    levada_ledger_return(&s->ledger, &batch->taken);
 }
 
 /* -- takes ------------------------------------------------------------------------------------- */
 
-/* A saver in which nothing can happen any more, since abandoned examples fill it. A batch of last
- * segments alone may still be requeued. */
-static bool settle_stuck(const levada_state_saver *s)
+static int64_t settle_waiting(const levada_state_saver *s)
 {
-    if (s->counts.abandoned == 0 || s->counts.reserved > 0 || s->capacity < 0 ||
-        s->counts.live < s->capacity) {
-        return false;
-    }
-    for (const levada_segment_batch *b = s->batches; b != NULL; b = b->next) {
-        if (!b->abandoned) return false;
-    }
-    return true;
-}
+    int64_t n = 0;
 
-/* Examples on their way in: reserved, or waiting for capacity that can become free. */
-static int64_t settle_entering(const levada_state_saver *s)
-{
-    int64_t n = s->counts.reserved;
-
-    if (settle_stuck(s)) return n;
     for (const levada_waiter *w = s->inserts.head; w != NULL; w = w->next) n++;
     return n;
 }
 
-/* The end of a take that cannot get n. */
-static levada_saver_why settle_end(levada_state_saver *s, const levada_saver_op *op)
-{
-    if (s->counts.abandoned > 0) return LEVADA_SAVER_ABANDONED;
-    if (!s->small && op->n > 0) s->ended = true;
-    return LEVADA_SAVER_DRAINED;
-}
+static const levada_saver_why settle_whys[] = {
+    [LEVADA_LEDGER_NOW] = LEVADA_SAVER_OK,
+    [LEVADA_LEDGER_DRAINED] = LEVADA_SAVER_DRAINED,
+    [LEVADA_LEDGER_ABANDONED] = LEVADA_SAVER_ABANDONED,
+};
 
-/* Whether the op is done: *why is set then, and *n is what it gets. */
+/* Returns true if the op is done: *why is set then, and *n is what it gets. */
 static bool settle_take(levada_state_saver *s, levada_saver_op *op, levada_saver_why *why,
                         int64_t *n)
 {
-    int64_t ready = s->counts.ready, coming;
+    levada_ledger_answer answer;
 
-    *why = LEVADA_SAVER_OK;
-    *n = op->n;
-    if (s->awaited.left > 0) {
-        *why = LEVADA_SAVER_UNFED;
-        *n = 0;
-        return s->closed && settle_entering(s) == 0;
-    }
-    if (!s->closed) {
-        if (ready >= op->n) return true;
-        if (!settle_stuck(s)) return false;
-    }
-    if (ready >= op->n && op->n > 0) return true;
-    coming = settle_entering(s) + s->counts.unsaved - s->counts.abandoned;
-    op->total = ready + coming;
-    if (op->n == 0 && op->total > 0) return true;
-    if (s->closed && s->small && ready > 0) {
-        *n = ready;
-        return true;
-    }
-    if (s->closed && op->n > 0 && coming > 0 && (s->small || op->total >= op->n)) return false;
     *n = 0;
-    *why = settle_end(s, op);
+    *why = LEVADA_SAVER_UNFED;
+    if (s->awaited.left > 0) {
+        return s->ledger.closed && levada_ledger_entering(&s->ledger, settle_waiting(s)) == 0;
+    }
+    answer = levada_ledger_ask(&s->ledger, op->n, settle_waiting(s), n, &op->total);
+    if (answer == LEVADA_LEDGER_WAIT) return false;
+    *why = settle_whys[answer];
     return true;
 }
 
@@ -196,11 +110,8 @@ levada_saver_why levada_saver_enter_locked(levada_state_saver *s, levada_saver_l
     }
     if (e->ordinal >= 0 && !levada_saver_see_locked(s, e->ordinal)) return LEVADA_SAVER_MEMORY;
     if (s->unique) settle_make_unique(s, e);
-    e->number = s->counts.inserted++;
     levada_saver_add_key_locked(s, e);
-    levada_saver_add_ready_locked(s, &e, 1);
-    s->counts.live++;
-    if (!s->cancelled) s->counts.incomplete += e->nsegments - 1;
+    levada_ledger_enter(&s->ledger, &e->sequence);
     return LEVADA_SAVER_OK;
 }
 
@@ -210,12 +121,11 @@ static bool settle_inserts(levada_state_saver *s, levada_woken *woken)
 
     while (s->inserts.head != NULL) {
         levada_saver_op *op = (levada_saver_op *)(void *)s->inserts.head;
-        bool             full = s->capacity >= 0 && s->awaited.left == 0 &&
-                    s->counts.live + s->counts.reserved >= s->capacity;
+        bool             full = s->awaited.left == 0 && levada_ledger_is_full(&s->ledger);
 
         if (full) break;
         if (op->example == NULL) {
-            s->counts.reserved++;
+            s->ledger.counts.reserved++;
             op->why = LEVADA_SAVER_OK;
         } else {
             op->why = levada_saver_enter_locked(s, op->example);
@@ -226,13 +136,9 @@ static bool settle_inserts(levada_state_saver *s, levada_woken *woken)
     return moved;
 }
 
-/* The oldest batch that has states to save. */
-static const levada_segment_batch *settle_oldest(const levada_state_saver *s)
+static levada_segment_batch *settle_oldest(const levada_state_saver *s)
 {
-    const levada_segment_batch *b = s->batches;
-
-    while (b != NULL && b->ncontinuing == 0) b = b->next;
-    return b;
+    return levada_saver_batch(levada_ledger_oldest(&s->ledger));
 }
 
 void levada_saver_settle_locked(levada_state_saver *s, levada_woken *woken)
@@ -241,9 +147,9 @@ void levada_saver_settle_locked(levada_state_saver *s, levada_woken *woken)
 
     while (settle_inserts(s, woken) | settle_takes(s, woken)) levada_delay();
     oldest = settle_oldest(s);
-    levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_READY, s->counts.ready);
-    levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_INCOMPLETE, s->counts.incomplete);
-    levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_UNSAVED, s->counts.unsaved);
+    levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_READY, s->ledger.counts.ready);
+    levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_INCOMPLETE, s->ledger.counts.incomplete);
+    levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_UNSAVED, s->ledger.counts.unsaved);
     levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_OLDEST, oldest != NULL ? oldest->taken_at : -1);
 }
 
@@ -332,7 +238,7 @@ void levada_saver_run(levada_state_saver *s, levada_line *line, levada_site *sit
     bool         waits;
 
     levada_lock_take(&s->lock);
-    if (s->closed && line == &s->inserts) { /* only those that wait already may still enter */
+    if (s->ledger.closed && line == &s->inserts) { /* only waiting ones may still enter */
         levada_lock_give(&s->lock);
         op->why = LEVADA_SAVER_CLOSED;
         return;
@@ -357,19 +263,22 @@ void levada_saver_run(levada_state_saver *s, levada_line *line, levada_site *sit
 static void settle_describe_unsaved(const levada_state_saver *s, const levada_segment_batch *b,
                                     char *text, size_t size)
 {
-    const levada_saver_live *e = b->rows[0];
+    const levada_saver_live *e = levada_saver_row(b, 0);
     int32_t                  state = 0;
     char                     prefix[LEVADA_SEGMENTS_PREFIX];
     int                      n, m;
 
-    for (int64_t i = 0; i < b->n && levada_saver_is_last(e); i++) e = b->rows[i];
+    for (int64_t i = 0; i < b->taken.n && levada_sequence_is_last(&e->sequence); i++) {
+        e = levada_saver_row(b, i);
+    }
     while (state < s->nstates - 1 && b->saved->values[state] != NULL) state++;
-    n = (int)levada_segments_prefix(e->segment, e->nsegments, prefix);
+    n = (int)levada_segments_prefix(e->sequence.segment, e->sequence.nsegments, prefix);
     m = e->key_size > 64 ? 64 : e->key_size;
     (void)snprintf(
         text, size, "state '%s' of key '%.*s%.*s' was not saved for %.1f s%s",
         levada_saver_state(s)[state].name, n, prefix, m, (const char *)levada_saver_key(s, e),
-        (double)(levada_now() - b->taken_at) * 1e-9, b->abandoned ? ", and its batch is gone" : "");
+        (double)(levada_now() - b->taken_at) * 1e-9,
+        b->taken.abandoned ? ", and its batch is gone" : "");
 }
 
 const char *levada_saver_describe(levada_state_saver *s, char *text, size_t size)
@@ -379,8 +288,8 @@ const char *levada_saver_describe(levada_state_saver *s, char *text, size_t size
 
     levada_lock_take(&s->lock);
     oldest = settle_oldest(s);
-    n = snprintf(text, size, "ready %lld, incomplete %lld%s", (long long)s->counts.ready,
-                 (long long)s->counts.incomplete, oldest != NULL ? "; " : "");
+    n = snprintf(text, size, "ready %lld, incomplete %lld%s", (long long)s->ledger.counts.ready,
+                 (long long)s->ledger.counts.incomplete, oldest != NULL ? "; " : "");
     if (oldest != NULL && n > 0 && (size_t)n < size) {
         settle_describe_unsaved(s, oldest, text + n, size - (size_t)n);
     }
@@ -413,7 +322,7 @@ bool levada_saver_poll(void *saver)
     if (s->ask != NULL && !s->ask(s->ask_user)) return false;
     if (!LEVADA_OURS(s)) return true; /* it forked */
     levada_lock_take(&s->lock);
-    oldest = (levada_segment_batch *)(uintptr_t)settle_oldest(s);
+    oldest = settle_oldest(s);
     warn = oldest != NULL && !oldest->warned &&
            levada_now() - oldest->taken_at >= s->state_timeout;
     if (warn) {
