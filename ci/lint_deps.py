@@ -25,7 +25,7 @@ FOLDERS["decode"] |= {"rows"}  # and a decoder receives
 FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}
 FOLDERS["algebra"] = FOLDERS["flow"]
 FOLDERS["optional"] = {"base", "decode", "rows", "transform"}
-for _user in ("train", "inspect"):
+for _user in ("flow", "train", "inspect"):
     FOLDERS[_user] |= {"batch"}  # the length of a record
 PUBLIC_ONLY = ("tools", "plugins", "examples", "python")
 OUTSIDE = re.compile(

@@ -183,24 +183,59 @@ def concat(*datasets: Dataset[T] | Iterable[Dataset[T]]) -> Dataset[T]:
 
 
 def mix(
-    *datasets: Dataset[T] | Iterable[Dataset[T]],
-    weights: Iterable[float] | None = None,
+    *inputs: Dataset[T] | Iterable[Dataset[T]] | Mapping[str, Dataset[T]],
+    weights: Iterable[float] | Mapping[str, float] | None = None,
+    by: str = "records",
+    stop: str = "all_exhausted",
+    epoch_size: int | None = None,
+    temperature: float = 1.0,
     seed: int | None = None,
 ) -> Dataset[T]:
-    """Draws records from several datasets with the given probabilities. A dataset that is
-    exhausted is no longer drawn from.
+    """Draws records from several datasets by weight. ``take`` an input first to limit it.
 
     Args:
-        datasets: the datasets, or a list of them, with equal fields.
-        weights: one number per dataset, at least 0; None = equal weights.
+        inputs: the datasets, a list of them, or {name: dataset}, with equal fields. ``stats()``
+            has the number of records of each of the first 8 inputs, under its name.
+        weights: one number per dataset, at least 0, as a list or {name: number}; None = equal
+            weights.
+        by (str, default "records"): "records" makes weights the chances of each record. A field
+            makes them the shares of its tokens (lengths of a sequence, or values of an integer
+            field), which are right up to one record at each moment.
+        stop (str, default "all_exhausted"): end of the epoch. "all_exhausted" stops drawing from a
+            dataset that is exhausted, until all are; "first_exhausted" ends with the first;
+            "all_read" begins exhausted datasets again until each was read once.
+        epoch_size (int): maximum number of records (batches) in an epoch; None = no limit.
+        temperature (float, default 1.0): more than 1 makes weights more equal: each becomes
+            ``weight ** (1 / temperature)``.
         seed (int): seed of the draws; None = the seed of the iterator.
 
     Example:
-        ds = lv.mix(lv.range(90), lv.range(10), weights=[0.9, 0.1], seed=7)
+        ds = lv.mix({"web": lv.range(90), "code": lv.range(10)}, weights={"web": 0.9, "code": 0.1})
         print(len(ds.to_list()))
     """
-    options = {"weights": weights, "seed": seed}
-    return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
+    options: dict[str, Any] = {"weights": weights, "epoch_size": epoch_size, "seed": seed}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"by": by, "stop": stop, "temperature": temperature}
+    given: Any = inputs
+    if len(inputs) == 1 and hasattr(inputs[0], "keys"):
+        named: Any = inputs[0]
+        options["names"] = list(named)
+        given = tuple(named.values())
+        if hasattr(weights, "keys"):
+            options["weights"] = _weights_of(named, weights)
+    elif hasattr(weights, "keys"):
+        raise TypeError("mix: weights by name need inputs by name: mix({name: dataset})")
+    return _joint("mix", given, options)
+
+
+def _weights_of(inputs, weights):
+    """The weights in the order of the inputs. Raises ValueError if their names differ."""
+    if set(inputs) != set(weights):
+        raise ValueError(
+            f"mix: weights have the names {', '.join(map(repr, weights))}, and inputs "
+            f"{', '.join(map(repr, inputs))}"
+        )
+    return [weights[name] for name in inputs]
 
 
 def from_arrays(

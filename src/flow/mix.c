@@ -2,35 +2,50 @@
 /*
  * mix - records drawn from the inputs by weight.
  *
- * Draw number i is a function of (seed, epoch, pass, i). An input that has ended drops out and
- * the weights of the others count as if it had never been there; the draw that met its end is made
- * again among them. Of batches, whole ones are drawn.
+ * Draw number i is a function of (seed, epoch, pass, i). If weights are shares of tokens, no number
+ * is drawn: the next record is from the input that has the least tokens for its weight, so at each
+ * moment the shares are right up to one record. An input without weight is not drawn from: one that
+ * has ended drops out, and the draw that met its end is made again among the others. Of batches,
+ * whole ones are drawn.
  */
 #include "base/alloc.h"
 #include "base/random.h"
+#include "batch/length.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "registry/combiner.h"
+#include "run/context.h"
 #include "run/input_cursor.h"
 #include "state/damaged.h"
 #include "tensor/merge.h"
 #include "tensor/encoded.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MIX_MOST 256
 
+enum { MIX_ALL_EXHAUSTED, MIX_FIRST_EXHAUSTED, MIX_ALL_READ };
+
 typedef struct mix_args {
     const levada_value *weights;
-    int64_t             seed;
+    double              temperature;
+    const char         *by;
+    int64_t             stop, epoch_size, seed;
+    levada_texts        names;
 } mix_args;
 
 typedef struct mix_input {
     levada_input      *in;
     levada_cursor      cursor;
     levada_merge_input rows;
-    double             weight; /* 0 once the input has ended */
+    double             weight; /* 0 once the input has ended                          */
+    bool               read;   /* to its end, at least once                           */
+    bool               again;  /* it began again, and nothing has come of it since    */
+    int64_t            drawn, tokens;
+    int64_t           *lengths; /* of the rows of the block; NULL if tokens do not count */
+    int64_t            capacity;
 } mix_input;
 
 typedef struct mix_state {
@@ -46,6 +61,19 @@ typedef struct mix_state {
 static const levada_arg mix_options[] = {
     LEVADA_ARG(VALUE, mix_args, weights,
                .doc = "one number for each input, at least 0; null = equal weights"),
+    LEVADA_ARG(FLOAT, mix_args, temperature, .otherwise = "1",
+               .doc = "more than 1 makes weights more equal: weight ** (1 / temperature)"),
+    LEVADA_ARG(TEXT, mix_args, by, .otherwise = "records",
+               .doc = "records = weights are shares of records (batches); or a field, whose "
+                      "lengths (of an integer field: values) are the tokens that are shared"),
+    LEVADA_ARG(CHOICE, mix_args, stop, .choices = "all_exhausted|first_exhausted|all_read",
+               .doc = "end when all inputs have ended, and do not draw from those that have; when "
+                      "the first has ended; or when each was read once, and begin those again that "
+                      "end earlier"),
+    LEVADA_ARG(INT, mix_args, epoch_size, .min = 1, .max = INT64_MAX,
+               .doc = "maximum number of records (batches) in an epoch; null = no limit"),
+    LEVADA_ARG(TEXTS, mix_args, names,
+               .doc = "a name of each input, for the statistics; null = input0, input1, ..."),
     LEVADA_ARG(INT, mix_args, seed, .min = 0, .max = INT64_MAX,
                .doc = "seed of this stage; null = the seed of the iterator"),
     LEVADA_ARG_END
@@ -74,6 +102,25 @@ static levada_status mix_check_weights(const levada_value *weights, int32_t n, l
     }
     if (sum > 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "at least one weight must be more than 0");
+}
+
+static bool mix_by_tokens(const mix_args *a) { return strcmp(a->by, "records") != 0; }
+
+static levada_status mix_check_options(const mix_args *a, const levada_spec *in, int32_t n,
+                                       levada_error *err)
+{
+    LEVADA_TRY(mix_check_weights(a->weights, n, err));
+    if (!(a->temperature > 0) || a->temperature > 1e6) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "temperature=%g must be more than 0, and at most 1,000,000",
+                           a->temperature);
+    }
+    if (a->names.n && a->names.n != n) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "len(names)=%lld must be the number of inputs, %d",
+                           (long long)a->names.n, n);
+    }
+    return mix_by_tokens(a) ? levada_length_check(a->by, in, err) : LEVADA_OK;
 }
 
 /* Names a field that one input has in another form, or not at all. */
@@ -134,7 +181,7 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
         if (open || levada_spec_equal(in[0], in[i])) continue;
         return mix_differs(in[0], in[i], i, err);
     }
-    LEVADA_TRY(mix_check_weights(a->weights, nin, err));
+    LEVADA_TRY(mix_check_options(a, in[0], nin, err));
     *out = levada_spec_ref(in[0]);
     return LEVADA_OK;
 }
@@ -143,6 +190,13 @@ static void mix_sum(mix_state *s)
 {
     s->sum = 0;
     for (int32_t i = 0; i < s->n; i++) s->sum += s->inputs[i].weight;
+}
+
+static double mix_weight(const mix_args *a, int32_t i)
+{
+    double w = a->weights ? levada_value_as_float(levada_value_item(a->weights, i)) : 1.0;
+
+    return a->temperature == 1 || w <= 0 ? w : pow(w, 1 / a->temperature);
 }
 
 static levada_status mix_open(void *state, const void *args, const levada_context *context,
@@ -159,8 +213,8 @@ static levada_status mix_open(void *state, const void *args, const levada_contex
     s->n = nin;
     for (int32_t i = 0; i < nin; i++) {
         s->inputs[i].in = in[i];
-        s->inputs[i].weight =
-            a->weights ? levada_value_as_float(levada_value_item(a->weights, i)) : 1.0;
+        s->inputs[i].weight = mix_weight(a, i);
+        s->inputs[i].read = s->inputs[i].weight <= 0;
     }
     mix_sum(s);
     return LEVADA_OK;
@@ -173,6 +227,7 @@ static void mix_close(void *state)
     for (int32_t i = 0; i < s->n; i++) {
         levada_cursor_clear(&s->inputs[i].cursor);
         levada_merge_input_clear(&s->inputs[i].rows);
+        levada_free(s->inputs[i].lengths);
     }
     levada_merge_clear(&s->merge);
     levada_free(s->inputs);
@@ -186,8 +241,8 @@ static uint64_t mix_key(const mix_state *s, const mix_args *a)
                              (uint64_t)s->context->pass);
 }
 
-/* The input of a draw, or NULL when all have ended. */
-static mix_input *mix_draw(const mix_state *s, uint64_t key)
+/* The input of a random draw. */
+static mix_input *mix_draw_record(const mix_state *s, uint64_t key)
 {
     double     at = levada_random_unit(levada_random_at(key, (uint64_t)s->ordinal)) * s->sum;
     mix_input *last = NULL;
@@ -203,38 +258,110 @@ static mix_input *mix_draw(const mix_state *s, uint64_t key)
     return last; /* rounding: the last one that is left */
 }
 
-/* Makes sure that the input holds an unused record or batch, with the columns of all. At its end
- * it drops out. */
-static levada_status mix_fill(mix_state *s, mix_input *input, levada_error *err)
+/* The input with the least tokens for its weight; the first of several. */
+static mix_input *mix_draw_tokens(const mix_state *s)
+{
+    mix_input *least = NULL;
+
+    for (int32_t i = 0; i < s->n; i++) {
+        mix_input *input = &s->inputs[i];
+
+        if (input->weight <= 0) continue;
+        if (!least || (double)input->tokens / input->weight < (double)least->tokens / least->weight)
+            least = input;
+    }
+    return least;
+}
+
+/* The input of the next draw, or NULL when the epoch is over. */
+static mix_input *mix_draw(const mix_state *s, const mix_args *a, uint64_t key)
+{
+    if (a->epoch_size != LEVADA_NULL_INT && s->ordinal >= a->epoch_size) return NULL;
+    return mix_by_tokens(a) ? mix_draw_tokens(s) : mix_draw_record(s, key);
+}
+
+static void mix_drop_all(mix_state *s)
+{
+    for (int32_t i = 0; i < s->n; i++) s->inputs[i].weight = 0;
+    s->sum = 0;
+}
+
+static bool mix_all_read(const mix_state *s)
+{
+    for (int32_t i = 0; i < s->n; i++) {
+        if (!s->inputs[i].read) return false;
+    }
+    return true;
+}
+
+/* An input has ended: OK if there may be others to draw from, or it begins again. */
+static levada_status mix_ended(mix_state *s, const mix_args *a, mix_input *input,
+                               levada_error *err)
+{
+    if (a->stop == MIX_ALL_READ && !input->again) {
+        input->read = true;
+        if (!mix_all_read(s)) {
+            LEVADA_TRY(levada_input_rewind(input->in, err)); /* AGAIN: its end is met again */
+            input->again = true;
+            return LEVADA_OK;
+        }
+    }
+    if (a->stop == MIX_FIRST_EXHAUSTED || (a->stop == MIX_ALL_READ && mix_all_read(s))) {
+        mix_drop_all(s);
+    } else { /* also if it began again, and is empty */
+        input->weight = 0;
+        mix_sum(s);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status mix_measure(mix_input *input, const mix_args *a, levada_error *err)
+{
+    const levada_block *block = input->cursor.block;
+
+    if (!mix_by_tokens(a)) return LEVADA_OK;
+    if (!levada_reserve(&input->lengths, &input->capacity, block->n, sizeof *input->lengths)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while mixing inputs");
+    }
+    return levada_length_measure(a->by, block, input->lengths, 1, err);
+}
+
+/* Makes sure that the input holds an unused record or batch, with the columns of all. END: it has
+ * ended, and what is drawn may be another. */
+static levada_status mix_fill(mix_state *s, const mix_args *a, mix_input *input, levada_error *err)
 {
     levada_cursor *c = &input->cursor;
     levada_status  st;
 
     input->rows.block = NULL;
     st = levada_cursor_fill(c, input->in, err);
-    if (st == LEVADA_END) {
-        input->weight = 0;
-        mix_sum(s);
-    }
+    if (st == LEVADA_END) LEVADA_TRY(mix_ended(s, a, input, err));
     LEVADA_TRY(st);
+    input->again = false;
     if (c->row == 0) {
         LEVADA_TRY(levada_columns_adapt(levada_env_pool(s->context->env), s->context->out,
                                         &c->block, err));
     }
+    LEVADA_TRY(mix_measure(input, a, err));
     return levada_merge_switch(&input->rows, c->block, err);
 }
 
 /* The next batch of the input that is drawn, whole. */
-static levada_status mix_batch(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
+static levada_status mix_batch(mix_state *s, const mix_args *a, uint64_t key, levada_block **out,
+                               levada_error *err)
 {
     mix_input *input;
 
-    while ((input = mix_draw(s, key)) != NULL) {
-        levada_status st = mix_fill(s, input, err);
+    while ((input = mix_draw(s, a, key)) != NULL) {
+        levada_status st = mix_fill(s, a, input, err);
 
         if (st == LEVADA_END) continue;
         LEVADA_TRY(st);
         s->ordinal++;
+        input->drawn++;
+        for (int64_t i = 0; input->lengths && i < input->cursor.block->n; i++) {
+            input->tokens += input->lengths[i];
+        }
         *out = input->cursor.block;
         input->cursor.block = NULL;
         return LEVADA_OK;
@@ -243,49 +370,101 @@ static levada_status mix_batch(mix_state *s, uint64_t key, levada_block **out, l
 }
 
 /* Whatever stops it is returned again after the records before it. */
-static levada_status mix_records(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
+static levada_status mix_records(mix_state *s, const mix_args *a, uint64_t key,
+                                 levada_block **out, levada_error *err)
 {
     levada_status st;
 
     LEVADA_TRY(levada_merge_begin(&s->merge, levada_env_pool(s->context->env),
                                   s->context->block_rows, err));
     while (s->merge.n < s->merge.capacity) {
-        mix_input *input = mix_draw(s, key);
+        mix_input *input = mix_draw(s, a, key);
 
         if (!input) break;
         if (!input->rows.block || input->cursor.row == input->rows.block->n) {
-            st = mix_fill(s, input, err);
+            st = mix_fill(s, a, input, err);
             if (st == LEVADA_END) continue;
             if (st != LEVADA_OK && s->merge.n > 0) break;
             LEVADA_TRY(st);
         }
+        if (input->lengths) input->tokens += input->lengths[input->cursor.row];
+        input->drawn++;
         levada_merge_row(&s->merge, &input->rows, input->cursor.row++);
         s->ordinal++;
     }
     return s->merge.n > 0 ? levada_merge_end(&s->merge, out, err) : LEVADA_END;
 }
 
+static void mix_show(const mix_state *s, const mix_args *a)
+{
+    static const char *const names[] = { "input0", "input1", "input2", "input3",
+                                         "input4", "input5", "input6", "input7" };
+    const int32_t            most = (int32_t)(sizeof names / sizeof names[0]);
+
+    for (int32_t i = 0; i < s->n && i < most; i++) {
+        const char *name = a->names.n ? a->names.at[i] : names[i];
+
+        levada_context_show(s->context, i, name, s->inputs[i].drawn, false);
+    }
+}
+
 static levada_status mix_next(void *state, const void *args, levada_block **out, levada_error *err)
 {
-    mix_state *s = state;
-    uint64_t   key = mix_key(s, args);
+    mix_state    *s = state;
+    uint64_t      key = mix_key(s, args);
+    levada_status st = s->batched ? mix_batch(s, args, key, out, err)
+                                  : mix_records(s, args, key, out, err);
 
-    return s->batched ? mix_batch(s, key, out, err) : mix_records(s, key, out, err);
+    mix_show(s, args);
+    return st;
 }
 
 static levada_status mix_save(const void *state, levada_state_writer *to, levada_error *err)
 {
     const mix_state *s = state;
-    int64_t          ended[MIX_MOST];
+    int64_t          ended[MIX_MOST], drawn[MIX_MOST], tokens[MIX_MOST], read[MIX_MOST];
     char             key[24];
 
     for (int32_t i = 0; i < s->n; i++) {
         ended[i] = s->inputs[i].weight <= 0;
+        drawn[i] = s->inputs[i].drawn;
+        tokens[i] = s->inputs[i].tokens;
+        read[i] = s->inputs[i].read + 2 * s->inputs[i].again;
         snprintf(key, sizeof key, "input%d", i);
         LEVADA_TRY(levada_input_cursor_save(&s->inputs[i].cursor, s->inputs[i].in, to, key, err));
     }
     LEVADA_TRY(levada_state_put_i64s(to, "ended", ended, s->n, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "drawn", drawn, s->n, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "tokens", tokens, s->n, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "read", read, s->n, err));
     return levada_state_put_i64(to, "ordinal", s->ordinal, err);
+}
+
+/* What states of earlier versions do not have, since they had no option that needs it. */
+static levada_status mix_restore_counts(mix_state *s, levada_state_reader *from, levada_error *err)
+{
+    static const char *const names[] = { "drawn", "tokens", "read" };
+    const int64_t           *each[3];
+
+    if (!levada_state_has(from, names[0])) return LEVADA_OK;
+    for (int k = 0; k < 3; k++) {
+        int64_t n = 0;
+
+        LEVADA_TRY(levada_state_get_i64s(from, names[k], &each[k], &n, err));
+        for (int64_t i = 0; i < n && n == s->n; i++) {
+            if (each[k][i] < 0 || each[k][i] > LEVADA_COUNT_LIMIT) n = -1;
+        }
+        if (n == s->n) continue;
+        return levada_state_damaged(from, names[k], err, "not a number for each of %d inputs",
+                                    (int)s->n);
+    }
+    for (int32_t i = 0; i < s->n; i++) {
+        s->inputs[i].drawn = each[0][i];
+        s->inputs[i].tokens = each[1][i];
+        s->inputs[i].read = each[2][i] & 1;
+        s->inputs[i].again = each[2][i] & 2;
+    }
+    return LEVADA_OK;
 }
 
 static levada_status mix_restore(void *state, levada_state_reader *from, levada_error *err)
@@ -315,7 +494,16 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     }
     mix_sum(s);
     s->ordinal = ordinal;
-    return LEVADA_OK;
+    return mix_restore_counts(s, from, err);
+}
+
+/* Where the epoch ends by a number, or by one input, parts of the records do not end together. */
+static void mix_vary(const void *args, levada_traits *traits)
+{
+    const mix_args *a = args;
+
+    traits->divides = a->stop == MIX_ALL_EXHAUSTED && a->epoch_size == LEVADA_NULL_INT;
+    if (a->stop == MIX_ALL_READ) traits->repeats = INT64_MAX;
 }
 
 const levada_combiner_def levada_combiner_mix = {
@@ -325,7 +513,7 @@ const levada_combiner_def levada_combiner_mix = {
     .example = "mix(range:10; range:5,start=100):weights=[2,1],seed=3",
     .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_SUBSET, .reads = LEVADA_READS_NONE,
                             .random = LEVADA_RANDOM_BY_PASS, .drawn = "choice of inputs",
-                            .divides = true),
+                            .divides = true, .vary = mix_vary),
     .late = LEVADA_LATE_PASS,
     .args = mix_options,
     .args_size = sizeof(mix_args),

@@ -37,6 +37,18 @@ levada_context levada_node_context(levada_run *run, const levada_dataset *at)
     return context;
 }
 
+#define NODE_PASSES 1000003 /* at most, and of a node that repeats its inputs without an end */
+
+/* Passes of the inputs for each one of the node. Without an end they meet those of the next one
+ * some day; a number that is odd lets the last bits, which origins have, differ for long. */
+static int64_t node_passes(const levada_dataset *at)
+{
+    int64_t n = levada_traits_of(at).repeats;
+
+    if (n < 1) return 1;
+    return n < NODE_PASSES ? n : NODE_PASSES;
+}
+
 levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                  const levada_node_ops *ops, levada_node **out, levada_error *err)
 {
@@ -49,7 +61,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
     it->context = levada_node_context(run, at);
     it->context.node = it;
-    it->passes = 1;
+    it->passes = node_passes(at);
     it->worker = run->inner ? run->inner->worker : &node_consumer;
     levada_node_path(run, at, it->path, sizeof it->path);
     it->skips.path = it->path;

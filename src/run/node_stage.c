@@ -93,18 +93,6 @@ static const levada_node_ops stage_ops = {
     .hooks = true,
 };
 
-#define STAGE_PASSES 1000003 /* at most, and of a stage that repeats its input without an end */
-
-/* Passes of the input for each one of the stage. Without an end they meet those of the next one
- * some day; a number that is odd lets the last bits, which origins have, differ for long. */
-static int64_t stage_passes(const levada_dataset *at)
-{
-    int64_t n = levada_traits_of(at).repeats;
-
-    if (n < 1) return 1;
-    return n < STAGE_PASSES ? n : STAGE_PASSES;
-}
-
 /* What the stage reads, where it batches for ranks. */
 static levada_status stage_note_own(levada_node *it, const levada_own *own, levada_error *err)
 {
@@ -138,7 +126,6 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const
 
     LEVADA_TRY(levada_node_create(run, at, &stage_ops, &it, err));
     it->version = def->state_version;
-    it->passes = stage_passes(at);
     if (at->middle) it->edge.spec = at->middle;
     st = levada_node_adopt(it, in, 1, err);
     if (st == LEVADA_OK) stage_take_numbers(it, own);

@@ -114,7 +114,9 @@ void levada_stats_gauges(const levada_node *it, levada_text *text)
         int64_t             value = atomic_load_explicit(&g->value, memory_order_relaxed);
 
         if (!name) break;
-        levada_text_format(text, ",\"%s\":", name);
+        levada_text_char(text, ',');
+        levada_text_json(text, name, strlen(name));
+        levada_text_char(text, ':');
         if (!atomic_load_explicit(&g->since, memory_order_relaxed)) {
             levada_text_format(text, "%lld", (long long)value);
         } else if (value < 0) {

@@ -27,6 +27,80 @@ static void an_ended_input_drops_out(void **state)
     t_expect_i64("mix(range:0; range:3,start=100):weights=[5,1]", "value", want, 3);
 }
 
+static int64_t count_below(const char *text, int64_t bound, int64_t *all)
+{
+    levada_iter *it = t_iter_open(text, 2, 7);
+    int64_t     *values = t_iter_numbers(it, "value", all), below = 0;
+
+    for (int64_t i = 0; i < *all; i++) below += values[i] < bound;
+    free(values);
+    levada_iter_close(&it);
+    return below;
+}
+
+/* Input 0 has the numbers below 1000. */
+static void the_epoch_ends_as_stop_says(void **state)
+{
+    int64_t all = 0, below;
+
+    (void)state;
+    below = count_below("mix(range:500; range:20,start=1000):stop=first_exhausted", 1000, &all);
+    assert_int_equal(all - below, 20);
+    assert_in_range(below, 5, 60);
+    below = count_below("mix(range:100; range:20,start=1000):stop=all_read", 1000, &all);
+    assert_int_equal(below, 100);
+    assert_in_range(all - below, 60, 150);
+    below = count_below("mix(range:40; range:0; range:5,start=1000):stop=all_read", 1000, &all);
+    assert_int_equal(below, 40);
+    assert_true(all - below > 20);
+    below = count_below("mix(range:40; range:5,start=1000):stop=all_read,weights=[1,0]", 1000,
+                        &all);
+    assert_int_equal(below, 40);
+    assert_int_equal(all, 40);
+    assert_int_equal(count_below("mix(range:0; range:0):stop=all_read", 9, &all), 0);
+    (void)count_below("mix(range:40; range:50):epoch_size=30", 9, &all);
+    assert_int_equal(all, 30);
+    (void)count_below("mix(range:9; range:9):epoch_size=30", 9, &all);
+    assert_int_equal(all, 18);
+    (void)count_below("mix(range:9 | batch:3; range:9 | batch:3):epoch_size=5 | unbatch", 9, &all);
+    assert_int_equal(all, 15);
+}
+
+static void tokens_are_shared_by_weight(void **state)
+{
+    levada_iter *it = t_iter_open("mix(range:4000,start=1; range:90000 | map:{c:twice} |"
+                                  " filter:\"value in [14, 600]\" | repeat:4000):"
+                                  "weights=[3,1],by=value,epoch_size=300",
+                                  1, 7);
+    int64_t      n = 0, *values = t_iter_numbers(it, "value", &n), tokens[2] = { 0 }, next = 1;
+
+    (void)state;
+    for (int64_t i = 0; i < n; i++) {
+        bool first = values[i] == next;
+
+        next += first;
+        tokens[!first] += values[i];
+        assert_true(llabs(tokens[0] - 3 * tokens[1]) <= 3 * 600 + 600);
+    }
+    assert_int_equal(n, 300);
+    free(values);
+    levada_iter_close(&it);
+    t_iter_refused("mix(range:3; range:3):by=y", LEVADA_EINVALID_ARGUMENT, "'y' is not a field");
+}
+
+static void a_temperature_makes_weights_more_equal(void **state)
+{
+    int64_t all = 0, below;
+
+    (void)state;
+    below = count_below("mix(range:999; range:999,start=1000):weights=[81,1],temperature=2,"
+                        "epoch_size=900",
+                        1000, &all);
+    assert_in_range(below, 760, 850); /* 9 of 10 */
+    t_iter_refused("mix(range:3):temperature=0", LEVADA_EINVALID_ARGUMENT, "more than 0");
+    t_iter_refused("mix(range:3):names=[a, b]", LEVADA_EINVALID_ARGUMENT, "len(names)=2");
+}
+
 static void refuses_weights_that_do_not_fit(void **state)
 {
     (void)state;
@@ -45,6 +119,19 @@ static void goes_on_after_a_restore(void **state)
                  false, 1);
     t_iter_sweep("mix(range:20; range:9,start=100):seed=5 | repeat:2 | shuffle:5 | batch:4", true,
                  1);
+}
+
+static void each_stop_goes_on_after_a_restore(void **state)
+{
+    (void)state;
+    t_iter_sweep("mix(range:20; range:5,start=100 | shuffle:4):stop=all_read | shuffle:3", false,
+                 1);
+    t_iter_sweep("mix(range:20; range:9,start=100):stop=first_exhausted,names=[a, b]", false, 1);
+    t_iter_sweep("mix(t_rows:30; t_rows:9 | shuffle:3):by=x,weights=[1,2],stop=all_read |"
+                 " repeat:2",
+                 false, 3);
+    t_iter_sweep("mix(t_rows:30 | batch:3; t_rows:9 | batch:2):by=x,stop=all_read,epoch_size=20",
+                 true, 1);
 }
 
 /* How many that are depends on no size of blocks. */
@@ -225,6 +312,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_input_comes_as_it_is),
         cmocka_unit_test(an_ended_input_drops_out),
+        cmocka_unit_test(the_epoch_ends_as_stop_says),
+        cmocka_unit_test(tokens_are_shared_by_weight),
+        cmocka_unit_test(a_temperature_makes_weights_more_equal),
+        cmocka_unit_test(each_stop_goes_on_after_a_restore),
         cmocka_unit_test(refuses_weights_that_do_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(what_is_in_front_of_an_error_comes_first),

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mix: when it ends, what weights mean, and what it tells of its inputs."""
+
+import levada as lv
+import numpy as np
+import pytest
+from levada.errors import InvalidArgumentError
+
+
+def corpus(first, count, longest):
+    lengths = np.random.default_rng(first).integers(1, longest, count)
+    return lv.from_arrays(
+        {"tokens": [np.full(n, first) for n in lengths], "label": np.full(count, first)}
+    )
+
+
+def web_and_code(**options):
+    inputs = {"web": corpus(0, 600, 100), "code": corpus(1, 90, 10)}
+    return lv.mix(inputs, seed=3, **options)
+
+
+def counts(ds, epoch=0):
+    labels = [int(record["label"]) for record in ds.iterate(epoch)]
+    return labels.count(0), labels.count(1)
+
+
+def test_stop_decides_about_the_end():
+    assert counts(web_and_code()) == (600, 90)
+    web, code = counts(web_and_code(stop="first_exhausted"))
+    assert code == 90 and 50 < web < 150
+    web, code = counts(web_and_code(stop="all_read"))
+    assert web == 600 and 450 < code < 750
+    assert sum(counts(web_and_code(epoch_size=100))) == 100
+    assert counts(web_and_code(stop="all_read"), 0) != counts(web_and_code(stop="all_read"), 1)
+    with pytest.raises(InvalidArgumentError, match="all_exhausted"):
+        web_and_code(stop="first")
+
+
+def test_weights_can_be_shares_of_tokens():
+    ds = web_and_code(weights={"code": 1, "web": 1}, by="tokens", stop="all_read", epoch_size=400)
+    tokens = [0, 0]
+    for record in ds:
+        tokens[int(record["label"])] += len(record["tokens"])
+        assert abs(tokens[0] - tokens[1]) <= 100
+    batches = lv.mix(corpus(0, 60, 9).batch(2), corpus(1, 60, 90).batch(2), by="tokens")
+    shares = [[b["tokens"].values.size, int(b["label"][0])] for b in batches.to_list(30)]
+    sums = [sum(n for n, label in shares if label == k) for k in (0, 1)]
+    assert abs(sums[0] - sums[1]) <= 180
+
+
+def test_a_temperature_makes_weights_more_equal():
+    web, code = counts(web_and_code(weights=[100, 1], temperature=2, epoch_size=400))
+    assert 20 < code < 60 and web + code == 400
+
+
+def test_stats_count_each_input():
+    with iter(web_and_code(weights=[1, 1], epoch_size=50)) as it:
+        labels = [int(record["label"]) for record in it]
+        stage = next(s for s in it.stats()["stages"] if s["path"].endswith("mix"))
+    assert (stage["web"], stage["code"]) == (labels.count(0), labels.count(1))
+
+
+@pytest.mark.parametrize("stop", ["all_exhausted", "first_exhausted", "all_read"])
+@pytest.mark.parametrize("by", ["records", "tokens"])
+def test_a_resume_is_exact(stop, by):
+    ds = web_and_code(stop=stop, by=by).shuffle(20, seed=1).batch(8)
+    whole = [batch["label"].tolist() for batch in ds.iterate(0)]
+    for cut in range(0, len(whole), 7):
+        with ds.iterate(0) as it:
+            for _ in range(cut):
+                next(it)
+            state = it.save()
+        again = ds.with_options(threads=2).iterate(0)
+        again.restore(state)
+        assert [batch["label"].tolist() for batch in again] == whole[cut:]
+
+
+def test_names_of_weights_are_those_of_inputs():
+    with pytest.raises(ValueError, match="names 'web', and inputs 'web', 'code'"):
+        web_and_code(weights={"web": 1})
+    with pytest.raises(TypeError, match="need inputs by name"):
+        lv.mix(lv.range(3), weights={"web": 1})
+    with pytest.raises(InvalidArgumentError, match="'y' is not a field"):
+        web_and_code(by="y")
