@@ -74,6 +74,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_builder_reject(levada_builder *b
                                                                const levada_error *why,
                                                                levada_error *err);
 
+/* For sources: sets the origin of one record, which errors and record_keys then contain: `file` is
+ * the number of a file in the option `files` (source.h), `record` its number in that file, and
+ * `offset` its first byte in the decompressed file, -1 = unknown. The core numbers records without
+ * an origin. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_builder_origin(levada_builder *b, int64_t row,
+                                                               int32_t file, int64_t record,
+                                                               int64_t offset, levada_error *err);
+
 /* Returns the finished block. Takes the builder, also on failure. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_builder_publish(levada_builder **builder,
                                                                 levada_block **out,

@@ -243,6 +243,8 @@ typedef struct levada_host {
         void *user, levada_error *err);
     /* Returns the size of the file, for formats with a trailer; -1 if it is compressed. */
     int64_t (*bytes_size)(const levada_bytes *bytes);
+    levada_status (*builder_origin)(levada_builder *b, int64_t row, int32_t file, int64_t record,
+        int64_t offset, levada_error *err);
 } levada_host;
 
 /* The function that a plug-in exports. It fills in *plugin (with LEVADA_PLUGIN_BEGIN), registers

@@ -120,5 +120,6 @@
 #define levada_input_peek (levada_plugin_host->input_peek)
 #define levada_cancel_requested (levada_plugin_host->cancel_requested)
 #define levada_bytes_size (levada_plugin_host->bytes_size)
+#define levada_builder_origin (levada_plugin_host->builder_origin)
 
 #endif

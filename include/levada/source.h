@@ -4,7 +4,8 @@
  *
  * A *format* frames records in bytes: it receives windows of a file and returns the positions of
  * the records. The file reader of the core does everything else: globs, order of files,
- * compression, chunks, error policy, checkpoints. A *source* creates blocks.
+ * compression, chunks, error policy, checkpoints. A *source* creates blocks. If it reads files, the
+ * core expands their patterns.
  */
 #ifndef LEVADA_SOURCE_H
 #define LEVADA_SOURCE_H
@@ -129,6 +130,10 @@ typedef struct levada_source_def {
 
     /* Returns the columns. */
     levada_status (*check)(const void *args, levada_spec **out, levada_error *err);
+    /* If the source has an option `files` of type TEXTS with `paths`, its value is a list of paths
+     * from here on: the core expands the patterns (* ? [a-z] ** {a,b} {00..12}) as for a format.
+     * check() and count() receive the patterns. Checkpoints contain the names, and can be restored
+     * only if the files are the same. levada_builder_origin refers to the paths by number. */
     levada_status (*open)(void *state, const void *args, const levada_context *context,
                           levada_error *err);
     void (*close)(void *state);

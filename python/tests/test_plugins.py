@@ -149,3 +149,78 @@ def test_a_source_rejects_a_record_with_its_file_and_byte(tmp_path):
         assert [row["record"][-1:] for row in it] == [b"%d" % i for i in range(10) if i != 3]
         (problem,) = it.stats()["problems"]
     assert "part-1.my" in json.dumps(problem) and problem["lost"]
+
+
+# -- sources that read files -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def readings(tmp_path_factory):
+    return lv.load_op_library(
+        compiled("plugins/example/readings.c", tmp_path_factory.mktemp("readings"))
+    ).readings
+
+
+def write_readings(path, *values, wrong=()):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = b""
+    for i, value in enumerate(values):
+        number = value.to_bytes(8, "little")
+        data += number + (sum(number) + (i in wrong)).to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+def values_of(ds):
+    return [int(record["value"]) for record in ds]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "values"),
+    [
+        ("*.bin", [1, 2, 3]),
+        ("{b,a}.bin", [2, 3, 1]),
+        ("**/*.bin", [1, 2, 3, 4]),
+        (["deep/er/[c-d].bin", "a.bin"], [4, 1]),
+        ("b.bin", [2, 3]),
+    ],
+)
+def test_patterns_of_a_source_are_expanded(readings, tmp_path, monkeypatch, patterns, values):
+    monkeypatch.chdir(tmp_path)
+    write_readings(Path("b.bin"), 2, 3)
+    write_readings(Path("a.bin"), 1)
+    write_readings(Path("deep/er/c.bin"), 4)
+    assert values_of(readings(files=patterns)) == values
+    with pytest.raises(lv.errors.NotFoundError, match="none"):
+        values_of(readings(files="none-*.bin"))
+
+
+def test_records_of_a_source_have_a_file_and_a_byte(readings, tmp_path):
+    write_readings(tmp_path / "a.bin", 1, 2)
+    write_readings(tmp_path / "b.bin", 3, 4, 5, wrong=(1,))
+    ds = readings(files=f"{tmp_path}/*.bin")
+    keys = [key.rsplit("/")[-1] for key in ds.batch(3).first().record_keys]
+    assert keys == ["a.bin:0", "a.bin:1", "b.bin:0"]
+    with pytest.raises(
+        lv.errors.DataLossError, match=r"sum of the bytes(.|\n)*b\.bin record 1 at byte 12"
+    ):
+        values_of(ds)
+    it = ds.with_options(errors="skip").iterate(0)
+    assert values_of(it) == [1, 2, 3, 5]
+    (problem,) = it.stats()["problems"]
+    assert problem["file"].endswith("b.bin")
+    assert (problem["record"], problem["offset"]) == (1, 12)
+
+
+def test_a_position_in_files_of_a_source_belongs_to_these_files(readings, tmp_path):
+    write_readings(tmp_path / "a.bin", 1, 2)
+    write_readings(tmp_path / "b.bin", 3)
+    ds = readings(files=f"{tmp_path}/*.bin").shuffle(2).with_options(seed=1)
+    it = ds.iterate(0)
+    first = int(next(it)["value"])
+    state = it.save()
+    other = ds.iterate(0)
+    other.restore(state)
+    assert sorted([first, *values_of(other)]) == [1, 2, 3]
+    (tmp_path / "b.bin").rename(tmp_path / "c.bin")
+    with pytest.raises(lv.errors.FailedPreconditionError, match=r"c\.bin', but had another name"):
+        ds.iterate(0).restore(state)

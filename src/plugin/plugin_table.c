@@ -189,6 +189,7 @@ static const levada_host plugin_table = {
     .cancel_requested = levada_cancel_requested,
     .add_function = plugin_table_function,
     .bytes_size = plugin_table_bytes_size,
+    .builder_origin = levada_builder_origin,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

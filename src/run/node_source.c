@@ -14,12 +14,52 @@ static const levada_source_def *source_def(const levada_node *it)
     return &it->at->op->def.source;
 }
 
+/* The option whose patterns the core expands; NULL = the source reads no files. */
+static const levada_arg *source_files_option(const levada_source_def *def)
+{
+    for (const levada_arg *arg = def->args; arg && arg->name; arg++) {
+        if (arg->type == LEVADA_ARG_TEXTS && arg->paths && strcmp(arg->name, "files") == 0)
+            return arg;
+    }
+    return NULL;
+}
+
+static const void *source_args(const levada_node *it)
+{
+    return ((const levada_stage_state *)it->self)->args;
+}
+
+/* The options with paths in place of patterns. Files that appear later do not count. */
+static levada_status source_expand(levada_node *it, levada_error *err)
+{
+    levada_stage_state *s = it->self;
+    const levada_op    *op = it->at->op;
+    const levada_arg   *option = source_files_option(&op->def.source);
+    levada_texts        files;
+    char               *args;
+
+    if (!option) {
+        s->args = it->at->args;
+        return LEVADA_OK;
+    }
+    memcpy(&files, (const char *)it->at->args + option->offset, sizeof files);
+    LEVADA_TRY(levada_files_find(&files, &s->files, err));
+    args = levada_alloc(op->args_size);
+    if (!args) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a source");
+    memcpy(args, it->at->args, op->args_size);
+    files = (levada_texts){ .at = (const char *const *)s->files.path, .n = s->files.n };
+    memcpy(args + option->offset, &files, sizeof files);
+    s->args = args;
+    return LEVADA_OK;
+}
+
 static int32_t source_pass(const levada_node *it)
 {
     return (int32_t)(it->context.pass & INT32_MAX);
 }
 
-/* A source that numbers its records itself leaves to the core which source it is. */
+/* A source that numbers its records itself leaves to the core which source it is, and records that
+ * it does not number. */
 static void source_put_origins(const levada_node *it, int64_t given, levada_block *block)
 {
     levada_origins *o = &block->origins;
@@ -29,11 +69,13 @@ static void source_put_origins(const levada_node *it, int64_t given, levada_bloc
     for (int64_t i = 0; each && i < block->n; i++) {
         each[i].source = it->source;
         each[i].pass = source_pass(it);
+        if (each[i].record < 0) each[i].record = given + i;
     }
     if (each) return;
     memset(&o->first, 0, sizeof o->first);
     o->first.source = it->source;
     o->first.pass = source_pass(it);
+    o->first.shard = it->ops->file ? -1 : 0; /* which file is not known */
     o->first.record = given;
     o->first.offset = -1;
 }
@@ -42,7 +84,7 @@ static levada_status source_next(levada_node *it, levada_block **out, levada_err
 {
     levada_stage_state *s = it->self;
 
-    LEVADA_TRY(source_def(it)->next(s->state, it->at->args, out, err));
+    LEVADA_TRY(source_def(it)->next(s->state, source_args(it), out, err));
     if ((*out)->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->emitted, *out);
     s->emitted += (*out)->n;
     return LEVADA_OK;
@@ -55,6 +97,9 @@ static levada_status source_save(levada_node *it, levada_state_writer *to, levad
     }
     LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
                                     err));
+    if (it->ops->file) {
+        LEVADA_TRY(levada_files_save(&((levada_stage_state *)it->self)->files, to, err));
+    }
     return levada_stage_state_save(it, to, err);
 }
 
@@ -63,6 +108,7 @@ static levada_status source_restore(levada_node *it, levada_state_reader *from, 
     levada_stage_state *s = it->self;
 
     LEVADA_TRY(levada_state_get_count(from, "#emitted", LEVADA_COUNT_LIMIT, &s->emitted, err));
+    if (it->ops->file) LEVADA_TRY(levada_files_verify(&s->files, from, err));
     if (!source_def(it)->restore) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' cannot be restored",
                            it->at->op->name);
@@ -74,7 +120,8 @@ static levada_status source_open(levada_node *it, void *state, levada_error *err
 {
     const levada_source_def *def = source_def(it);
 
-    return def->open ? def->open(state, it->at->args, &it->context, err) : LEVADA_OK;
+    if (!source_args(it)) LEVADA_TRY(source_expand(it, err));
+    return def->open ? def->open(state, source_args(it), &it->context, err) : LEVADA_OK;
 }
 
 static levada_status source_rewind(levada_node *it, levada_error *err)
@@ -82,7 +129,7 @@ static levada_status source_rewind(levada_node *it, levada_error *err)
     levada_stage_state *s = it->self;
 
     s->emitted = 0;
-    if (source_def(it)->rewind) return source_def(it)->rewind(s->state, it->at->args, err);
+    if (source_def(it)->rewind) return source_def(it)->rewind(s->state, source_args(it), err);
     return levada_stage_state_rewind(it, err);
 }
 
@@ -100,7 +147,7 @@ static levada_status source_reread(levada_node *it, const levada_origin *origins
     if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                      "out of memory while reading records again");
     for (int64_t i = 0; i < n; i++) numbers[i] = origins[i].record;
-    st = source_def(it)->at(levada_stage_state_of(it), it->at->args, numbers, n, out, err);
+    st = source_def(it)->at(levada_stage_state_of(it), source_args(it), numbers, n, out, err);
     levada_free(numbers);
     if (st != LEVADA_OK) return st;
     st = levada_block_put_origins(levada_env_pool(it->run->env), *out, origins, 1, err);
@@ -115,18 +162,40 @@ static void source_progress(const levada_node *it, int64_t *done, int64_t *total
     if (total) *total = -1;
 }
 
-static const levada_node_ops source_ops = {
-    .next = source_next,
-    .save = source_save,
-    .restore = source_restore,
-    .rewind = source_rewind,
-    .rereadable = source_rereadable,
-    .reread = source_reread,
-    .progress = source_progress,
-    .cancel = levada_stage_state_cancel,
-    .close = levada_stage_state_close,
-    .hooks = true,
-};
+static const char *source_file(const levada_node *it, int32_t shard)
+{
+    const levada_files *files = &((const levada_stage_state *)it->self)->files;
+
+    return shard >= 0 && shard < files->n ? files->path[shard] : NULL;
+}
+
+static void source_close(levada_node *it)
+{
+    levada_stage_state *s = it->self;
+    void *args = s && s->args != it->at->args ? (void *)(uintptr_t)s->args : NULL;
+    levada_files        files = s ? s->files : (levada_files){ 0 };
+
+    levada_stage_state_close(it);
+    levada_files_clear(&files);
+    levada_free(args);
+}
+
+/* clang-format off */
+#define SOURCE_OPS                           \
+    .next = source_next,                     \
+    .save = source_save,                     \
+    .restore = source_restore,               \
+    .rewind = source_rewind,                 \
+    .rereadable = source_rereadable,         \
+    .reread = source_reread,                 \
+    .progress = source_progress,             \
+    .cancel = levada_stage_state_cancel,     \
+    .close = source_close,                   \
+    .hooks = true
+
+static const levada_node_ops source_ops = { SOURCE_OPS };
+static const levada_node_ops source_ops_of_files = { SOURCE_OPS, .file = source_file };
+/* clang-format on */
 
 int32_t levada_run_add_source(levada_run *run, levada_node *it)
 {
@@ -142,7 +211,9 @@ levada_status levada_node_source(levada_run *run, const levada_dataset *at, leva
     levada_node  *it = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, at,
+                                  source_files_option(def) ? &source_ops_of_files : &source_ops,
+                                  &it, err));
     it->version = def->state_version;
     it->source = levada_run_add_source(run, it);
     it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;

@@ -391,7 +391,7 @@ static bool passing_has_progress(const levada_node *it)
 {
     const levada_skip_progress *p = &it->progress;
 
-    if (it->ops->file) return false;
+    if (it->at->op->family == LEVADA_FAMILY_FORMAT) return false;
     return it->run->skips.policy.share >= 0 ||
            (it->at->op->family == LEVADA_FAMILY_COMBINER && (p->read || p->lost));
 }

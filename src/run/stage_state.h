@@ -10,6 +10,7 @@
 #ifndef LEVADA_RUN_STAGE_STATE_H
 #define LEVADA_RUN_STAGE_STATE_H
 
+#include "files/glob.h"
 #include "run/node.h"
 
 typedef struct levada_stage_hooks {
@@ -36,6 +37,8 @@ typedef struct levada_stage_state {
     levada_stage_hooks hooks;
     void               *state; /* aligned to 64 bytes, zeroed before each open() */
     int64_t             emitted; /* sources: records of this pass, their numbers */
+    const void         *args;    /* sources: with paths in place of patterns; NULL = not open yet */
+    levada_files        files;   /* sources that read files: the paths */
     bool                opened;
     levada_mutex        lock;
     /* -- guarded by lock */

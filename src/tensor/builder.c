@@ -9,6 +9,8 @@
 #include "base/assert.h"
 #include "tensor/encoded.h"
 
+#include <levada/state.h>
+
 #include <string.h>
 
 levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, int64_t rows,
@@ -42,6 +44,7 @@ void levada_builder_destroy(levada_builder **builder)
     for (int32_t i = 0; b->block && i < levada_spec_count(b->block->spec); i++) {
         for (int32_t p = 0; p < 3; p++) levada_free(b->push[i].part[p].data);
     }
+    levada_free(b->origins);
     levada_block_unref(&b->block);
     levada_buffer_unref(&b->slab);
     levada_pool_unref(&b->pool);
@@ -279,6 +282,39 @@ levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada
     return LEVADA_OK;
 }
 
+/* A row whose origin is not given: the core numbers it. */
+static const levada_origin builder_no_origin = { -1, 0, -1, 0, -1, -1 };
+
+levada_status levada_builder_origin(levada_builder *b, int64_t row, int32_t file, int64_t record,
+                                    int64_t offset, levada_error *err)
+{
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_require_range(row, 0, (b->rows < 0 ? INT32_MAX : b->rows) - 1, "row", err));
+    LEVADA_TRY(levada_require_range(file, 0, INT32_MAX, "file", err));
+    LEVADA_TRY(levada_require_range(record, 0, LEVADA_COUNT_LIMIT, "record", err));
+    LEVADA_TRY(levada_require_range(offset, -1, LEVADA_COUNT_LIMIT, "offset", err));
+    if (!levada_reserve(&b->origins, &b->origins_capacity, row + 1, sizeof *b->origins)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for origins");
+    }
+    while (b->norigins <= row) b->origins[b->norigins++] = builder_no_origin;
+    b->origins[row].shard = file;
+    b->origins[row].record = record;
+    b->origins[row].offset = offset;
+    return LEVADA_OK;
+}
+
+static levada_status builder_put_origins(levada_builder *b, levada_error *err)
+{
+    levada_origin *each[LEVADA_ORIGIN_PARTS];
+
+    if (!b->origins || b->block->n == 0) return LEVADA_OK;
+    LEVADA_TRY(levada_block_reserve_origins(b->pool, b->block, 1, each, err));
+    for (int64_t i = 0; i < b->block->n; i++) {
+        each[0][i] = i < b->norigins ? b->origins[i] : builder_no_origin;
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_builder_note(levada_builder *b, int64_t row, const char *what,
                                   levada_error *err)
 {
@@ -321,6 +357,10 @@ levada_status levada_builder_publish(levada_builder **builder, levada_block **ou
     levada_status   st = levada_builder_flush_pushed(b, err);
     levada_block   *block = b->block;
 
+    for (int32_t i = 0; st == LEVADA_OK && i < block->nrejects; i++) {
+        st = levada_require_range(block->rejects[i].row, 0, block->n - 1, "row", err);
+    }
+    if (st == LEVADA_OK) st = builder_put_origins(b, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
         block->columns[i].n = block->n;
         block->encoded |= block->columns[i].encoded != NULL;

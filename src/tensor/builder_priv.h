@@ -29,6 +29,8 @@ struct levada_builder {
     levada_block  *block;
     int64_t        rows; /* -1 = from the pushes */
     int64_t        rejects_capacity;
+    levada_origin *origins; /* of the first norigins rows; NULL = the core numbers the records */
+    int64_t        norigins, origins_capacity;
     levada_buffer *slab;
     int64_t        slab_used;
     levada_push    push[]; /* one for each field */

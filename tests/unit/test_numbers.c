@@ -396,6 +396,14 @@ static levada_status push(const levada_field *field, double value)
     X(levada_builder_end_row, field, STATUS, ZERO,                                                \
       levada_builder_end_row(valid.builder, V32, err))                                            \
     X(levada_builder_reject, row, STATUS, ZERO, reject(V64, err))                                \
+    X(levada_builder_origin, row, STATUS, ZERO,                                                  \
+      levada_builder_origin(valid.builder, V64, 0, 0, -1, err))                                  \
+    X(levada_builder_origin, file, STATUS, ZERO | MOST,                                          \
+      levada_builder_origin(valid.builder, 0, V32, 0, -1, err))                                  \
+    X(levada_builder_origin, record, STATUS, ZERO,                                               \
+      levada_builder_origin(valid.builder, 0, 0, V64, -1, err))                                  \
+    X(levada_builder_origin, offset, STATUS, LESS | ZERO,                                        \
+      levada_builder_origin(valid.builder, 0, 0, 0, V64, err))                                   \
     X(levada_coordinator_create, n, STATUS, ZERO | THEIRS,                                       \
       levada_coordinator_create(valid.env, clean, V32, &valid.made_coordinator, err))             \
     X(levada_coordinator_wait_for_stop, timeout, FOUND, ANY,                                     \
