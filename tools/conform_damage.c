@@ -265,6 +265,8 @@ static levada_conform_verdict damage_one(const damage_case *x, int64_t record, i
     levada_conform_verdict verdict;
 
     levada_cli_add(&bytes, x->bytes.at, size);
+    if (fill >= 0 && x->c->def->lines && end > begin && bytes.at[end - 1] == '\n')
+        end--; /* text continues at the next line */
     if (fill >= 0) memset(bytes.at + begin, fill, (size_t)(end - begin));
     if (levada_output_save(x->path, bytes.at, bytes.size, &err) != LEVADA_OK) {
         verdict = levada_conform_failed(x->c, "cannot damage the file", &err);

@@ -32,6 +32,18 @@ typedef struct levada_spans {
                            * damage; the reader reports the first of each file. NULL = none */
 } levada_spans;
 
+/* Receives the records of a file in ascending order, from a foreign index. */
+typedef struct levada_index_sink levada_index_sink;
+struct levada_index_sink {
+    /* Adds a record: the position and size of its frame, and the length of the column `field` (0
+     * without one). Returns EDATA_LOSS if the record does not follow the record before. */
+    levada_status (*add)(levada_index_sink *to, int64_t offset, int64_t size, int64_t length,
+                         levada_error *err);
+    int64_t     size;  /* size of the data file in bytes                                        */
+    const char *field; /* set by the hook before the first add(): the column whose lengths it adds,
+                        * a constant string; NULL = none                                        */
+};
+
 typedef struct levada_format_def {
     size_t            struct_size;
     const char       *name, *doc, *example;
@@ -116,6 +128,14 @@ typedef struct levada_format_def {
      * the format has no columns without it, and any other to "auto" where it parses. NULL = none.
      */
     const char *finds;
+    /* Reads the index that another library wrote beside or inside the file at `path`, and adds the
+     * position of every record. Used with index=true if the file has no .lvindex. Returns
+     * ENOT_FOUND if there is no such index. NULL = no foreign index is known. */
+    levada_status (*foreign)(levada_env *env, const void *args, const char *path,
+                             levada_index_sink *to, levada_error *err);
+    /* true if only an index shows where records are, so that the format cannot be read without one
+     * (infer() sets index to true). next() is never called. */
+    bool indexed;
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

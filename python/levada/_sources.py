@@ -22,6 +22,7 @@ __all__ = [
     "fixed_length",
     "framed",
     "jsonl",
+    "megatron",
     "tar",
     "text_lines",
     "tfrecord",
@@ -105,7 +106,8 @@ def csv(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -170,7 +172,8 @@ def delimited(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -220,7 +223,8 @@ def fasta(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -270,7 +274,8 @@ def fastq(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -352,7 +357,8 @@ def fixed_length(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -430,7 +436,8 @@ def framed(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -502,7 +509,8 @@ def jsonl(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -524,6 +532,64 @@ def jsonl(
         files=files,
         fields=fields,
         invalid=invalid,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
+    )
+
+
+def megatron(
+    files: Paths,
+    *,
+    dtype: Any = None,
+    documents: bool = False,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Reads token sequences of Megatron-LM (.bin and .idx).
+
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        dtype (Any): dtype of the tokens; None = the dtype in the .idx file
+        documents (bool, default False): a record is a document with all its sequences, not one
+            sequence
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
+
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('megatron:tokens.bin')
+    """
+    return _source(
+        "megatron",
+        files=files,
+        dtype=dtype,
+        documents=documents,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
@@ -558,7 +624,8 @@ def tar(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -611,7 +678,8 @@ def text_lines(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -665,7 +733,8 @@ def tfrecord(
         shuffle_files (bool, default False): read the files in a different order in each epoch
         errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
             of the iterator
-        index (bool, default False): use the indexes that `levada index` wrote next to the files
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,

@@ -52,3 +52,106 @@ def test_a_cut_file_loses_its_last_record_alone(tmp_path: Path) -> None:
         list(lv.fastq(tmp_path / "f.fq"))
     rows = list(lv.fastq(tmp_path / "f.fq", errors="skip"))
     assert [texts(record) for record in rows] == expected("reads.fq")[:-1]
+
+
+@pytest.mark.parametrize("name", ["genome.fa", "crlf.fa", "reads.fq"])
+def test_fai_is_the_index_of_sequences(name: str, tmp_path: Path) -> None:
+    rows = expected(name)
+    ds = biology(name, index=True)
+    assert len(ds) == len(rows)
+    assert [texts(ds[i]) for i in range(len(rows))] == rows
+    assert [texts(record) for record in biology(name, index=True, records=(2, 5))] == rows[2:5]
+    shuffled = [texts(record) for record in biology(name, index=True, shuffle_records=True)]
+    assert shuffled != rows and sorted(shuffled) == sorted(rows)
+
+
+def test_an_index_of_another_file_is_refused(tmp_path: Path) -> None:
+    data = (BIOLOGY / "genome.fa").read_bytes()
+    index = (BIOLOGY / "genome.fa.fai").read_bytes()
+    (tmp_path / "g.fa.fai").write_bytes(index)
+    (tmp_path / "g.fa").write_bytes(data + b">more\nACGT\n")
+    with pytest.raises(lv.errors.FailedPreconditionError, match="has changed since it was indexed"):
+        len(lv.fasta(tmp_path / "g.fa", index=True))
+    (tmp_path / "g.fa").write_bytes(data[:-80])
+    with pytest.raises(lv.errors.DataLossError, match="make it again with samtools faidx"):
+        len(lv.fasta(tmp_path / "g.fa", index=True))
+    (tmp_path / "g.fa").write_bytes(data.replace(b"sample 3", b"sampl 3") + b"\n")
+    with pytest.raises(lv.errors.DataLossError, match="g.fa record 5"):
+        list(lv.fasta(tmp_path / "g.fa", index=True, shuffle_records=True))
+    (tmp_path / "z.fa.gz").write_bytes(gzip.compress(data))
+    (tmp_path / "z.fa.gz.fai").write_bytes(index)
+    with pytest.raises(lv.errors.UnimplementedError, match="compressed"):
+        len(lv.fasta(tmp_path / "z.fa.gz", index=True))
+
+
+def test_blank_lines_between_records_are_no_part_of_them(tmp_path: Path) -> None:
+    (tmp_path / "g.fa").write_bytes(b"\n>a\nAC\nG\n\n\r\n>b\n\n>c x\nT\n\n")
+    (tmp_path / "g.fa.fai").write_text("a\t3\t4\t2\t3\nb\t0\t15\t0\t0\nc\t1\t21\t1\t2\n")
+    ds = lv.fasta(tmp_path / "g.fa", index=True)
+    assert [texts(ds[i]) for i in (2, 0, 1)] == [["c", "x", "T"], ["a", "", "ACG"], ["b", "", ""]]
+    lv.index(tmp_path / "g.fa")
+    assert [texts(lv.fasta(tmp_path / "g.fa", index=True)[i]) for i in range(3)] == [
+        ["a", "", "ACG"],
+        ["b", "", ""],
+        ["c", "x", "T"],
+    ]
+
+
+def test_an_index_of_levada_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "g.fa").write_bytes((BIOLOGY / "genome.fa").read_bytes())
+    (tmp_path / "g.fa.fai").write_bytes(b"not an index\n")
+    with pytest.raises(lv.errors.DataLossError, match="make it again"):
+        len(lv.fasta(tmp_path / "g.fa", index=True))
+    lv.index(tmp_path / "g.fa")
+    assert len(lv.fasta(tmp_path / "g.fa", index=True)) == 7
+
+
+def test_idx_of_dali_is_the_index_of_tfrecords(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    sizes = [5, 0, 300, 7]
+    with lv.TFRecordWriter(path) as writer:
+        for size in sizes:
+            writer.write(b"x" * size)
+    lines, at = "", 0
+    for size in sizes:
+        lines += f"{at} {size + 16}\n"
+        at += size + 16
+    (tmp_path / "a.tfrecord.idx").write_text(lines)
+    ds = lv.tfrecord(path, index=True, shuffle_records=True)
+    assert sorted(len(r["record"]) for r in ds) == sorted(sizes)
+    assert [len(lv.tfrecord(path, index=True)[i]["record"]) for i in range(4)] == sizes
+    (tmp_path / "a.tfrecord.idx").write_text(lines[: lines.rindex("\n", 0, -1) + 1])
+    with pytest.raises(lv.errors.FailedPreconditionError, match="has changed"):
+        len(lv.tfrecord(path, index=True))
+
+
+MEGATRON = DATA / "megatron"
+
+
+@pytest.mark.parametrize("name", ["words", "bytes"])
+@pytest.mark.parametrize("documents", [False, True])
+def test_sequences_of_megatron(name: str, documents: bool) -> None:
+    rows = json.loads((MEGATRON / "expected.json").read_text())[name]
+    want = rows["documents" if documents else "sequences"]
+    ds = lv.megatron(MEGATRON / f"{name}.bin", documents=documents)
+    assert ds.spec["tokens"].dtype == {"words": lv.int32, "bytes": lv.uint16}[name]
+    assert len(ds) == len(want)
+    assert [record["tokens"].tolist() for record in ds] == want
+    assert [ds[i]["tokens"].tolist() for i in range(len(ds))] == want
+    parts = [
+        record["tokens"].tolist()
+        for i in range(3)
+        for record in lv.megatron(MEGATRON / f"{name}.bin", documents=documents, part=(i, 3))
+    ]
+    assert parts == want
+
+
+def test_lengths_of_megatron_come_from_its_index() -> None:
+    rows = json.loads((MEGATRON / "expected.json").read_text())["words"]["sequences"]
+    ds = lv.megatron(MEGATRON / "words.bin", shuffle_records=True)
+    ds = ds.bucket_by_sequence_length("tokens", boundaries=[4, 8], max_tokens=48)
+    ds = ds.with_options(seed=5, threads=1)
+    ranks = [ds.shard(rank, 2, sync="buckets") for rank in range(2)]
+    assert "its own records, by the lengths of all in the index" in ranks[0].explain()
+    lengths = [length for one in ranks for batch in one for length in batch.lengths("tokens")]
+    assert sorted(filter(None, lengths)) == sorted(map(len, rows))  # 0: a rank without a record

@@ -67,6 +67,8 @@ levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
     LEVADA_TRY(levada_files_find(&o->files, &r->files, err));
     if (!o->index && o->part.n) file_range_keep(&r->files, o->part.at[0], o->part.at[1]);
     r->stop.turn = r->files.n;
+    if (!o->index && r->format->indexed)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' needs index=true", r->op->name);
     if (!o->index) return LEVADA_OK;
     LEVADA_TRY(levada_index_open(r->context->env, &r->files, r->op, r->args, r->owner.cancelled,
                                  &r->index, err));
@@ -84,6 +86,7 @@ bool levada_file_reader_finished(const levada_file_reader *r)
 
     if (r->options->shuffle_records || r->numbers) return r->record >= r->end - r->first;
     if (r->turn >= r->files.n || r->turn > r->stop.turn) return true;
+    if (r->format->indexed) return r->turn == r->stop.turn && r->record >= r->stop.record;
     return r->turn == r->stop.turn && offset >= r->stop.offset;
 }
 
@@ -111,11 +114,12 @@ levada_status levada_file_reader_lengths(levada_file_reader *r, levada_lengths_e
 }
 
 levada_status levada_file_reader_select(levada_file_reader *r, const char *const *fields,
-                                        int32_t n, const uint8_t stages[16], bool *found,
-                                        levada_error *err)
+                                        int32_t n, const uint8_t stages[16],
+                                        const uint8_t plain[16], bool *found, levada_error *err)
 {
     *found = false;
-    return r->index ? levada_index_select(r->index, fields, n, stages, found, err) : LEVADA_OK;
+    if (!r->index) return LEVADA_OK;
+    return levada_index_select(r->index, fields, n, stages, plain, found, err);
 }
 
 bool levada_file_reader_is_whole(const levada_file_reader *r)

@@ -39,7 +39,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
-    if (r->owner.threads > 1 && !r->options->shuffle_records) {
+    if (r->owner.threads > 1 && !r->options->shuffle_records && !r->format->indexed) {
         LEVADA_TRY(levada_read_ahead_create(r, r->owner.threads, &r->ahead, err));
     }
     levada_file_reader_rewind(r, 0, r->context->epoch);
@@ -296,6 +296,54 @@ static levada_status file_reader_check_long(levada_file_reader *r, levada_error 
     return LEVADA_OK;
 }
 
+/* The number of the record after the last that is read of the file whose turn it is. */
+static int64_t file_reader_last(const levada_file_reader *r)
+{
+    int32_t shard = file_reader_shard(r);
+
+    if (r->turn == r->stop.turn) return levada_index_number(r->index, shard, r->stop.record);
+    return levada_index_number(r->index, shard + 1, 0);
+}
+
+/* Whether records follow, which may be empty, after the last byte of the file. */
+static bool file_reader_is_left(const levada_file_reader *r)
+{
+    if (!r->format->indexed) return false;
+    return levada_index_number(r->index, file_reader_shard(r), r->record) < file_reader_last(r);
+}
+
+/* next() of a format whose records only the index knows. */
+static levada_status file_reader_look_up(levada_file_reader *r, levada_spans *out,
+                                         levada_error *err)
+{
+    int64_t number = levada_index_number(r->index, file_reader_shard(r), r->record);
+    int64_t last = file_reader_last(r), size = levada_window_size(&r->window);
+
+    for (; out->n < out->capacity && number < last; number++) {
+        levada_index_entry entry = { 0 };
+        levada_status      st = levada_index_find(r->index, number, &entry, err);
+        int64_t            at = entry.offset - r->window.offset;
+
+        if (st != LEVADA_OK && out->n == 0) return st;
+        if (st != LEVADA_OK) {
+            levada_error_clear(err); /* comes again when these records are gone */
+            return LEVADA_OK;
+        }
+        if (out->n == 0 && at > 0) { /* bytes before the record */
+            out->used = at < size ? at : size;
+            return LEVADA_OK;
+        }
+        out->need = at + entry.length;
+        if (out->need > size) break;
+        out->begin[out->n] = (int32_t)at;
+        out->end[out->n++] = (int32_t)(out->used = out->need);
+    }
+    if (out->n == 0 && number == last) out->used = size; /* bytes after the last record */
+    if (out->n > 0 || number == last || !r->window.ended) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EDATA_LOSS, "truncated record: %lld of %lld bytes",
+                       (long long)size, (long long)out->need);
+}
+
 /* Frames what the window holds. *need = 0 and nothing framed: it was the end of the file. */
 static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levada_error *err)
 {
@@ -307,8 +355,9 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     spans.end = r->framed.end;
     spans.frame = r->format->frames ? r->framed.frame : NULL;
     spans.stride = r->framed.stride;
-    st = r->format->next(r->state, r->args, levada_window_data(&r->window),
-                         levada_window_size(&r->window), r->window.ended, &spans, err);
+    if (r->format->indexed) st = file_reader_look_up(r, &spans, err);
+    else st = r->format->next(r->state, r->args, levada_window_data(&r->window),
+                              levada_window_size(&r->window), r->window.ended, &spans, err);
     *need = spans.need;
     r->bad_bytes = st == LEVADA_EDATA_LOSS ? spans.need : 0;
     r->checked += spans.used + r->bad_bytes;
@@ -422,11 +471,11 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
     while (st == LEVADA_OK && r->framed.n == 0) {
         int64_t size = levada_window_size(w), before = w->offset;
 
-        if (size == 0 && w->ended) {
+        if (size == 0 && w->ended && !file_reader_is_left(r)) {
             st = file_reader_check_end(r, err);
             break;
         }
-        if (size > 0) st = file_reader_try(r, &need, err);
+        if (size > 0 || w->ended) st = file_reader_try(r, &need, err);
         if (st == LEVADA_OK && r->framed.n == 0 && w->offset == before && !w->ended) {
             st = file_reader_take(r, err);
             if (st != LEVADA_OK || r->framed.n > 0) continue;

@@ -82,7 +82,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_shuffle(levada_file_reader *rea
 /* Whether its index has the lengths of these fields (levada_index_select); not without an index. */
 LEVADA_MUST_USE levada_status levada_file_reader_select(levada_file_reader *reader,
                                                         const char *const *fields, int32_t n,
-                                                        const uint8_t stages[16], bool *found,
+                                                        const uint8_t stages[16],
+                                                        const uint8_t plain[16], bool *found,
                                                         levada_error *err);
 /* From now on blocks have numbers in place of records: an int64 column for each of the fields,
  * which were found last. Their origins have no offset. Nothing is

@@ -105,13 +105,15 @@ static levada_spans file_reread_spans_of(const file_reread *x, file_reread_spans
                            .stride = FILE_REREAD_STRIDE, .capacity = 1 };
 }
 
-/* Adds to `used`, the bytes of a record, those after it that hold none: blank lines, a footer. */
-static levada_status file_reread_pass(const file_reread *x, int64_t *used, levada_error *err)
+/* Adds to `used`, the bytes of a record of that length, those after it that hold none: blank lines,
+ * a footer. */
+static levada_status file_reread_pass(const file_reread *x, int64_t length, int64_t *used,
+                                      levada_error *err)
 {
     const levada_file_reader *r = x->reader;
     levada_window            *w = x->window;
 
-    while (*used < x->lengths[x->at]) {
+    while (*used < length) {
         file_reread_spans found;
         levada_spans      spans = file_reread_spans_of(x, &found);
         int64_t           size = levada_window_size(w) - *used;
@@ -135,16 +137,36 @@ static levada_status file_reread_pass(const file_reread *x, int64_t *used, levad
 }
 
 /* Whether the next record begins where the index says. */
-static levada_status file_reread_check_length(const file_reread *x, int64_t used,
+static levada_status file_reread_check_length(const file_reread *x, int64_t before, int64_t used,
                                               levada_error *err)
 {
-    int64_t length = x->lengths ? x->lengths[x->at] : used;
+    int64_t length = x->lengths ? x->lengths[x->at] - before : used;
 
-    if (used < length) LEVADA_TRY(file_reread_pass(x, &used, err));
+    if (used < length) LEVADA_TRY(file_reread_pass(x, length, &used, err));
     if (used == length) return LEVADA_OK;
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "the record has %lld bytes, but %lld in the index, so the file has changed",
                        (long long)used, (long long)length);
+}
+
+/* The record of a format whose records only the index knows. */
+static levada_status file_reread_look_up(const file_reread *x, file_reread_spans *found,
+                                         levada_error *err)
+{
+    const levada_origin *o = &x->origins[x->at];
+    levada_index        *index = x->reader->index;
+    levada_index_entry   entry;
+
+    LEVADA_TRY(levada_index_find(index, levada_index_number(index, o->shard, o->record), &entry,
+                                 err));
+    if (entry.offset != o->offset || entry.shard != o->shard) return LEVADA_END;
+    while (levada_window_size(x->window) < entry.length) {
+        if (x->window->ended) return LEVADA_END;
+        LEVADA_TRY(levada_window_refill(x->window, entry.length, err));
+    }
+    found->begin[0][0] = 0;
+    found->end[0][0] = (int32_t)entry.length;
+    return LEVADA_OK;
 }
 
 /* Frames the record that lies at the window's beginning. */
@@ -152,8 +174,9 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
 {
     const levada_file_reader *r = x->reader;
     levada_window            *w = x->window;
-    int64_t                   need = 0;
+    int64_t                   need = 0, before = 0; /* bytes that hold no record: blank lines */
 
+    if (r->format->indexed) return file_reread_look_up(x, found, err);
     for (;;) {
         levada_spans spans = file_reread_spans_of(x, found);
 
@@ -164,8 +187,13 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
                                 w->ended, &spans, err);
 
             if (spans.n > 0) levada_error_clear(err);
-            if (spans.n > 0) return file_reread_check_length(x, spans.used, err);
+            if (spans.n > 0) return file_reread_check_length(x, before, spans.used, err);
             if (st != LEVADA_OK) return st;
+            if (spans.used > 0 && x->lengths && before + spans.used < x->lengths[x->at]) {
+                levada_window_skip(w, spans.used);
+                before += spans.used;
+                continue;
+            }
             if (w->ended || spans.used > 0) return LEVADA_END;
             need = spans.need;
         }
@@ -330,7 +358,8 @@ static bool file_reread_same(const file_reread *x)
 {
     const levada_origin *o = &x->origins[x->at];
 
-    return x->at > x->first && !x->lengths && o->shard == o[-1].shard && o->offset == o[-1].offset;
+    return x->at > x->first && !x->lengths && o->shard == o[-1].shard &&
+           o->offset == o[-1].offset && o->record == o[-1].record; /* records may be empty */
 }
 
 static void file_reread_repeat(file_reread *x)

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "files/index_foreign.h"
 #include "option/option_priv.h"
 #include "registry/env_priv.h"
 
@@ -27,7 +28,9 @@ typedef struct index_page {
 } index_page;
 
 struct levada_index {
-    levada_env         *env; /* borrowed */
+    levada_env         *env; /* borrowed, as the following four */
+    const levada_op    *op;
+    const void         *args;
     const levada_files *files;
     const atomic_bool  *cancelled;
     levada_bytes_mark  *marks; /* of each data file          */
@@ -36,6 +39,7 @@ struct levada_index {
     int64_t            *first; /* record of each, and of all */
     index_file          open[INDEX_OPEN];
     index_page         *pages; /* INDEX_PAGES of them        */
+    levada_index_image *images; /* of files with a foreign index; else empty */
     int32_t             nwhich, which[LEVADA_LENGTH_FIELDS]; /* the fields that were selected */
 };
 
@@ -194,13 +198,17 @@ levada_status levada_index_sum_options(const levada_op *op, const void *args, ui
 
 /* -- open */
 
-/* A page of an index file. */
-static levada_status index_read(const levada_bytes *bytes, int64_t number, uint8_t *page,
-                                levada_error *err)
+/* A page of the index of a file, whose bytes are NULL if it is foreign. */
+static levada_status index_read(const levada_index *x, int32_t shard, const levada_bytes *bytes,
+                                int64_t number, uint8_t *page, levada_error *err)
 {
     int64_t made = 0;
 
     if (number < 0) return index_damaged(err);
+    if (!bytes) {
+        memcpy(page, x->images[shard].at + number * LEVADA_INDEX_PAGE, LEVADA_INDEX_PAGE);
+        return LEVADA_OK;
+    }
     LEVADA_TRY(levada_bytes_read_at(bytes, number * LEVADA_INDEX_PAGE, page, LEVADA_INDEX_PAGE,
                                     &made, err));
     return made == LEVADA_INDEX_PAGE ? LEVADA_OK : index_damaged(err);
@@ -230,7 +238,24 @@ static levada_status index_place(const levada_index *x, int32_t shard, levada_st
     return st;
 }
 
-/* The open index of a file; errors name it. */
+/* The file has no index of levada: makes pages of a foreign one. */
+static levada_status index_open_foreign(levada_index *x, int32_t shard, levada_error *err)
+{
+    const char   *path = x->files->path[shard];
+    levada_status st;
+
+    levada_error_clear(err);
+    st = levada_index_foreign(x->env, x->op, x->args, path, &x->images[shard], err);
+    if (st == LEVADA_ENOT_FOUND && !x->op->def.format.indexed) {
+        levada_error_clear(err);
+        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                         "the file has no index; write it with levada index");
+    }
+    if (st != LEVADA_OK) levada_error_place(err, NULL, path, -1, -1);
+    return st;
+}
+
+/* The open index of a file, or NULL if it is foreign; errors name it. */
 static levada_status index_file_open(levada_index *x, int32_t shard, const levada_bytes **out,
                                      levada_error *err)
 {
@@ -239,19 +264,15 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
     char                *path;
     levada_status        st;
 
-    *out = file->bytes;
-    if (file->bytes && file->shard == shard) return LEVADA_OK;
+    *out = x->images[shard].at ? NULL : file->bytes;
+    if (x->images[shard].at || (file->bytes && file->shard == shard)) return LEVADA_OK;
     levada_bytes_close(&file->bytes);
     path = levada_index_path(x->files->path[shard]);
     if (!path) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     st = levada_bytes_open(x->env, path, &plain, &file->bytes, err);
     levada_free(path);
-    if (st == LEVADA_ENOT_FOUND) {
-        levada_error_clear(err);
-        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "the file has no index; write it with levada index");
-        levada_error_place(err, NULL, x->files->path[shard], -1, -1);
-    }
+    *out = NULL;
+    if (st == LEVADA_ENOT_FOUND) return index_open_foreign(x, shard, err);
     if (st == LEVADA_OK && !levada_bytes_seekable(file->bytes)) {
         levada_bytes_close(&file->bytes);
         st = index_place(x, shard, levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is a pipe"), err);
@@ -288,8 +309,8 @@ static levada_status index_foot(levada_index *x, int32_t shard, levada_index_foo
     int64_t             size;
 
     LEVADA_TRY(index_file_open(x, shard, &bytes, err));
-    size = levada_bytes_mark_of(bytes).size;
-    st = index_read(bytes, size / LEVADA_INDEX_PAGE - 1, page, err);
+    size = bytes ? levada_bytes_mark_of(bytes).size : x->images[shard].size;
+    st = index_read(x, shard, bytes, size / LEVADA_INDEX_PAGE - 1, page, err);
     if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(x->env), page, out, err);
     if (st == LEVADA_OK && !levada_index_fits(size, out)) st = index_damaged(err);
     return st == LEVADA_OK ? LEVADA_OK : index_place(x, shard, st, err);
@@ -323,7 +344,8 @@ static levada_status index_fill(levada_index *x, const levada_op *op, const void
     x->feet = levada_alloc_zero((n + 1) * sizeof *x->feet);
     x->first = levada_alloc_zero((n + 1) * sizeof *x->first);
     x->pages = levada_alloc_zero(INDEX_PAGES * sizeof *x->pages);
-    if (!x->marks || !x->sums || !x->feet || !x->first || !x->pages) {
+    x->images = levada_alloc_zero((n + 1) * sizeof *x->images);
+    if (!x->marks || !x->sums || !x->feet || !x->first || !x->pages || !x->images) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     }
     LEVADA_TRY(levada_index_sum_options(op, args, options, err));
@@ -340,6 +362,8 @@ levada_status levada_index_open(levada_env *env, const levada_files *files, cons
 
     if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     x->env = env;
+    x->op = op;
+    x->args = args;
     x->files = files;
     x->cancelled = cancelled;
     st = index_fill(x, op, args, err);
@@ -355,6 +379,8 @@ void levada_index_close(levada_index **index)
     *index = NULL;
     if (!x) return;
     for (int i = 0; i < INDEX_OPEN; i++) levada_bytes_close(&x->open[i].bytes);
+    for (int64_t i = 0; x->images && i < x->files->n; i++) levada_free(x->images[i].at);
+    levada_free(x->images);
     levada_free(x->marks);
     levada_free(x->sums);
     levada_free(x->feet);
@@ -397,6 +423,7 @@ static levada_status index_check_open(levada_index *x, int32_t shard, levada_err
 
 levada_status levada_index_check_again(levada_index *x, int32_t shard, levada_error *err)
 {
+    if (x->images[shard].at) return LEVADA_OK; /* in memory; the data file is checked */
     levada_bytes_close(&x->open[shard % INDEX_OPEN].bytes); /* opened again by its name */
     return index_check_open(x, shard, err);
 }
@@ -439,8 +466,8 @@ static levada_status index_page_of(levada_index *x, int32_t shard, int64_t numbe
     if (page->owner == shard + 1 && page->number == number) return LEVADA_OK;
     page->owner = 0;
     LEVADA_TRY(index_file_open(x, shard, &bytes, err));
-    if (!x->open[shard % INDEX_OPEN].checked) LEVADA_TRY(index_check_open(x, shard, err));
-    st = index_read(bytes, number, page->data, err);
+    if (bytes && !x->open[shard % INDEX_OPEN].checked) LEVADA_TRY(index_check_open(x, shard, err));
+    st = index_read(x, shard, bytes, number, page->data, err);
     if (st == LEVADA_OK &&
         index_get(page->data + LEVADA_INDEX_SUM, 4) !=
             levada_index_sum(levada_env_kernels(x->env), page->data, number)) {
@@ -474,6 +501,7 @@ levada_status levada_index_find(levada_index *x, int64_t number, levada_index_en
     if (out->offset >= 0 && out->offset <= size && out->length <= size - out->offset) {
         return LEVADA_OK;
     }
+    if (x->images[shard].at) return LEVADA_OK; /* the reader reports a truncated file */
     return index_place(x, shard, index_damaged(err), err);
 }
 
@@ -499,11 +527,12 @@ static int32_t index_field(const levada_index_foot *foot, const char *name)
     return -1;
 }
 
-/* Whether the index of a file has them, each at the same place as that of the first file. */
-static bool index_has(const levada_index *x, const levada_index_foot *foot,
+/* Whether the index of a file has them, each at the same place as that of the first file; `made`:
+ * the hash of the stages whose lengths it has. */
+static bool index_has(const levada_index *x, const levada_index_foot *foot, const uint8_t made[16],
                       const char *const *fields, int32_t n, const uint8_t stages[16])
 {
-    if (memcmp(foot->stages, stages, sizeof foot->stages) != 0) return false;
+    if (memcmp(made, stages, sizeof foot->stages) != 0) return false;
     for (int32_t k = 0; k < n; k++) {
         int32_t at = index_field(foot, fields[k]);
 
@@ -513,7 +542,8 @@ static bool index_has(const levada_index *x, const levada_index_foot *foot,
 }
 
 levada_status levada_index_select(levada_index *x, const char *const *fields, int32_t n,
-                                  const uint8_t stages[16], bool *found, levada_error *err)
+                                  const uint8_t stages[16], const uint8_t plain[16], bool *found,
+                                  levada_error *err)
 {
     *found = n <= LEVADA_LENGTH_FIELDS;
     x->nwhich = n;
@@ -522,7 +552,8 @@ levada_status levada_index_select(levada_index *x, const char *const *fields, in
 
         LEVADA_TRY(index_foot(x, i, &foot, err));
         for (int32_t k = 0; i == 0 && k < n; k++) x->which[k] = index_field(&foot, fields[k]);
-        *found = index_has(x, &foot, fields, n, stages) && foot.page == x->feet[i];
+        *found = index_has(x, &foot, x->images[i].at ? plain : foot.stages, fields, n, stages) &&
+                 foot.page == x->feet[i];
     }
     if (!*found) x->nwhich = 0;
     return LEVADA_OK;

@@ -6,7 +6,8 @@
  *
  * Opening reads one page of each index. Pages of entries are read when they are needed, checked,
  * and kept in a cache of bounded size, so the memory does not grow with the number of records.
- * An index may also have the lengths of up to LEVADA_LENGTH_FIELDS fields in each record.
+ * An index may also have the lengths of up to LEVADA_LENGTH_FIELDS fields in each record. If a file
+ * has no such index, that of another library is used (index_foreign.h).
  * Nothing in an index is trusted: pages have checksums, counts must fit the size of the index, and
  * entries the size of the data file.
  *
@@ -78,7 +79,7 @@ LEVADA_MUST_USE levada_status levada_index_get_foot(const levada_kernels *kernel
 /* Whether an index of this size has exactly the pages that its records need. */
 bool levada_index_fits(int64_t size, const levada_index_foot *foot);
 
-/* `files` and `cancelled` (NULL = never) are borrowed for the life of the index.
+/* `files`, `op`, `args` and `cancelled` (NULL = never) are borrowed for the life of the index.
  * EFAILED_PRECONDITION: a file has no index, or one of another format or with other options;
  * EDATA_LOSS: an index is damaged. The error names the index. */
 LEVADA_MUST_USE levada_status levada_index_open(levada_env *env, const levada_files *files,
@@ -98,9 +99,11 @@ int64_t levada_index_number(const levada_index *index, int32_t shard, int64_t re
 void levada_index_locate(const levada_index *index, int64_t number, int32_t *shard,
                          int64_t *record);
 /* Whether the indexes of all files have the lengths of these fields, made by the stages of that
- * hash. Not where n exceeds LEVADA_LENGTH_FIELDS. */
+ * hash. A foreign index has those of the format alone, whose hash is `plain`.
+ * Not where n exceeds LEVADA_LENGTH_FIELDS. */
 LEVADA_MUST_USE levada_status levada_index_select(levada_index *index, const char *const *fields,
-                                                  int32_t n, const uint8_t stages[16], bool *found,
+                                                  int32_t n, const uint8_t stages[16],
+                                                  const uint8_t plain[16], bool *found,
                                                   levada_error *err);
 /* The length of the i-th field that was found last, in record `number`. */
 LEVADA_MUST_USE levada_status levada_index_length(levada_index *index, int32_t i, int64_t number,

@@ -165,15 +165,17 @@ static levada_status index_lengths_read(levada_index_lookup *lookup, bool order,
 {
     levada_context      context;
     levada_file_reader *reader = NULL;
-    uint8_t             hash[16];
+    uint8_t             hash[16], plain[16];
     levada_status       st;
 
     *found = false;
     LEVADA_TRY(index_lengths_hash(stages, hash, err));
+    LEVADA_TRY(levada_index_stages(source, plain, err));
     LEVADA_TRY(levada_file_reader_look(source, &context, &reader, err));
     st = order && !levada_file_reader_is_whole(reader)
              ? LEVADA_OK
-             : levada_file_reader_select(reader, lookup->fields, lookup->n, hash, found, err);
+             : levada_file_reader_select(reader, lookup->fields, lookup->n, hash, plain, found,
+                                         err);
     if (st == LEVADA_OK && *found && lookup->each) {
         st = levada_file_reader_lengths(reader, lookup->each, lookup->user, err);
     }

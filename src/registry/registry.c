@@ -48,8 +48,9 @@ static const levada_arg registry_file_args[] = {
     LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
                .doc = "policy for damage: fail, skip, skip:1000 or skip:0.1%; null = the policy of "
                       "the iterator"),
-    LEVADA_ARG(BOOL, levada_file_args, index, .otherwise = "false",
-               .doc = "use the indexes that `levada index` wrote next to the files"),
+    LEVADA_ARG(
+        BOOL, levada_file_args, index, .otherwise = "false",
+        .doc = "use the indexes that `levada index` or another library wrote next to the files"),
     LEVADA_ARG(BOOL, levada_file_args, shuffle_records, .otherwise = "false",
                .doc = "read the records of all files in a different order in each epoch; needs "
                       "index"),

@@ -34,7 +34,10 @@ static const char *registry_check_format(const levada_op *op)
 {
     const levada_format_def *def = &op->def.format;
 
-    if (def->next == NULL) return "a format needs next()";
+    if (def->next == NULL && !def->indexed) return "a format needs next()";
+    if (def->indexed && (def->foreign == NULL || def->infer == NULL)) {
+        return "a format that is indexed needs foreign() and infer()";
+    }
     if (def->decoder != NULL && def->fields != NULL) {
         return "a format with a decoder has one column: field, not fields";
     }

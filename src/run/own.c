@@ -91,12 +91,13 @@ levada_status levada_own_describe(const levada_dataset *stage, bool skips, levad
 levada_status levada_own_find(levada_own *own, const levada_dataset *at, levada_file_reader *source,
                               levada_error *err)
 {
-    uint8_t stages[16];
+    uint8_t stages[16], plain[16];
     bool    found = false;
 
     LEVADA_TRY(levada_index_hash(own->stage->inputs[0], at, stages, err));
-    LEVADA_TRY(levada_file_reader_select(source, own->needed.fields, own->needed.n, stages, &found,
-                                         err));
+    LEVADA_TRY(levada_index_stages(at, plain, err));
+    LEVADA_TRY(levada_file_reader_select(source, own->needed.fields, own->needed.n, stages, plain,
+                                         &found, err));
     if (found) return LEVADA_OK;
     levada_index_lacks(own->stage->inputs[0], own->needed.fields, own->needed.n, own->why);
     if (!own->combiner) return LEVADA_OK;

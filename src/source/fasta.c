@@ -3,8 +3,7 @@
  * fasta - sequences of biology: a line ">id description", and lines of letters.
  *
  * The format frames records: from ">" up to the line end before the next line that begins with ">".
- * Blank lines between records belong to the record after them, so that records have the places that
- * a .fai index has. The decoder joins the lines.
+ * Blank lines between records belong to none. The decoder joins the lines.
  */
 #include "base/alloc.h"
 #include "source/sequence_lines.h"
@@ -13,6 +12,7 @@
 
 typedef struct fasta_state {
     bool skipping; /* in a record that exceeds max_record_bytes */
+    bool within;   /* after resync(): the window begins within a line */
 } fasta_state;
 
 static int32_t fasta_probe(const uint8_t *data, int64_t size)
@@ -25,7 +25,7 @@ static int32_t fasta_probe(const uint8_t *data, int64_t size)
 static levada_status fasta_seek(void *state, const void *args, int64_t offset, levada_error *err)
 {
     (void)args, (void)offset, (void)err;
-    ((fasta_state *)state)->skipping = false;
+    *(fasta_state *)state = (fasta_state){ 0 };
     return LEVADA_OK;
 }
 
@@ -34,8 +34,10 @@ static int64_t fasta_resync(void *state, const void *args, const uint8_t *data, 
 {
     int64_t at = levada_sequence_find(data, size, 0, '>');
 
-    (void)state, (void)args;
-    return at > 0 ? at : levada_sequence_rest(size, at_end);
+    (void)args;
+    if (at < 0) at = levada_sequence_rest(data, size, at_end);
+    ((fasta_state *)state)->within = data[at - 1] != '\n';
+    return at;
 }
 
 /* The end of the record whose mark is at `at`, after the line end of its last line that is not
@@ -61,36 +63,47 @@ static int64_t fasta_leave_out(void *state, const void *args, const uint8_t *dat
     (void)args;
     *done = next > 0 || at_end;
     s->skipping = !*done;
-    return next > 0 ? next : levada_sequence_rest(size, at_end);
+    return next > 0 ? next : levada_sequence_rest(data, size, at_end);
 }
 
 static levada_status fasta_next(void *state, const void *args, const uint8_t *data, int64_t size,
                                 bool at_end, levada_spans *out, levada_error *err)
 {
+    fasta_state *s = state;
     int64_t      at = 0, mark = 0;
     int32_t      n = 0;
+    bool         within = s->within;
 
-    (void)state, (void)args;
+    (void)args;
     out->n = 0;
     out->need = 0;
+    s->within = false;
     for (; n < out->capacity; n++) {
         int64_t end;
 
         mark = levada_sequence_blank(data, size, at);
-        if (mark == size || data[mark] != '>') break;
+        if (n == 0 && mark > 0 && (mark < size || at_end)) {
+            out->used = mark;
+            return LEVADA_OK;
+        }
+        if (mark == size || data[mark] != '>' || (within && mark == 0)) break;
         end = fasta_end(data, size, mark, at_end);
         if (end < 0) break;
-        out->frame[n] = (int32_t)at;
         out->begin[n] = (int32_t)mark;
         out->end[n] = (int32_t)(at = end);
     }
     out->n = n;
     out->used = at;
     if (n > 0) return LEVADA_OK; /* damage returns with the next call */
-    if (mark == size && at_end) out->used = size;
-    if (mark == size || data[mark] == '>') return LEVADA_OK;
-    return levada_fail(err, LEVADA_EDATA_LOSS, "a record must begin with '>', got 0x%02x",
-                       data[mark]);
+    if (mark == size || (data[mark] == '>' && !(within && mark == 0))) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EDATA_LOSS, "a record must begin with '>'");
+}
+
+static levada_status fasta_foreign(levada_env *env, const void *args, const char *path,
+                                   levada_index_sink *to, levada_error *err)
+{
+    (void)args;
+    return levada_sequence_index(env, path, false, to, err);
 }
 
 /* -- columns */
@@ -190,7 +203,8 @@ const levada_format_def levada_format_fasta = {
     .next = fasta_next,
     .resync = fasta_resync,
     .leave_out = fasta_leave_out,
-    .frames = true,
+    .foreign = fasta_foreign,
+    .lines = true,
     .open_ended = true,
     .decoder = &fasta_columns_def,
 };

@@ -17,7 +17,8 @@
 #include <string.h>
 
 typedef struct fastq_state {
-    bool skipping; /* in a record that exceeds max_record_bytes */
+    bool skipping; /* in a record that exceeds max_record_bytes       */
+    bool within;   /* after resync(): the window begins within a line */
 } fastq_state;
 
 /* The parts of a record; positions from its mark on. */
@@ -107,7 +108,7 @@ static int32_t fastq_probe(const uint8_t *data, int64_t size)
 static levada_status fastq_seek(void *state, const void *args, int64_t offset, levada_error *err)
 {
     (void)args, (void)offset, (void)err;
-    ((fastq_state *)state)->skipping = false;
+    *(fastq_state *)state = (fastq_state){ 0 };
     return LEVADA_OK;
 }
 
@@ -125,8 +126,10 @@ static int64_t fastq_resync(void *state, const void *args, const uint8_t *data, 
 {
     int64_t at = fastq_find(data, size, 0);
 
-    (void)state, (void)args;
-    return at > 0 ? at : levada_sequence_rest(size, at_end);
+    (void)args;
+    if (at < 0) at = levada_sequence_rest(data, size, at_end);
+    ((fastq_state *)state)->within = data[at - 1] != '\n';
+    return at;
 }
 
 static int64_t fastq_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
@@ -139,28 +142,35 @@ static int64_t fastq_leave_out(void *state, const void *args, const uint8_t *dat
     (void)args;
     *done = next > 0 || at_end;
     s->skipping = !*done;
-    return next > 0 ? next : levada_sequence_rest(size, at_end);
+    return next > 0 ? next : levada_sequence_rest(data, size, at_end);
 }
 
 static levada_status fastq_next(void *state, const void *args, const uint8_t *data, int64_t size,
                                 bool at_end, levada_spans *out, levada_error *err)
 {
+    fastq_state *s = state;
     fastq_record r = { 0 };
     int64_t      at = 0;
     int          found = FASTQ_CUT;
     int32_t      n = 0;
+    bool         within = s->within;
 
-    (void)state, (void)args;
+    (void)args;
     out->n = 0;
-    out->need = 0;
+    out->used = out->need = 0;
+    s->within = false;
+    if (within && data[0] == '@')
+        return levada_fail(err, LEVADA_EDATA_LOSS, "a record must begin with '@'");
     for (; n < out->capacity; n++) {
         int64_t mark = levada_sequence_blank(data, size, at);
 
-        if (mark == size && at_end && n == 0) at = size;
+        if (n == 0 && mark > 0 && (mark < size || at_end)) {
+            out->used = mark;
+            return LEVADA_OK;
+        }
         if (mark == size) break;
         found = fastq_read(data + mark, size - mark, at_end, &r);
         if (found != FASTQ_WHOLE) break;
-        out->frame[n] = (int32_t)at;
         out->begin[n] = (int32_t)mark;
         out->end[n] = (int32_t)(at = mark + r.end);
     }
@@ -168,6 +178,13 @@ static levada_status fastq_next(void *state, const void *args, const uint8_t *da
     out->used = at;
     if (n > 0 || found != FASTQ_WRONG) return LEVADA_OK; /* damage returns with the next call */
     return levada_fail(err, LEVADA_EDATA_LOSS, "%s", r.wrong);
+}
+
+static levada_status fastq_foreign(levada_env *env, const void *args, const char *path,
+                                   levada_index_sink *to, levada_error *err)
+{
+    (void)args;
+    return levada_sequence_index(env, path, true, to, err);
 }
 
 /* -- columns */
@@ -301,6 +318,7 @@ const levada_format_def levada_format_fastq = {
     .next = fastq_next,
     .resync = fastq_resync,
     .leave_out = fastq_leave_out,
-    .frames = true,
+    .foreign = fastq_foreign,
+    .lines = true,
     .decoder = &fastq_columns_def,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/sequence_lines.h"
 
+#include "source/beside.h"
+
 #include <string.h>
 
 int64_t levada_sequence_line(const uint8_t *data, int64_t size, int64_t at, bool at_end,
@@ -32,9 +34,9 @@ int64_t levada_sequence_find(const uint8_t *data, int64_t size, int64_t at, uint
     return -1;
 }
 
-int64_t levada_sequence_rest(int64_t size, bool at_end)
+int64_t levada_sequence_rest(const uint8_t *data, int64_t size, bool at_end)
 {
-    return at_end || size < 2 ? size : size - 1;
+    return !at_end && size > 1 && data[size - 1] == '\n' ? size - 1 : size;
 }
 
 static bool sequence_is_space(uint8_t c) { return c == ' ' || c == '\t'; }
@@ -93,4 +95,56 @@ levada_status levada_sequence_reject(levada_builder *out, int64_t row, const lev
                       "of a sequence",
                       n, (const char *)id->at, byte, (long long)at);
     return levada_builder_reject(out, row, &why, err);
+}
+
+/* -- .fai */
+
+typedef struct sequence_index {
+    levada_index_sink *to;
+    bool               qualities;
+    int64_t            end; /* of the last record */
+} sequence_index;
+
+/* Where `length` bytes in lines of `each` bytes, `width` with their ends, end that begin at `from`;
+ * -1 if that is not within `size`. */
+static int64_t sequence_end(int64_t from, int64_t length, int64_t each, int64_t width,
+                            int64_t size)
+{
+    int64_t lines;
+
+    if (from > size || length > size) return -1;
+    if (length == 0) return from;
+    if (each < 1 || width < each || width > each + 2) return -1;
+    lines = (length - 1) / each;
+    if (lines > (size - from) / width) return -1;
+    from += lines * width + length - lines * each;
+    if (from > size) return -1;
+    return from + width - each < size ? from + width - each : size;
+}
+
+/* A line: length, offset, bases of a line, its width, and for FASTQ the offset of the qualities. */
+static levada_status sequence_index_line(void *user, const int64_t *line, levada_error *err)
+{
+    sequence_index *x = user;
+    int64_t         from = line[x->qualities ? 4 : 1], end = -1, begin = x->end;
+
+    if (line[3] >= 0 && from >= 0 && (line[4] < 0 || x->qualities))
+        end = sequence_end(from, line[0], line[2], line[3], x->to->size);
+    if (end < begin)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "a line of the index does not fit the file; make it again with samtools "
+                           "%s",
+                           x->qualities ? "fqidx" : "faidx");
+    x->end = end;
+    return x->to->add(x->to, begin, end - begin, line[0], err);
+}
+
+levada_status levada_sequence_index(levada_env *env, const char *path, bool qualities,
+                                    levada_index_sink *to, levada_error *err)
+{
+    sequence_index x = { .to = to, .qualities = qualities };
+
+    to->field = "seq";
+    LEVADA_TRY(levada_beside_lines(env, path, ".fai", true, sequence_index_line, &x, err));
+    return levada_beside_check_end(env, path, x.end, err);
 }

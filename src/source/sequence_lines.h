@@ -17,9 +17,9 @@ int64_t levada_sequence_line(const uint8_t *data, int64_t size, int64_t at, bool
 int64_t levada_sequence_blank(const uint8_t *data, int64_t size, int64_t at);
 /* Returns the position of the first `mark` after `at` that begins a line, or -1. */
 int64_t levada_sequence_find(const uint8_t *data, int64_t size, int64_t at, uint8_t mark);
-/* Returns where to look on if levada_sequence_find found nothing: at the last byte, which may be
- * the line end before a mark. */
-int64_t levada_sequence_rest(int64_t size, bool at_end);
+/* Returns where to continue the search if levada_sequence_find found nothing: at a line end that is
+ * the last byte, because a mark may follow. */
+int64_t levada_sequence_rest(const uint8_t *data, int64_t size, bool at_end);
 
 /* Splits a header, which begins at its mark, at the first space or tab. */
 void levada_sequence_header(const uint8_t *header, int64_t size, levada_text_span *id,
@@ -33,5 +33,10 @@ int64_t levada_sequence_join(const uint8_t *data, int64_t size, bool spaced, uin
 LEVADA_MUST_USE levada_status levada_sequence_reject(levada_builder *out, int64_t row,
                                                      const levada_text_span *id, int64_t at,
                                                      uint8_t byte, levada_error *err);
+
+/* Adds the records of the .fai index next to `path`; with `qualities`, of a FASTQ file. */
+LEVADA_MUST_USE levada_status levada_sequence_index(levada_env *env, const char *path,
+                                                    bool qualities, levada_index_sink *to,
+                                                    levada_error *err);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "base/text.h"
 #include "registry/env_priv.h"
+#include "source/beside.h"
 #include <levada/source.h>
 
 #include <inttypes.h>
@@ -166,6 +167,35 @@ static int64_t tfrecord_resync(void *state, const void *args, const uint8_t *dat
     return at_end ? size : last + 1 > 1 ? last + 1 : 1;
 }
 
+/* -- FILE.idx, as tfrecord2idx of DALI writes it: lines of an offset and a size */
+
+typedef struct tfrecord_index {
+    levada_index_sink *to;
+    int64_t            end; /* of the last record */
+} tfrecord_index;
+
+static levada_status tfrecord_index_line(void *user, const int64_t *line, levada_error *err)
+{
+    tfrecord_index *x = user;
+
+    if (line[1] < 0 || line[2] >= 0 || line[0] != x->end || line[1] > x->to->size - x->end)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "a line of the index does not fit the file; make it again with "
+                           "tfrecord2idx");
+    x->end += line[1];
+    return x->to->add(x->to, line[0], line[1], 0, err);
+}
+
+static levada_status tfrecord_foreign(levada_env *env, const void *args, const char *path,
+                                      levada_index_sink *to, levada_error *err)
+{
+    tfrecord_index x = { .to = to };
+
+    (void)args;
+    LEVADA_TRY(levada_beside_lines(env, path, ".idx", false, tfrecord_index_line, &x, err));
+    return levada_beside_check_end(env, path, x.end, err);
+}
+
 static const char *const tfrecord_suffixes[] = { ".tfrecord", ".tfrecords", ".tfrec", "_tfrecord",
                                                  NULL };
 
@@ -184,4 +214,5 @@ const levada_format_def levada_format_tfrecord = {
     .next = tfrecord_next,
     .resync = tfrecord_resync,
     .verify = tfrecord_verify,
+    .foreign = tfrecord_foreign,
 };

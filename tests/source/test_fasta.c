@@ -62,7 +62,7 @@ static void records_end_before_the_next_mark(void **state)
     expect("\n\r\n", NULL, "", LEVADA_END);
     expect(">a\nAC\nGT\n>b\nT", NULL, ">a\nAC\nGT\n@0 >b\nT@9 ", LEVADA_END);
     expect(">a x>y\nA>C\n>b\n", NULL, ">a x>y\nA>C\n@0 >b\n@11 ", LEVADA_END);
-    expect(">a\r\nAC\r\n\r\n>b\r\n\r\n", NULL, ">a\r\nAC\r\n@0 >b\r\n@8 ", LEVADA_END);
+    expect(">a\r\nAC\r\n\r\n>b\r\n\r\n", NULL, ">a\r\nAC\r\n@0 >b\r\n@10 ", LEVADA_END);
     expect(">", NULL, ">@0 ", LEVADA_END);
 }
 

@@ -60,7 +60,7 @@ static void records_have_as_many_qualities_as_letters(void **state)
     (void)state;
     expect("", NULL, "", LEVADA_END);
     expect("@a\nAC\n+\n@@\n@b\nT\n+\nI", NULL, "@a\nAC\n+\n@@\n@0 @b\nT\n+\nI@11 ", LEVADA_END);
-    expect("@a\r\nAC\r\n+\r\nII\r\n\r\n@b\n+\n", NULL, "@a\r\nAC\r\n+\r\nII\r\n@0 @b\n+\n@15 ",
+    expect("@a\r\nAC\r\n+\r\nII\r\n\r\n@b\n+\n", NULL, "@a\r\nAC\r\n+\r\nII\r\n@0 @b\n+\n@17 ",
            LEVADA_END);
     expect("@a\nAC\n+\nI\n", NULL, "", LEVADA_EDATA_LOSS);
     expect("@a\nAC\n+\nIII\n", NULL, "", LEVADA_EDATA_LOSS);
