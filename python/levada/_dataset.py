@@ -672,6 +672,9 @@ class Dataset(Divided[T]):
         """32 hex digits over the JSON, without what only tunes and without directories.
 
         Functions count by their names and by the values that they capture, not by their code.
+        Arrays and lists of records count by their length and by 4,096 of their records, spread
+        evenly, and objects of your own classes by their class. Of large arrays fewer records
+        count: about 64 MiB of them.
         """
         return self._core.fingerprint().hex()
 

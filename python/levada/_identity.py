@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+RECORDS = 4096  # of a list that its text describes
 _LONGEST = 64 << 10  # characters of a text; a digest stands for more
 _MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
@@ -37,7 +38,18 @@ class Identity(Contents):
     def top(self, fn: Any) -> str:
         """The text of the function that a stage calls."""
         self._inside.append(id(fn))
-        return self.function(fn) or (self.plain(fn) if callable(fn) else self._object(fn))
+        return self.function(fn) or (self.plain(fn) if callable(fn) else self._records(fn))
+
+    def _records(self, records: Any) -> str:
+        """The text of what is not called: a list or a tuple of records has a hash of its length
+        and of `RECORDS` of them, spread evenly. An object of another class has its class only."""
+        if type(records) not in (list, tuple):
+            return self._object(records)
+        n = min(len(records), RECORDS)
+        some = [self.value(records[i * len(records) // n]) for i in range(n)]
+        self.whole = False  # it may change until it is read
+        made = digest("\n".join(some).encode("utf-8", "surrogatepass"))
+        return f"{path_of(type(records))}[{len(records)}]~{made}"
 
     def suffix(self) -> str:
         if not self.whole:

@@ -507,11 +507,15 @@ class TestRecords:
             assert [batch["x"].tolist() for batch in other] == expected[cut:]
 
     def test_another_sequence_is_refused(self):
-        it = iter(lv.from_records([{"x": i} for i in range(9)]).batch(2))
-        next(it)
-        other = iter(lv.from_records([{"x": i} for i in range(8)]).batch(2))
-        with pytest.raises(errors.FailedPreconditionError, match="8 records, but had 9"):
-            other.restore(it.save())
+        class Rows(list):  # by its class, as every sequence but a list or a tuple
+            pass
+
+        for kind, words in (Rows, "8 records, but had 9"), (list, "records"):
+            it = iter(lv.from_records(kind({"x": i} for i in range(9))).batch(2))
+            next(it)
+            other = iter(lv.from_records(kind({"x": i} for i in range(8))).batch(2))
+            with pytest.raises(errors.FailedPreconditionError, match=words):
+                other.restore(it.save())
 
     def test_iterators_with_save_can(self):
         ds = lv.from_records(Counter).batch(4).with_options(threads=1)

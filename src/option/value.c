@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/hash.h"
+#include "tensor/record_hash.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 struct levada_value {
     levada_value_kind kind;
     int32_t           nest;
-    int64_t           n, capacity; /* items or entries; bytes of text */
+    int64_t           n, capacity; /* items or entries; bytes of text; hash of a block */
     union {
         bool             b;
         int64_t          i;
@@ -133,8 +134,22 @@ levada_value *levada_value_block(const levada_block *block)
 {
     levada_value *value = value_create(LEVADA_VALUE_BLOCK);
 
-    if (value != NULL && block != NULL) value->u.block = levada_block_ref(block);
+    if (value == NULL || block == NULL) return value;
+    value->u.block = levada_block_ref(block);
+    value->n = (int64_t)levada_records_hash(block);
     return value;
+}
+
+int64_t levada_value_block_hash(const levada_value *value) { return value->n; }
+
+static levada_value *value_copy_block(const levada_value *value)
+{
+    levada_value *copy = value_create(LEVADA_VALUE_BLOCK);
+
+    if (copy == NULL || value->u.block == NULL) return copy;
+    copy->u.block = levada_block_ref(value->u.block);
+    copy->n = value->n;
+    return copy;
 }
 
 static bool value_holds(const levada_value *value)
@@ -423,7 +438,7 @@ levada_value *levada_value_copy(const levada_value *value)
     case LEVADA_VALUE_MAP: return value_copy_items(value);
     case LEVADA_VALUE_PIPE: return levada_value_hold_pipe(value->u.pipe, value->nest, value->hooks);
     case LEVADA_VALUE_FUNCTION: return levada_value_function(value->u.function);
-    case LEVADA_VALUE_BLOCK: return levada_value_block(value->u.block);
+    case LEVADA_VALUE_BLOCK: return value_copy_block(value);
     }
     return NULL;
 }

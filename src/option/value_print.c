@@ -179,7 +179,9 @@ void levada_value_print(levada_text *text, const levada_value *value, levada_pri
     case LEVADA_VALUE_FUNCTION: value_print_function(text, value, how); break;
     case LEVADA_VALUE_BLOCK:
         value_print_mark(text, "block", how);
-        levada_text_put(text, "null}");
+        if (how == LEVADA_PRINT_HASH)
+            levada_text_format(text, "%lld}", (long long)levada_value_block_hash(value));
+        else levada_text_put(text, "null}");
         break;
     }
 }

@@ -30,6 +30,9 @@ typedef enum levada_print {
 
 void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
 
+/* The hash of the records of a block, for fingerprints. */
+int64_t levada_value_block_hash(const levada_value *value);
+
 /* NULL when memory is short. */
 levada_value *levada_value_copy(const levada_value *value);
 /* Levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */

@@ -6,9 +6,9 @@
  * user's function, floating values are omitted: the last bits of a product of matrices, say, depend
  * on how many rows it has and on the CPU, and what is read again comes in other blocks.
  */
-#include "base/hash.h"
 #include "state/state_priv.h"
 #include "tensor/encoded.h"
+#include "tensor/record_hash.h"
 
 #include <levada/stage.h>
 
@@ -28,42 +28,6 @@ static bool sums_calls(const levada_dataset *at)
     return false;
 }
 
-static bool sums_floating(levada_dtype dtype)
-{
-    return dtype >= LEVADA_FLOAT16 && dtype <= LEVADA_COMPLEX128;
-}
-
-/* n innermost values of a column, from number `first` on. */
-static uint64_t sums_values(const levada_column *c, int64_t first, int64_t n, uint64_t hash)
-{
-    int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
-
-    if (c->field->dtype != LEVADA_BYTES) {
-        return levada_hash64(c->values + first * inner * size, (size_t)(n * inner * size), hash);
-    }
-    for (int64_t i = first * inner; i < (first + n) * inner; i++) {
-        const levada_level *l = &c->level[c->field->depth];
-
-        hash = levada_hash64(c->values + l->begin[i], (size_t)(l->end[i] - l->begin[i]), hash);
-    }
-    return hash;
-}
-
-/* Row `row` of a level: how many it covers, and these. */
-static uint64_t sums_row(const levada_column *c, int32_t level, int64_t row, uint64_t hash)
-{
-    int64_t begin, end, n;
-
-    if (level == c->field->depth) return sums_values(c, row, 1, hash);
-    begin = c->level[level].begin[row];
-    end = c->level[level].end[row];
-    n = end - begin;
-    hash = levada_hash64(&n, sizeof n, hash);
-    if (level + 1 == c->field->depth) return sums_values(c, begin, n, hash);
-    for (int64_t i = begin; i < end; i++) hash = sums_row(c, level + 1, i, hash);
-    return hash;
-}
-
 static int64_t sums_count(const levada_block *block)
 {
     return block->n < RECORDS_SUMS ? block->n : RECORDS_SUMS;
@@ -73,22 +37,6 @@ static int64_t sums_count(const levada_block *block)
 static int64_t sums_place(const levada_block *block, int64_t k)
 {
     return k * block->n / sums_count(block);
-}
-
-static int64_t sums_record(const levada_block *block, int64_t i, bool exact)
-{
-    bool                chosen = block->kind == LEVADA_BLOCK_SELECTION;
-    const levada_block *data = chosen ? block->from[block->which[i]] : block;
-    int64_t             row = chosen ? block->row[i] : i;
-    uint64_t            hash = 0;
-
-    for (int32_t f = 0; f < levada_spec_count(data->spec); f++) {
-        const levada_column *c = &data->columns[f];
-
-        if (exact || !sums_floating(c->field->dtype)) hash = sums_row(c, 0, row, hash);
-        if (c->lengths) hash = levada_hash64(&c->lengths[row], sizeof c->lengths[row], hash);
-    }
-    return (int64_t)hash;
 }
 
 /* The hashes of the records that are spread over a block; encoded columns are decoded first, of
@@ -105,7 +53,8 @@ static levada_status sums_block(const levada_edge *edge, const levada_block *blo
     for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)sums_place(block, k);
     LEVADA_TRY(levada_block_select(block, rows, n, &some, err));
     st = levada_block_decoded(levada_env_pool(edge->at->env), some, &decoded, err);
-    for (int64_t k = 0; st == LEVADA_OK && k < n; k++) sums[k] = sums_record(decoded, k, exact);
+    for (int64_t k = 0; st == LEVADA_OK && k < n; k++)
+        sums[k] = (int64_t)levada_record_hash(decoded, k, exact);
     levada_block_unref(&decoded);
     levada_block_unref(&some);
     return st;
