@@ -10,7 +10,7 @@ import re
 import levada as lv
 import numpy as np
 import pytest
-from levada.errors import InvalidArgumentError
+from levada.errors import DataLossError, InvalidArgumentError
 
 FIELDS = {
     "id": {"dtype": "int64", "default": -1},
@@ -297,5 +297,5 @@ def test_fields_are_found_in_records_with_replaced_text(tmp_path):
         (row,) = ds.to_list()
         assert row["s"] == "\ufffd".encode() and math.isnan(row["x"])
         assert lv.from_text(str(ds)) == ds
-    with pytest.raises(InvalidArgumentError, match="key 's', byte 6"):
+    with pytest.raises(DataLossError, match="key 's', byte 6"):
         lv.jsonl(path, fields="auto")

@@ -69,7 +69,7 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
 
     LEVADA_TRY(levada_example_view_parse(job->view, data, (size_t)size, &kind, err));
     if (kind == LEVADA_EXAMPLE_OTHER)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "spec=auto: not %s message",
+        return levada_fail(err, LEVADA_EDATA_LOSS, "spec=auto: not %s message",
                            job->sequences ? "a SequenceExample" : "an Example");
     if (kind == LEVADA_EXAMPLE_SEQUENCE && !job->sequences)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -2,6 +2,7 @@
 #include "rows/infer.h"
 
 #include "description/dataset_priv.h"
+#include "run/handle.h"
 
 #include <levada/block.h>
 #include <levada/iter.h>
@@ -87,36 +88,50 @@ static const levada_dataset *infer_source(const levada_dataset *input)
     }
 }
 
-/* Damage after a good record ends the search, and bad records are passed over: the run reports
- * them. */
-levada_status levada_infer_records(const levada_dataset *input, const char *field,
-                                   levada_infer_look look, void *user, int64_t *records,
-                                   levada_error *err)
+/* Looks at the first records under this error policy. */
+static levada_status infer_pass(infer_job *job, const levada_dataset *source, const char *errors,
+                                levada_error *why)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
-    levada_error        why = LEVADA_ERROR_INIT;
-    infer_job job = { .field = field, .look = look, .user = user, .bad = LEVADA_ERROR_INIT };
     levada_iter        *it = NULL;
     levada_status       st = LEVADA_OK;
 
     options.seed = 0;
     options.threads = 1;
     options.block_rows = INFER_BLOCK;
-    LEVADA_TRY(levada_iter_open(infer_source(input), &options, &it, err));
-    while (st == LEVADA_OK && job.records < INFER_RECORDS && job.bytes < INFER_BYTES) {
+    options.errors = errors;
+    LEVADA_TRY(levada_iter_open(source, &options, &it, why));
+    it->quiet = true;
+    while (st == LEVADA_OK && job->records < INFER_RECORDS && job->bytes < INFER_BYTES) {
         levada_block *block = NULL;
 
-        st = levada_iter_next(it, &block, &why);
-        if (st == LEVADA_OK) st = infer_block(&job, it, block, &why);
+        st = levada_iter_next(it, &block, why);
+        if (st == LEVADA_OK) st = infer_block(job, it, block, why);
         levada_block_unref(&block);
     }
     levada_iter_close(&it);
+    return st;
+}
+
+/* Bad records and damage are passed over, because the run reports them, unless there is nothing
+ * else: then they are the reason why nothing is known. */
+levada_status levada_infer_records(const levada_dataset *input, const char *field,
+                                   levada_infer_look look, void *user, int64_t *records,
+                                   levada_error *err)
+{
+    const levada_dataset *source = infer_source(input);
+    levada_error          why = LEVADA_ERROR_INIT;
+    infer_job job = { .field = field, .look = look, .user = user, .bad = LEVADA_ERROR_INIT };
+    levada_status st = infer_pass(&job, source, "skip", &why);
+
+    if (st == LEVADA_END && job.records == 0) {
+        if (job.bad.code == LEVADA_OK) st = infer_pass(&job, source, "fail", &why);
+        else why = job.bad;
+        if (job.bad.code != LEVADA_OK) st = job.bad.code;
+        if (st == LEVADA_EINVALID_ARGUMENT) st = why.code = LEVADA_EDATA_LOSS; /* of a record */
+    }
     *records = job.records;
     if (st == LEVADA_AGAIN) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
-    if (st == LEVADA_END && job.records == 0 && job.bad.code != LEVADA_OK) {
-        why = job.bad;
-        st = why.code;
-    }
     if (st == LEVADA_END || (st == LEVADA_EDATA_LOSS && job.records > 0)) st = LEVADA_OK;
     else if (st != LEVADA_OK && err) *err = why;
     return st;

@@ -167,7 +167,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     st = handle_pull(it, out, &why);
     if (st == LEVADA_OK) levada_stats_recount(it, *out, 0, 1);
     it->ended = st == LEVADA_END;
-    if (it->ended && !it->restored) levada_stats_conclude(it);
+    if (it->ended && !it->restored && !it->quiet) levada_stats_conclude(it);
     if (st < 0) handle_fail(it, st, &why);
     if ((st < 0 || why.code == LEVADA_AGAIN) && err) *err = why;
     levada_handle_leave(it);

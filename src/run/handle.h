@@ -24,6 +24,7 @@ struct levada_iter {
     levada_iter_options options;
     char               *errors;   /* copy of options.errors */
     bool                restored; /* records that came before are not counted */
+    bool                quiet;    /* the end logs nothing: it only looks at records */
     levada_mutex lock;     /* guards the tree against being swapped while others look at it */
     /* -- guarded by lock */
     bool         cancelled;

@@ -131,8 +131,20 @@ static void records_that_are_no_objects_are_refused(void **state)
     refused("", "the input has no records; pass the fields");
     refused("{}\n{}\n", "the first records have no fields");
     refused("[1]\n", "the record is not an object");
-    refused("{\"x\":1}\n{\"x\":\n", "invalid JSON");
-    assert_int_equal(levada_error_record(&why), 1);
+}
+
+static void bad_records_are_passed_over_if_others_are_good(void **state)
+{
+    static const char bad[] = "{\"x\":\n[\n";
+    char             *text = NULL;
+
+    (void)state;
+    expect("{\"x\":1}\n{\"x\":\n", "{x:int64}");
+    expect("{\"x\":\n{\"x\":1}\n", "{x:int64}");
+    t_write_file(t_path("f"), bad, sizeof bad - 1);
+    assert_int_equal(infer("jsonl", ",fields=auto", &text), LEVADA_EDATA_LOSS);
+    assert_non_null(strstr(why.message, "invalid JSON"));
+    assert_int_equal(levada_error_record(&why), 0);
 }
 
 static void hostile_objects_end(void **state)
@@ -240,6 +252,7 @@ int main(void)
         cmocka_unit_test(members_of_objects_are_fields),
         cmocka_unit_test(no_column_holds_them),
         cmocka_unit_test(records_that_are_no_objects_are_refused),
+        cmocka_unit_test(bad_records_are_passed_over_if_others_are_good),
         cmocka_unit_test(hostile_objects_end),
         cmocka_unit_test(a_later_record_that_does_not_fit_is_named),
         cmocka_unit_test(memory_may_be_short_at_every_step),
