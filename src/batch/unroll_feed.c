@@ -4,87 +4,116 @@
  * discarded.
  */
 #include "batch/unroll_ready.h"
+#include "tensor/finite.h"
+#include "tensor/segments.h"
+#include "tensor/tensor_priv.h"
 
 #include <string.h>
 
-static void feed_free_block(void *user)
+/* Rows that go on must have finite values. */
+static levada_status feed_check_finite(const levada_ready_state *own,
+                                       const levada_ready_batch *batch, int32_t state,
+                                       const uint8_t *values, levada_error *err)
 {
-    levada_block *block = user;
+    const levada_field *f = levada_spec_field(own->states, state);
+    size_t size = own->at[state + 1] - own->at[state];
+    char prefix[LEVADA_SEGMENTS_PREFIX];
 
-    levada_block_unref(&block);
-}
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        const levada_ready_sequence *e = levada_ready_row(batch, r);
+        int64_t at;
 
-/* A column of the block as a tensor over its memory. */
-static levada_status feed_wrap(const levada_block *back, const levada_column *c,
-                                const levada_tensor **out, levada_error *err)
-{
-    levada_shape shape = { c->field->ndim + 1, { back->n } };
-    levada_tensor *made = NULL;
-    levada_block *kept;
-    levada_status st;
-
-    if (c->field->depth || c->field->dtype == LEVADA_BYTES || shape.rank > LEVADA_MAX_DIMS) {
+        if (levada_sequence_is_last(&e->sequence)) continue;
+        at = levada_not_finite(f->dtype, values + (size_t)r * size,
+                               (int64_t)size / levada_dtype_size(f->dtype));
+        if (at < 0) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "state '%s' must have numbers, the same shape in each row",
-                           c->field->name);
+                           "state '%s' of key '%.*s%.*s' is not finite: element %lld of row %lld",
+                           f->name,
+                           (int)levada_segments_prefix(e->sequence.segment, e->sequence.nsegments,
+                                                       prefix), prefix,
+                           e->key_size > 64 ? 64 : (int)e->key_size,
+                           (const char *)levada_ready_key(own, e), (long long)at, (long long)r);
     }
-    memcpy(shape.dims + 1, c->dims, c->field->ndim * sizeof c->dims[0]);
-    kept = levada_block_ref(back);
-    st = levada_tensor_wrap(c->field->dtype, &shape, c->values, feed_free_block, kept, &made, err);
-    if (st != LEVADA_OK) levada_block_unref(&kept);
-    *out = made;
-    return st;
+    return LEVADA_OK;
 }
 
-static levada_status feed_save_states(const levada_unroll_state *s, levada_ready_open *open,
-                                       const levada_block *back, levada_error *err)
+/* Whether the column can be the new values of a state. */
+static levada_status feed_check(const levada_unroll_state *s, const levada_ready_batch *batch,
+                                int32_t state, const levada_column *c, levada_error *err)
+{
+    const levada_ready_state *own = s->own;
+    const levada_field *f = levada_spec_field(own->states, state);
+    levada_shape have = { 0, { 0 } }, want = { 0, { 0 } };
+    char a[LEVADA_SHAPE_TEXT], b[LEVADA_SHAPE_TEXT];
+
+    if (c->field->depth || c->field->dtype == LEVADA_BYTES) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "state '%s' must have numbers, the same shape in each row", f->name);
+    }
+    if (c->field->dtype != f->dtype) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "state '%s' is %s, not %s", f->name,
+                           levada_dtype_name(f->dtype), levada_dtype_name(c->field->dtype));
+    }
+    have.rank = c->field->ndim;
+    want.rank = f->ndim;
+    memcpy(have.dims, c->dims, c->field->ndim * sizeof c->dims[0]);
+    memcpy(want.dims, f->dims, f->ndim * sizeof f->dims[0]);
+    if (!levada_shape_equal(&have, &want)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "Shape of state '%s' should be: %s in each row, shape received: %s",
+                           f->name, levada_shape_print(&want, a), levada_shape_print(&have, b));
+    }
+    if (batch->values[state]) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the batch already has a value for state '%s'", f->name);
+    }
+    if (!s->records.args->check_finite) return LEVADA_OK;
+    return feed_check_finite(own, batch, state, c->values, err);
+}
+
+/* All states are there: rows go on with them. */
+static void feed_complete(levada_ready_state *own, levada_ready_batch *batch)
+{
+    for (int64_t r = 0; r < batch->taken.n; r++) {
+        levada_ready_sequence *e = levada_ready_row(batch, r);
+
+        for (int32_t i = 0; i < levada_ready_nstates(own); i++) {
+            size_t size = own->at[i + 1] - own->at[i];
+
+            if (size) memcpy(e->bytes + own->at[i], batch->values[i] + (size_t)r * size, size);
+        }
+    }
+    levada_ready_finish(own, batch);
+}
+
+/* All columns are checked before the first is kept. */
+static levada_status feed_save_states(const levada_unroll_state *s, levada_ready_batch *batch,
+                                      const levada_block *back, levada_error *err)
 {
     levada_ready_state *own = s->own;
     int32_t n = 0;
-    levada_status st = LEVADA_OK;
 
-    for (int32_t i = 0; i < levada_ready_nstates(own) && st == LEVADA_OK; i++) {
-        const char *name = levada_spec_field(own->states, i)->name;
-        const levada_column *c = levada_block_column(back, name);
+    for (int32_t i = 0; i < levada_ready_nstates(own); i++) {
+        const levada_column *c = levada_block_column(back, levada_spec_field(own->states, i)->name);
 
         if (!c) continue;
-        st = feed_wrap(back, c, &own->values[i], err);
+        LEVADA_TRY(feed_check(s, batch, i, c, err));
         n++;
     }
-    if (st == LEVADA_OK && n == 0) {
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "the block has a column that is not a declared state");
+    if (n == 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the block has a column that is not a declared state");
     }
-    if (st == LEVADA_OK) st = levada_segment_batch_save_states(open->batch, own->values, err);
     for (int32_t i = 0; i < levada_ready_nstates(own); i++) {
-        levada_tensor *wrapped = (levada_tensor *)(uintptr_t)own->values[i];
+        const levada_column *c = levada_block_column(back, levada_spec_field(own->states, i)->name);
 
-        levada_tensor_unref(&wrapped);
-        own->values[i] = NULL;
+        if (!c) continue;
+        batch->blocks[i] = levada_block_ref(back);
+        batch->values[i] = c->values;
     }
-    if (st != LEVADA_OK) return st;
-    open->nunsaved -= n;
-    return open->nunsaved ? LEVADA_OK : levada_ready_finish(s, open, false, err);
-}
-
-static levada_status feed_discard(const levada_unroll_state *s, levada_ready_open *open,
-                                   levada_error *err)
-{
-    levada_ready_state *own = s->own;
-    int64_t n = open->n;
-
-    LEVADA_TRY(levada_segment_batch_discard(open->batch, err));
-    own->dropped += n;
-    return levada_ready_finish(s, open, true, err);
-}
-
-static levada_status feed_requeue(const levada_unroll_state *s, levada_ready_open *open,
-                                   levada_error *err)
-{
-    levada_ready_state *own = s->own;
-
-    LEVADA_TRY(levada_segment_batch_requeue(open->batch, err));
-    levada_ready_forget(own, open);
+    batch->nunsaved -= n;
+    if (batch->nunsaved == 0) feed_complete(own, batch);
     return LEVADA_OK;
 }
 
@@ -110,23 +139,23 @@ static levada_status feed_number(const levada_block *back, const char *name, lev
 }
 
 /* Where a block has the column of its batch, rows must be those of the batch, in order. */
-static levada_status feed_same_rows(const levada_ready_open *open, const levada_block *back,
-                                     levada_error *err)
+static levada_status feed_same_rows(const levada_ready_batch *batch, const levada_block *back,
+                                    levada_error *err)
 {
-    levada_segment_view view = LEVADA_SEGMENT_VIEW_INIT;
     const levada_column *c = levada_block_column(back, "insertion_index");
-    bool good = back->n == open->n;
+    bool good = back->n == batch->taken.n;
 
-    LEVADA_TRY(levada_segment_batch_get(open->batch, &view, err));
     if (good && c) {
-        good = c->field->dtype == LEVADA_INT64 && c->field->depth == 0 && c->field->ndim == 0 &&
-               memcmp(c->values, levada_tensor_data(view.insertion_index),
-                      (size_t)back->n * sizeof(int64_t)) == 0;
+        good = c->field->dtype == LEVADA_INT64 && c->field->depth == 0 && c->field->ndim == 0;
+    }
+    for (int64_t r = 0; good && c && r < back->n; r++) {
+        good = ((const int64_t *)(const void *)c->values)[r] ==
+               INT64_MIN + batch->taken.rows[r]->number;
     }
     if (good) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "the block has %lld rows, but batch %lld has %lld",
-                       (long long)back->n, (long long)open->number, (long long)open->n);
+                       (long long)back->n, (long long)batch->number, (long long)batch->taken.n);
 }
 
 static bool feed_is_settled(const levada_ready_state *own, int64_t number)
@@ -141,14 +170,14 @@ static levada_status feed_answer(const levada_unroll_state *s, const levada_bloc
                                   levada_error *err)
 {
     levada_ready_state *own = s->own;
-    levada_ready_open *open = NULL;
+    levada_ready_batch *open = NULL;
     int64_t number = -1, yes = 0;
     bool requeue = levada_block_column(back, "requeue") != NULL;
     bool discard = levada_block_column(back, "discard") != NULL;
 
     LEVADA_TRY(feed_number(back, LEVADA_UNROLL_NUMBER, LEVADA_INT64, &number, err));
-    for (int64_t i = 0; i < own->nopen; i++) {
-        if (own->open[i].number == number) open = &own->open[i];
+    for (const levada_taken *t = own->ledger.taken; t; t = t->next) {
+        if (levada_ready_batch_of(t)->number == number) open = levada_ready_batch_of(t);
     }
     if (!open && !requeue && !discard && feed_is_settled(own, number)) return LEVADA_OK;
     if (!open) {
@@ -165,7 +194,13 @@ static levada_status feed_answer(const levada_unroll_state *s, const levada_bloc
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "either requeue or discard must be true, in all rows");
     }
-    return requeue ? feed_requeue(s, open, err) : feed_discard(s, open, err);
+    if (requeue) {
+        levada_ready_return(own, open);
+    } else {
+        own->dropped += open->taken.n;
+        levada_ready_discard(own, open);
+    }
+    return LEVADA_OK;
 }
 
 levada_status levada_ready_feed(levada_unroll_state *s, const levada_block *back,

@@ -1,131 +1,231 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the layout `ready`: that of its saver, in which batches that are not saved count as
- * not taken, and the records of its examples.
+ * The state of the layout `ready`: its unfinished sequences with their states and keys. Batches
+ * whose states are not all saved count as not taken.
  */
 #include "base/alloc.h"
 #include "batch/unroll_ready.h"
 #include "state/damaged.h"
 
-static levada_status ready_state_put_live(const levada_unroll_state *s, int64_t *numbers,
-                                    uint32_t *stored, levada_state_writer *to, levada_error *err)
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of a sequence, and of the layout. */
+enum { STATE_NUMBER, STATE_SEGMENT, STATE_KEY_SIZE, STATE_EACH };
+enum { STATE_SUFFIX, STATE_DISCARDED, STATE_CLOSED, STATE_OVER, STATE_COUNTS };
+
+/* -- saving */
+
+typedef struct state_all {
+    const levada_ready_sequence **rows; /* n, ascending by number */
+    int64_t n;
+    int64_t *numbers; /* STATE_EACH of each */
+    uint32_t *stored; /* n, and space for records that wait */
+    uint8_t *bytes;   /* states and key of each */
+    size_t size;
+} state_all;
+
+static int state_order(const void *a, const void *b)
 {
-    const levada_ready_state *own = s->own;
+    int64_t x = (*(const levada_ready_sequence *const *)a)->sequence.number;
+    int64_t y = (*(const levada_ready_sequence *const *)b)->sequence.number;
+
+    return x < y ? -1 : x > y;
+}
+
+/* After the end of all batches nothing is left of a sequence. */
+static int64_t state_count(const levada_ready_state *own)
+{
+    int64_t n = own->over ? 0 : own->ledger.counts.ready;
+
+    for (const levada_taken *t = own->ledger.taken; t && !own->over; t = t->next) n += t->n;
+    return n;
+}
+
+static void state_collect(const levada_ready_state *own, state_all *all)
+{
+    size_t states = own->at[levada_ready_nstates(own)];
     int64_t n = 0;
 
-    for (int64_t i = 0; i < own->nlive; i++) {
-        if (own->live[i].done) continue; /* it is still here because the sweep had no memory */
-        numbers[n] = own->live[i].record.number;
-        stored[n++] = own->live[i].record.stored;
+    for (const levada_sequence *e = own->ledger.ready; e && n < all->n; e = e->next) {
+        all->rows[n++] = (const levada_ready_sequence *)(const void *)e;
+    }
+    for (const levada_taken *t = own->ledger.taken; t && n < all->n; t = t->next) {
+        for (int64_t i = 0; i < t->n; i++) {
+            all->rows[n++] = levada_ready_row(levada_ready_batch_of(t), i);
+        }
+    }
+    if (n) qsort(all->rows, (size_t)n, sizeof(*all->rows), state_order);
+    for (int64_t i = 0; i < n; i++) {
+        const levada_ready_sequence *e = all->rows[i];
+        int64_t *to = all->numbers + i * STATE_EACH;
+
+        to[STATE_NUMBER] = e->sequence.number;
+        to[STATE_SEGMENT] = e->sequence.segment;
+        to[STATE_KEY_SIZE] = (int64_t)e->key_size;
+        all->stored[i] = e->record.stored;
+        all->size += states + e->key_size;
+    }
+}
+
+static levada_status state_put(const levada_unroll_state *s, state_all *all,
+                               levada_state_writer *to, levada_error *err)
+{
+    const levada_ready_state *own = s->own;
+    const int64_t counts[STATE_COUNTS] = { own->suffix, own->ledger.counts.discarded,
+                                           own->ledger.closed, own->over };
+    uint8_t *at = all->bytes = levada_alloc(all->size + 1);
+
+    if (!at) return levada_unroll_memory(err);
+    for (int64_t i = 0; i < all->n; i++) {
+        size_t size = own->at[levada_ready_nstates(own)] + all->rows[i]->key_size;
+
+        memcpy(at, all->rows[i]->bytes, size);
+        at += size;
     }
     LEVADA_TRY(levada_state_put_i64(to, "batches", own->batches, err));
     LEVADA_TRY(levada_state_put_i64(to, "discarded", own->dropped, err));
-    LEVADA_TRY(levada_state_put_i64(to, "closed", own->closed, err));
-    LEVADA_TRY(levada_state_put_i64s(to, "numbers", numbers, n, err));
-    return levada_unroll_records_save(&s->records, stored, n, to, err);
+    LEVADA_TRY(levada_state_put_i64s(to, "counts", counts, STATE_COUNTS, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "sequences", all->numbers, all->n * STATE_EACH, err));
+    LEVADA_TRY(levada_state_put_bytes(to, "states", all->bytes, all->size, err));
+    return levada_unroll_records_save(&s->records, all->stored, all->n, to, err);
 }
 
 levada_status levada_ready_save(const levada_unroll_state *s, levada_state_writer *to,
                                 levada_error *err)
 {
-    const levada_ready_state *own = s->own;
-    size_t n = (size_t)(own->nlive + s->records.n - s->records.at), size = 0;
-    int64_t *numbers = levada_alloc(n * sizeof *numbers + 1);
-    uint32_t *stored = levada_alloc(n * sizeof *stored + 1);
-    char *bytes = NULL;
-    levada_status st = numbers && stored ? ready_state_put_live(s, numbers, stored, to, err)
-                                         : levada_unroll_memory(err);
+    state_all all = { .n = state_count(s->own) };
+    size_t n = (size_t)all.n, waiting = (size_t)(s->records.n - s->records.at);
+    levada_status st;
 
-    if (st == LEVADA_OK && !own->over) {
-        st = levada_state_saver_save(own->saver, false, NULL, 0, &bytes, &size, err);
+    all.rows = levada_alloc(n * sizeof(*all.rows) + 1);
+    all.numbers = levada_alloc(n * STATE_EACH * sizeof *all.numbers + 1);
+    all.stored = levada_alloc((n + waiting) * sizeof *all.stored + 1);
+    if (all.rows && all.numbers && all.stored) {
+        state_collect(s->own, &all);
+        st = state_put(s, &all, to, err);
+    } else {
+        st = levada_unroll_memory(err);
     }
-    if (bytes) st = levada_state_put_bytes(to, "saver", bytes, size, err);
-    levada_string_free(&bytes);
-    levada_free(numbers);
-    levada_free(stored);
+    levada_free(all.rows);
+    levada_free(all.numbers);
+    levada_free(all.stored);
+    levada_free(all.bytes);
     return st;
 }
 
-/* The records of the unfinished examples are their data. */
-static levada_status ready_state_reinsert(levada_unroll_state *s, const levada_state_reader *from,
-                                          const levada_unroll_record *records,
-                                          const int64_t *numbers, int64_t n, levada_error *err)
+/* -- restoring */
+
+typedef struct state_read {
+    levada_state_reader *from;
+    const int64_t *numbers; /* STATE_EACH of each of n */
+    int64_t n;
+    const uint8_t *bytes; /* that are left */
+    size_t size;
+} state_read;
+
+/* The sequence with these numbers, of which `record` was measured again. */
+static levada_status state_make(levada_unroll_state *s, state_read *r, const int64_t *numbers,
+                                levada_unroll_record *record, levada_error *err)
 {
-    levada_state_saver_stats stats = LEVADA_STATE_SAVER_STATS_INIT;
     levada_ready_state *own = s->own;
+    size_t states = own->at[levada_ready_nstates(own)];
+    int64_t before = numbers > r->numbers ? numbers[STATE_NUMBER - STATE_EACH] : -1;
+    int64_t segment = numbers[STATE_SEGMENT], key_size = numbers[STATE_KEY_SIZE];
+    levada_ready_sequence *e;
+    levada_sequence *row;
 
-    for (int64_t i = 0; i < n; i++) {
-        levada_unroll_record record = records[i];
-
-        record.number = numbers[i];
-        if (numbers[i] < 0 || numbers[i] >= s->records.number ||
-            (i > 0 && numbers[i] <= numbers[i - 1])) {
-            return levada_state_damaged(from, "numbers", err, "sequence %lld of %lld after %lld",
-                                        (long long)numbers[i], (long long)s->records.number,
-                                        (long long)(i > 0 ? numbers[i - 1] : -1));
-        }
-        LEVADA_TRY(levada_ready_insert(s, &record, false, err));
-        own->live[own->nlive++] = (levada_ready_live){ .record = record };
+    if (numbers[STATE_NUMBER] <= before || numbers[STATE_NUMBER] >= s->records.number ||
+        segment < 0 || segment >= record->segments || key_size < 0 || key_size > INT32_MAX) {
+        return levada_state_damaged(r->from, "sequences", err,
+                                    "sequence %lld of %lld after %lld, segment %lld of %lld",
+                                    (long long)numbers[STATE_NUMBER], (long long)s->records.number,
+                                    (long long)before, (long long)segment,
+                                    (long long)record->segments);
     }
-    LEVADA_TRY(levada_state_saver_get_stats(own->saver, &stats, err));
-    if (stats.awaited || stats.live != n || stats.inserted != s->records.number) {
-        return levada_state_damaged(from, "saver", err,
-                                    "%lld of %lld sequences are unfinished, and %lld of %lld here",
-                                    (long long)(stats.live + stats.awaited),
-                                    (long long)stats.inserted, (long long)n,
-                                    (long long)s->records.number);
+    if (states + (size_t)key_size > r->size) {
+        return levada_state_damaged(r->from, "states", err, "%zu bytes, %zu were expected", r->size,
+                                    states + (size_t)key_size);
     }
+    record->number = numbers[STATE_NUMBER];
+    e = levada_ready_create(own, record, r->bytes + states, (size_t)key_size);
+    if (!e) return levada_unroll_memory(err);
+    memcpy(e->bytes, r->bytes, states);
+    r->bytes += states + (size_t)key_size;
+    r->size -= states + (size_t)key_size;
+    e->sequence.segment = (int32_t)segment;
+    own->ledger.counts.incomplete += e->sequence.nsegments - segment - 1;
+    levada_ready_add_key(own, e);
+    row = &e->sequence;
+    levada_ledger_resume(&own->ledger, &row, 1);
     return LEVADA_OK;
 }
 
-static levada_status ready_state_read_state(levada_unroll_state *s, levada_state_reader *from,
-                                      levada_unroll_record *records, const int64_t *numbers,
-                                      int64_t n, levada_error *err)
+static levada_status state_get_counts(levada_ready_state *own, levada_state_reader *from,
+                                      levada_error *err)
+{
+    static const int64_t most[STATE_COUNTS] = { LEVADA_COUNT_LIMIT, LEVADA_COUNT_LIMIT, 1, 1 };
+    const int64_t *counts = NULL;
+    int64_t n = 0;
+
+    LEVADA_TRY(levada_state_get_count(from, "batches", LEVADA_COUNT_LIMIT, &own->batches, err));
+    LEVADA_TRY(levada_state_get_count(from, "discarded", LEVADA_COUNT_LIMIT, &own->dropped, err));
+    LEVADA_TRY(levada_state_get_i64s(from, "counts", &counts, &n, err));
+    if (n != STATE_COUNTS) {
+        return levada_state_damaged(from, "counts", err, "%lld numbers, %d were expected",
+                                    (long long)n, STATE_COUNTS);
+    }
+    for (int i = 0; i < STATE_COUNTS; i++) {
+        if (counts[i] >= 0 && counts[i] <= most[i]) continue;
+        return levada_state_damaged(from, "counts", err, "must be from 0 to %lld, got %lld",
+                                    (long long)most[i], (long long)counts[i]);
+    }
+    own->suffix = counts[STATE_SUFFIX];
+    own->ledger.counts.discarded = counts[STATE_DISCARDED];
+    own->ledger.closed = counts[STATE_CLOSED] != 0;
+    own->over = counts[STATE_OVER] != 0;
+    return LEVADA_OK;
+}
+
+static levada_status state_get(levada_unroll_state *s, state_read *r, levada_unroll_record *records,
+                               levada_error *err)
 {
     levada_ready_state *own = s->own;
     const void *bytes = NULL;
-    size_t size = 0;
-    int64_t closed = 0;
-    levada_error why = LEVADA_ERROR_INIT;
-    levada_status st;
 
-    LEVADA_TRY(levada_unroll_records_restore(&s->records, from, records, n, err));
-    LEVADA_TRY(levada_state_get_count(from, "batches", LEVADA_COUNT_LIMIT, &own->batches, err));
-    LEVADA_TRY(levada_state_get_count(from, "discarded", LEVADA_COUNT_LIMIT, &own->dropped, err));
-    LEVADA_TRY(levada_state_get_count(from, "closed", 1, &closed, err));
-    own->closed = closed != 0;
-    own->over = !levada_state_has(from, "saver");
-    if (own->over && n > 0) {
-        return levada_state_damaged(from, "numbers", err, "%lld sequences without a saver",
-                                    (long long)n);
+    LEVADA_TRY(levada_unroll_records_restore(&s->records, r->from, records, r->n, err));
+    LEVADA_TRY(state_get_counts(own, r->from, err));
+    LEVADA_TRY(levada_state_get_bytes(r->from, "states", &bytes, &r->size, err));
+    r->bytes = bytes;
+    own->ledger.counts.inserted = s->records.number;
+    for (int64_t i = 0; i < r->n; i++) {
+        LEVADA_TRY(state_make(s, r, r->numbers + i * STATE_EACH, &records[i], err));
     }
-    if (own->over) return LEVADA_OK;
-    LEVADA_TRY(levada_state_get_bytes(from, "saver", &bytes, &size, err));
-    st = levada_state_saver_restore(own->saver, bytes, size, NULL, NULL, &why);
-    if (st == LEVADA_EDATA_LOSS) return levada_state_damaged(from, "saver", err, "%s", why.message);
-    if (st != LEVADA_OK && err) *err = why;
-    LEVADA_TRY(st);
-    LEVADA_TRY(ready_state_reinsert(s, from, records, numbers, n, err));
-    return own->closed ? levada_state_saver_close(own->saver, false, err) : LEVADA_OK;
+    if (r->size == 0 && !(own->over && r->n > 0)) return LEVADA_OK;
+    return levada_state_damaged(r->from, "states", err, "%zu bytes more than the sequences have",
+                                r->size);
 }
 
 levada_status levada_ready_restore(levada_unroll_state *s, levada_state_reader *from,
                                    levada_error *err)
 {
-    levada_ready_state *own = s->own;
+    state_read r = { .from = from };
     levada_unroll_record *records;
-    const int64_t *numbers = NULL;
-    int64_t n = 0;
     levada_status st;
 
-    LEVADA_TRY(levada_state_get_i64s(from, "numbers", &numbers, &n, err));
-    if (n > LEVADA_COUNT_LIMIT / (int64_t)sizeof *records) {
-        return levada_state_damaged(from, "numbers", err, "%lld are too many", (long long)n);
+    if (levada_state_has(from, "saver")) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the checkpoint was saved by an older version, whose layout=ready had "
+                           "its sequences in a state saver");
     }
-    records = levada_alloc((size_t)n * sizeof *records + 1);
-    st = records && levada_reserve(&own->live, &own->live_capacity, n, sizeof *own->live)
-             ? ready_state_read_state(s, from, records, numbers, n, err)
-             : levada_unroll_memory(err);
+    LEVADA_TRY(levada_state_get_i64s(from, "sequences", &r.numbers, &r.n, err));
+    if (r.n % STATE_EACH != 0 || r.n > LEVADA_COUNT_LIMIT / (int64_t)sizeof *records) {
+        return levada_state_damaged(from, "sequences", err, "%lld numbers", (long long)r.n);
+    }
+    r.n /= STATE_EACH;
+    records = levada_alloc((size_t)r.n * sizeof *records + 1);
+    if (!records) return levada_unroll_memory(err);
+    st = state_get(s, &r, records, err);
     levada_free(records);
     if (st == LEVADA_OK) levada_ready_show(s);
     return st;

@@ -13,7 +13,6 @@
 
 #include "tensor/block_priv.h"
 #include <levada/option.h>
-#include <levada/state_saver.h>
 
 enum { LEVADA_UNROLL_ERROR,
        LEVADA_UNROLL_SKIP,
@@ -58,10 +57,18 @@ typedef struct levada_cut {
     int64_t steps;       /* of the sequence */
 } levada_cut;
 
-/* What a state saver says about a batch of the layout ready. */
+/* Key and states of the sequence in a row of the layout ready. */
+typedef struct levada_unroll_row {
+    const uint8_t *key;
+    int64_t key_size;
+    const uint8_t *states; /* one after another */
+} levada_unroll_row;
+
+/* What a batch of the layout ready has besides its segments. */
 typedef struct levada_unroll_taken {
-    const levada_segment_view *view;
-    int64_t number; /* of the batch */
+    const levada_unroll_row *rows;
+    const size_t *at; /* one for each state, and the end: where its values are in those of a row */
+    int64_t number;   /* of the batch */
 } levada_unroll_taken;
 
 /* The columns of a batch: sequences [rows, width, ...] with lengths, targets FIELD_target, context,

@@ -8,6 +8,7 @@
 #include "tensor/builder_priv.h"
 #include "tensor/gather.h"
 #include "tensor/pad.h"
+#include "tensor/segments.h"
 
 #include <string.h>
 
@@ -379,20 +380,55 @@ static levada_status unrolling_mask(const unrolling_job *j, int32_t i, levada_er
     return LEVADA_OK;
 }
 
-/* A tensor of a state saver as a column. */
-static levada_status unrolling_tensor(const unrolling_job *j, int32_t i, const levada_tensor *t,
-                                      levada_error *err)
+/* The keys of the segments, or of those `ahead` of them, as a column. */
+static levada_status unrolling_ready_keys(const unrolling_job *j, int32_t i, int64_t ahead,
+                                          levada_error *err)
 {
-    const int32_t *offsets = levada_tensor_offsets(t);
-    int64_t count = levada_tensor_count(t), bytes = levada_tensor_bytes(t);
-    int32_t *to = NULL;
+    char prefix[LEVADA_SEGMENTS_PREFIX];
+    int64_t bytes = 0, end = 0;
+    int32_t *offsets = NULL;
     void *values = NULL;
 
-    LEVADA_TRY(levada_builder_values(j->b, i, offsets ? bytes : count, &values, err));
-    if (bytes) memcpy(values, levada_tensor_data(t), (size_t)bytes);
-    if (!offsets) return LEVADA_OK;
-    LEVADA_TRY(levada_builder_offsets(j->b, i, 0, count, &to, err));
-    memcpy(to, offsets, (size_t)(count + 1) * sizeof *to);
+    for (int64_t r = 0; r < j->n; r++) {
+        const levada_cut *c = &j->cuts[r];
+
+        bytes += j->taken->rows[r].key_size;
+        bytes += (int64_t)levada_segments_prefix(c->segment + ahead, c->segments, prefix);
+    }
+    if (bytes > INT32_MAX) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the keys of a batch have %lld bytes",
+                           (long long)bytes);
+    }
+    LEVADA_TRY(levada_builder_values(j->b, i, bytes, &values, err));
+    LEVADA_TRY(levada_builder_offsets(j->b, i, 0, j->n, &offsets, err));
+    offsets[0] = 0;
+    for (int64_t r = 0; r < j->n; r++) {
+        const levada_unroll_row *row = &j->taken->rows[r];
+        const levada_cut *c = &j->cuts[r];
+        size_t n = levada_segments_prefix(c->segment + ahead, c->segments, prefix);
+
+        memcpy((uint8_t *)values + end, prefix, n);
+        end += (int64_t)n;
+        if (row->key_size) memcpy((uint8_t *)values + end, row->key, (size_t)row->key_size);
+        end += row->key_size;
+        offsets[r + 1] = (int32_t)end;
+    }
+    return LEVADA_OK;
+}
+
+/* State `state` of all rows as a column. */
+static levada_status unrolling_ready_state(const unrolling_job *j, int32_t i, int32_t state,
+                                           levada_error *err)
+{
+    size_t at = j->taken->at[state], size = j->taken->at[state + 1] - at;
+    int64_t each = (int64_t)size /
+                   levada_dtype_size(levada_spec_field(j->u->states, state)->dtype);
+    void *values = NULL;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, j->n * each, &values, err));
+    for (int64_t r = 0; r < j->n && size; r++) {
+        memcpy((uint8_t *)values + (size_t)r * size, j->taken->rows[r].states + at, size);
+    }
     return LEVADA_OK;
 }
 
@@ -430,15 +466,13 @@ static levada_status unrolling_ready_mark(const unrolling_job *j, int32_t first,
 static levada_status unrolling_ready_columns(const unrolling_job *j, int32_t first,
                                              levada_error *err)
 {
-    const levada_segment_view *view = j->taken->view;
-
-    LEVADA_TRY(unrolling_tensor(j, first++, view->key, err));
-    LEVADA_TRY(unrolling_tensor(j, first++, view->next_key, err));
+    LEVADA_TRY(unrolling_ready_keys(j, first++, 0, err));
+    LEVADA_TRY(unrolling_ready_keys(j, first++, 1, err));
     LEVADA_TRY(unrolling_ready_mark(j, first, err));
     first += 8;
     if (j->u->overlap) LEVADA_TRY(unrolling_mask(j, first++, err));
     for (int32_t i = 0; i < levada_spec_count(j->u->states); i++) {
-        LEVADA_TRY(unrolling_tensor(j, first++, view->states[i], err));
+        LEVADA_TRY(unrolling_ready_state(j, first++, i, err));
     }
     return LEVADA_OK;
 }

@@ -4,6 +4,7 @@
  * is such a check.
  */
 #include "base/alloc.h"
+#include "tensor/finite.h"
 #include "tensor/segments.h"
 #include "train/state_saver_priv.h"
 
@@ -350,36 +351,6 @@ levada_status levada_saver_check_example(levada_state_saver *s, const levada_sav
 
 /* -- states ------------------------------------------------------------------------------------ */
 
-/* The first element with all bits of the exponent set: infinity or NaN; -1 = none. */
-static int64_t fields_not_finite(levada_dtype dtype, const void *data, int64_t n)
-{
-    if (dtype == LEVADA_COMPLEX64 || dtype == LEVADA_COMPLEX128) {
-        int64_t at = fields_not_finite(dtype == LEVADA_COMPLEX64 ? LEVADA_FLOAT32 : LEVADA_FLOAT64,
-                                       data, 2 * n);
-
-        return at < 0 ? at : at / 2;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        switch (dtype) {
-        case LEVADA_FLOAT16:
-        case LEVADA_BFLOAT16: {
-            uint16_t mask = dtype == LEVADA_FLOAT16 ? 0x7c00 : 0x7f80;
-
-            if ((((const uint16_t *)data)[i] & mask) == mask) return i;
-            break;
-        }
-        case LEVADA_FLOAT32:
-            if ((((const uint32_t *)data)[i] & 0x7f800000u) == 0x7f800000u) return i;
-            break;
-        case LEVADA_FLOAT64:
-            if ((((const uint64_t *)data)[i] << 1) >= UINT64_C(0xffe0000000000000)) return i;
-            break;
-        default: return -1;
-        }
-    }
-    return -1;
-}
-
 static levada_status fields_check_finite(const levada_segment_batch *batch, int32_t state,
                                          const levada_tensor *value, levada_error *err)
 {
@@ -393,7 +364,7 @@ static levada_status fields_check_finite(const levada_segment_batch *batch, int3
         char                     prefix[LEVADA_SEGMENTS_PREFIX];
 
         if (levada_sequence_is_last(&e->sequence)) continue;
-        at = fields_not_finite(value->dtype, value->data + i * per * size, per);
+        at = levada_not_finite(value->dtype, value->data + i * per * size, per);
         if (at < 0) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "state '%s' of key '%.*s%.*s' is not finite: element %lld of row %lld",

@@ -553,6 +553,38 @@ static void errors_of_states_name_the_entry(void **state)
     t_clear(&saved);
 }
 
+/* Until now the layout had a state saver inside, whose state was the entry "saver". */
+static void refuses_a_state_of_an_older_version(void **state)
+{
+    static const char   text[] = "t_rows:20,lengths=[3,5],bare=true | unroll:2,batch_size=2,"
+                                 "layout=ready," STATES;
+    levada_iter        *it = t_iter_open(text, 1, 4);
+    levada_block       *block = NULL;
+    t_bytes             saved;
+    levada_state_reader r;
+    levada_state_writer w;
+    levada_error        err = LEVADA_ERROR_INIT;
+    char               *bytes = NULL;
+    size_t              size = 0;
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    levada_block_unref(&block);
+    saved = t_iter_save(it);
+    assert_int_equal(levada_state_decode(saved.at, saved.size, NULL, &r, NULL), LEVADA_OK);
+    w = (levada_state_writer){ .entries = r.entries, .n = r.n };
+    for (int32_t i = 0; i < r.n; i++) {
+        if (strcmp(r.entries[i].key, "sequences") == 0) strcpy(r.entries[i].key, "saver");
+    }
+    assert_int_equal(levada_state_encode(&w, &r.head, NULL, &bytes, &size, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_restore(it, bytes, size, &err), LEVADA_EFAILED_PRECONDITION);
+    if (!strstr(err.message, "older version")) fail_msg("%s", err.message);
+    levada_string_free(&bytes);
+    levada_state_reader_clear(&r);
+    t_clear(&saved);
+    levada_iter_close(&it);
+}
+
 static void refuses_options_that_do_not_fit(void **state)
 {
     static const char *const cases[][2] = {
@@ -588,6 +620,7 @@ int main(void)
         cmocka_unit_test(follows_the_policy_for_repeated_keys),
         cmocka_unit_test(a_block_that_nobody_got_comes_again),
         cmocka_unit_test(errors_of_states_name_the_entry),
+        cmocka_unit_test(refuses_a_state_of_an_older_version),
         cmocka_unit_test(refuses_options_that_do_not_fit),
     };
 
