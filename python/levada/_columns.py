@@ -52,10 +52,11 @@ class Kind:
     `declared`: of a spec. `guessed`: of values without an element, which do not say their dtype.
     """
 
-    __slots__ = ("declared", "depth", "dims", "dtype", "guessed")
+    __slots__ = ("declared", "default", "depth", "dims", "dtype", "guessed")
 
     def __init__(self, dtype=None, depth=None, dims=None, declared=False):
         self.dtype, self.depth, self.dims, self.declared = dtype, depth, dims, declared
+        self.default = None  # for values of None
         self.guessed = False
 
     @classmethod
@@ -68,7 +69,9 @@ class Kind:
         if not isinstance(value, dict):
             return cls(name_of(value), 0, (), declared=True)
         depth = 0 if value.get("kind") == "FixedLen" else 1
-        return cls(name_of(value["dtype"]), depth, _dims(value.get("shape")), declared=True)
+        made = cls(name_of(value["dtype"]), depth, _dims(value.get("shape")), declared=True)
+        made.default = None if depth else value.get("default")
+        return made
 
     def to_value(self):
         """As the option `spec` of stages says it."""
@@ -77,7 +80,7 @@ class Kind:
 
     def copy(self):
         other = Kind(self.dtype, self.depth, self.dims, self.declared)
-        other.guessed = self.guessed
+        other.default, other.guessed = self.default, self.guessed
         return other
 
     def shape(self, depth, dims):
@@ -221,6 +224,8 @@ class Columns:
         fields = []
         for name, kind in kinds.items():
             values = [row[name] for row in good]
+            if kind.default is not None:
+                values = [kind.default if value is None else value for value in values]
             if values or kind.dtype is not None:
                 fields.append(_field(name, kind, values, count, bad))
         return fields

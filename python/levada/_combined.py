@@ -189,6 +189,7 @@ def mix(
     stop: str = "all_exhausted",
     epoch_size: int | None = None,
     temperature: float = 1.0,
+    source: str | None = None,
     seed: int | None = None,
 ) -> Dataset[T]:
     """Draws records from several datasets by weight. ``take`` an input first to limit it.
@@ -207,6 +208,8 @@ def mix(
         epoch_size (int): maximum number of records (batches) in an epoch; None = no limit.
         temperature (float, default 1.0): more than 1 makes weights more equal: each becomes
             ``weight ** (1 / temperature)``.
+        source (str): name of a new field with the name of the dataset of each record (its number,
+            if datasets have no names); batch the mixture, not its datasets. None = no field.
         seed (int): seed of the draws; None = the seed of the iterator.
 
     Example:
@@ -225,7 +228,20 @@ def mix(
             options["weights"] = _weights_of(named, weights)
     elif hasattr(weights, "keys"):
         raise TypeError("mix: weights by name need inputs by name: mix({name: dataset})")
+    if source is not None:
+        given = _with_source(source, given, options.get("names"))
     return _joint("mix", given, options)
+
+
+def _with_source(field, inputs, names):
+    """The inputs of a mix with a field that names them, or has their number."""
+    if len(inputs) == 1 and not isinstance(inputs[0], Dataset):
+        inputs = tuple(inputs[0])
+    made = []
+    for i, dataset in enumerate(inputs):
+        name = str(i) if names is None else str(names[i]).replace("\\", "\\\\").replace("'", "\\'")
+        made.append(dataset.with_columns(**{field: name if names is None else f"'{name}'"}))
+    return tuple(made)
 
 
 def _weights_of(inputs, weights):

@@ -191,7 +191,8 @@ class Dataset(Divided[T]):
 
     def map(
         self,
-        fn: Callable[..., Mapping[str, Any] | Batch],
+        fn: Callable[..., Any],
+        fields: str | Iterable[str] | None = None,
         *,
         spec: Mapping[str, Any] | None = None,
         batched: bool = False,
@@ -208,8 +209,12 @@ class Dataset(Divided[T]):
 
         Args:
             fn (Callable): fn(record) -> dict; with `batched` fn(Batch) -> dict of columns.
-            spec (Mapping): {field: dtype or feature} of the result. Without it, lists and arrays
-                of records are sequences of any length, and the first result sets the dtypes.
+            fields (str | Iterable[str]): calls fn(value, ...) with the values of these fields. `fn`
+                returns their new values (one value, or a tuple in this order), or a dict of fields.
+                All other fields stay. None = fn(record).
+            spec (Mapping): {field: dtype or feature} of all fields of the result. A value of None
+                becomes the default of a ``FixedLenFeature`` that has one. Without a spec, lists and
+                arrays of records are sequences of any length, and the first result sets the dtypes.
             batched (bool, default False): passes whole batches; required after a batching stage. A
                 padded field that is returned with the same number of steps keeps its lengths;
                 return ``levada.Padded(array, lengths)`` or a ``Ragged`` to change them.
@@ -231,6 +236,8 @@ class Dataset(Divided[T]):
 
         if not callable(fn):
             raise TypeError(f"map takes a function, not {type(fn).__name__}")
+        if fields is not None:
+            fn = self._on_fields(fn, [fields] if isinstance(fields, str) else list(fields))
         if processes:
             handle = _functions.in_processes(fn, spec, batched, workers, pure, rng)
         else:
@@ -238,6 +245,15 @@ class Dataset(Divided[T]):
             options = {"pure": pure, "workers": workers, "per_record": not batched}
             handle = _functions.handle(kind(fn, spec, rng), fn, **options)
         return self._append("map" if pure else "call", with_spec(handle, spec, keeps_lengths))
+
+    def _on_fields(self, fn: Any, fields: list[str]) -> Any:
+        from levada._functions import OnFields
+
+        known = self.spec
+        for name in fields:
+            if name not in known and not self._core.flags & 1:
+                raise InvalidArgumentError(f"map: {unknown_name('field', name, known)}")
+        return OnFields(fn, fields)
 
     def flat_map(
         self,
@@ -321,19 +337,30 @@ class Dataset(Divided[T]):
         return self._append("filter", {"fn": handle})
 
     def with_columns(self, **columns: Any) -> Dataset[T]:
-        """Adds or replaces fields by constants or functions of the record.
+        """Adds or replaces fields by expressions, constants or functions of the record.
+
+        Expressions (see `filter`) are computed for whole blocks, without Python. They have ``+ - *
+        / // %``, comparisons, ``and or not in``, ``len abs int64 float16 float32 float64``, and the
+        dtypes of NumPy. Operators stand between spaces, because names of fields may contain ``/``
+        and ``-``. Sequences are computed element by element, and fixed shapes stay fixed.
 
         Args:
-            columns: name=value or name=fn(record).
+            columns: name="expression", such as ``x="tokens / 255"`` or ``is_cat="label == 3"``; or
+                name=value, or name=fn(record). A str is an expression: write a constant string as
+                bytes, or in quotes (``source="'web'"``). Expressions are computed first.
+
+        Raises:
+            InvalidArgumentError: an expression is invalid, or its fields have different shapes.
 
         Example:
-            print(lv.range(2).with_columns(source=b"web", n=lambda record: 2).first())
+            print(lv.range(2).with_columns(half="value / 2", source=b"web").first())
         """
         from levada._functions import WithColumns
 
-        if not columns:
-            return self
-        return self.map(WithColumns(columns), batched=False)
+        texts = {name: value for name, value in columns.items() if isinstance(value, str)}
+        others = {name: value for name, value in columns.items() if name not in texts}
+        made: Dataset[T] = self._append("with_columns", {"columns": texts}) if texts else self
+        return made.map(WithColumns(others)) if others else made
 
     def group_by_window(
         self,

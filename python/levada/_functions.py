@@ -324,6 +324,33 @@ def in_processes(fn, spec, batched, workers, pure, rng):
     return handle(target, fn, workers=workers, keyed=True, per_record=not batched)
 
 
+class OnFields:
+    """fn(value, ...) of some fields of a record or batch, whose other fields stay."""
+
+    def __init__(self, fn, fields):
+        self.fn, self.fields = fn, fields
+        self.__wrapped__ = fn  # error messages name it
+
+    def named(self):
+        return "on_fields", {"fn": self.fn, "fields": self.fields}
+
+    def __call__(self, record, *generator):
+        made = self.fn(*(record[name] for name in self.fields), *generator)
+        return {**{name: record[name] for name in record}, **self._named(made)}
+
+    def _named(self, made):
+        """The result as a dict: new values of the fields, in their order, if it is none."""
+        n = len(self.fields)
+        if hasattr(made, "keys"):
+            return made
+        if n == 1 and made is not None:
+            return {self.fields[0]: made}
+        if n > 1 and isinstance(made, tuple) and len(made) == n:
+            return dict(zip(self.fields, made, strict=True))
+        wanted = "a value" if n == 1 else f"a tuple of {n} values"
+        raise TypeError(wrong_result(self.fn, made, f"{wanted}, or a dict"))
+
+
 class WithColumns:
     """A record with more fields: constants, or functions of the record."""
 

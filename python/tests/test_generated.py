@@ -12,7 +12,7 @@ ROWS = [row for row in json.loads(_levada.stages()) if not row.get("plugin")]
 # Options under other names or not at all: these are written by hand.
 BY_HAND = set(
     "cache call concat filter flat_map group_by_window interleave map memory mix range records "
-    "select shard split zip".split()
+    "select shard split with_columns zip".split()
 )
 # methods that begin with the field
 FIELD_FIRST = (

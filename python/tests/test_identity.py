@@ -106,7 +106,8 @@ FAMILIES = {
     + [decoded, functools.partial(decoded, tail=1)],
     "with_columns": [
         functools.partial(lambda v: ranged().with_columns(a=v), v)
-        for v in [v for v in LITERALS + OBJECTS if not callable(v)] + [same, other]
+        for v in [v for v in LITERALS + OBJECTS if not callable(v) and not isinstance(v, str)]
+        + [same, other]
     ]
     + [lambda: ranged().with_columns(b=1), lambda: ranged().with_columns(a=1, b=2)],
     "functions": [
@@ -302,7 +303,6 @@ def test_what_a_function_captures_is_a_part_of_the_key_of_a_cache_file(tmp_path)
 
 
 def test_constants_may_be_cached(tmp_path):
-    for value in (1, 2, "a", 1):
+    for value in (1, 2, b"a", 1):
         ds = lv.range(2).with_columns(src=value).cache(tmp_path / "cache")
-        expected = value.encode() if isinstance(value, str) else value
-        assert [record["src"] for record in ds] == [expected, expected]
+        assert [record["src"] for record in ds] == [value, value]

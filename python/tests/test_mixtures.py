@@ -82,3 +82,13 @@ def test_names_of_weights_are_those_of_inputs():
         lv.mix(lv.range(3), weights={"web": 1})
     with pytest.raises(InvalidArgumentError, match="'y' is not a field"):
         web_and_code(by="y")
+
+
+def test_a_field_names_the_source_of_each_record():
+    batch = web_and_code(source="source", epoch_size=40).batch(40).first()
+    names = [(b"web", b"code")[label] for label in batch["label"].tolist()]
+    assert [bytes(name) for name in batch["source"].to_list()] == names
+    numbered = lv.mix(corpus(0, 5, 9), corpus(1, 5, 9), source="k", seed=1)
+    assert all(record["k"] == record["label"] for record in numbered)
+    odd = lv.mix({"it's \\ label": corpus(0, 2, 9)}, source="s").first()
+    assert bytes(odd["s"]) == b"it's \\ label"

@@ -1,54 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transform/expression.h"
-
+/*
+ * The parser of expressions.
+ */
 #include "base/alloc.h"
 #include "base/number.h"
-#include "description/columns.h"
-#include "tensor/convert.h"
+#include "transform/expression_priv.h"
 
 #include <string.h>
-
-#define EXPRESSION_TERMS 32
-
-typedef enum expression_op {
-    EXPRESSION_TRUE,
-    EXPRESSION_EQ,
-    EXPRESSION_NE,
-    EXPRESSION_LT,
-    EXPRESSION_LE,
-    EXPRESSION_GT,
-    EXPRESSION_GE,
-    EXPRESSION_IN
-} expression_op;
-
-typedef struct expression_value {
-    bool        number, integer; /* neither number nor integer: a text */
-    int64_t     i;
-    double      f;
-    const char *text;
-    size_t      size;
-} expression_value;
-
-typedef struct expression_term {
-    const char       *field;
-    bool              length;
-    expression_op     op;
-    expression_value *values; /* owned */
-    int64_t           n, capacity;
-} expression_term;
-
-struct levada_expression {
-    int32_t         n;
-    expression_term terms[EXPRESSION_TERMS];
-    char           *memory; /* names and texts, unquoted, each terminated */
-};
 
 typedef struct expression_parser {
     const char        *text;
     size_t             at;
     levada_expression *to;
-    size_t             used; /* of to->memory, which is as large as can be needed */
+    size_t             used;  /* of to->memory, which is as large as can be needed */
+    int32_t            depth; /* of parentheses and signs that are open            */
 } expression_parser;
+
+typedef struct expression_sign {
+    const char   *sign;
+    levada_expression_op op;
+} expression_sign;
 
 void levada_expression_destroy(levada_expression **expression)
 {
@@ -56,18 +27,23 @@ void levada_expression_destroy(levada_expression **expression)
 
     *expression = NULL;
     if (!e) return;
-    for (int32_t i = 0; i < e->n; i++) levada_free(e->terms[i].values);
+    for (int32_t i = 0; i < e->n; i++) levada_free(e->nodes[i].values);
     levada_free(e->memory);
     levada_free(e);
 }
 
-/* -- reading */
+/* -- characters and words */
 
 static levada_status expression_wrong(const expression_parser *p, const char *what,
                                       levada_error *err)
 {
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expression '%s': %s at column %d", p->text,
-                       what, (int)p->at + 1);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expression '%.100s': %s at column %d",
+                       p->text, what, (int)p->at + 1);
+}
+
+static levada_status expression_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an expression");
 }
 
 static char expression_peek(expression_parser *p)
@@ -94,6 +70,17 @@ static size_t expression_word(const expression_parser *p)
         if (!strchr(letters, at[n]) && (unsigned char)at[n] < 0x80) break;
     }
     return n;
+}
+
+/* A whole word, or a sign without letters, such as %. */
+static bool expression_keyword(expression_parser *p, const char *word)
+{
+    size_t n;
+
+    (void)expression_peek(p);
+    n = expression_word(p);
+    if (n != strlen(word) && n != 0) return false;
+    return expression_accept(p, word);
 }
 
 /* A word, or a text in quotes in which \ keeps the next byte. */
@@ -124,13 +111,10 @@ static levada_status expression_text(expression_parser *p, const char **out, siz
     return LEVADA_OK;
 }
 
-static levada_status expression_read_value(expression_parser *p, expression_value *v,
-                                           levada_error *err)
+/* Numbers and booleans of a word. */
+static levada_status expression_number(const expression_parser *p, levada_expression_value *v,
+                                       levada_error *err)
 {
-    bool quoted;
-
-    LEVADA_TRY(expression_text(p, &v->text, &v->size, &quoted, err));
-    if (quoted) return LEVADA_OK;
     switch (levada_number_read(v->text, v->size, &v->i, &v->f)) {
     case LEVADA_NUMBER_INT:
         v->number = v->integer = true;
@@ -150,71 +134,236 @@ static levada_status expression_read_value(expression_parser *p, expression_valu
     return LEVADA_OK;
 }
 
-static levada_status expression_push_value(expression_parser *p, expression_term *t,
-                                           levada_error *err)
+/* -- nodes */
+
+static levada_status expression_add(expression_parser *p, levada_expression_node node, int32_t *out,
+                                    levada_error *err)
 {
-    if (!levada_reserve(&t->values, &t->capacity, t->n + 1, sizeof *t->values)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an expression");
-    }
-    memset(&t->values[t->n], 0, sizeof t->values[0]);
-    LEVADA_TRY(expression_read_value(p, &t->values[t->n], err));
-    t->n++;
+    levada_expression *e = p->to;
+    int32_t            a = node.a >= 0 ? e->nodes[node.a].depth : 0;
+    int32_t            b = node.b >= 0 ? e->nodes[node.b].depth : 0;
+
+    if (e->n == LEVADA_EXPRESSION_NODES) return expression_wrong(p, "too many terms", err);
+    node.depth = 1 + (a > b ? a : b);
+    if (node.depth > LEVADA_EXPRESSION_DEPTH) return expression_wrong(p, "too many levels", err);
+    node.beside = -1;
+    *out = e->n;
+    e->nodes[e->n++] = node;
     return LEVADA_OK;
 }
 
-static levada_status expression_list(expression_parser *p, expression_term *t, levada_error *err)
+static levada_status expression_unary(expression_parser *p, levada_expression_op op, int32_t a,
+                                      int32_t *out, levada_error *err)
+{
+    return expression_add(p, (levada_expression_node){ .op = op, .a = a, .b = -1 }, out, err);
+}
+
+static levada_status expression_push(expression_parser *p, int32_t node,
+                                     const levada_expression_value *v, levada_error *err)
+{
+    levada_expression_node *to = &p->to->nodes[node];
+
+    if (!levada_reserve(&to->values, &to->capacity, to->n + 1, sizeof *to->values)) {
+        return expression_memory(err);
+    }
+    to->values[to->n++] = *v;
+    return LEVADA_OK;
+}
+
+static levada_status expression_constant(expression_parser *p, const levada_expression_value *v,
+                                         int32_t *out, levada_error *err)
+{
+    LEVADA_TRY(expression_unary(p, LEVADA_EXPRESSION_CONST, -1, out, err));
+    return expression_push(p, *out, v, err);
+}
+
+/* -- the grammar */
+
+static levada_status expression_or(expression_parser *p, int32_t *out, levada_error *err);
+
+static levada_status expression_inside(expression_parser *p, int32_t *out, levada_error *err)
+{
+    if (++p->depth > LEVADA_EXPRESSION_DEPTH) return expression_wrong(p, "too many levels", err);
+    LEVADA_TRY(expression_or(p, out, err));
+    p->depth--;
+    return expression_accept(p, ")") ? LEVADA_OK : expression_wrong(p, "')' is missing", err);
+}
+
+static levada_status expression_length(expression_parser *p, int32_t *out, levada_error *err)
+{
+    levada_expression_node node = { .op = LEVADA_EXPRESSION_LENGTH, .a = -1, .b = -1 };
+    size_t          size;
+
+    LEVADA_TRY(expression_text(p, &node.field, &size, &node.quoted, err));
+    LEVADA_TRY(expression_add(p, node, out, err));
+    return expression_accept(p, ")") ? LEVADA_OK : expression_wrong(p, "')' is missing", err);
+}
+
+static levada_status expression_call(expression_parser *p, const char *name, int32_t *out,
+                                     levada_error *err)
+{
+    levada_expression_node node = { .op = LEVADA_EXPRESSION_CAST,
+                                    .b = -1,
+                                    .dtype = levada_dtype_find(name) };
+
+    if (strcmp(name, "len") == 0) return expression_length(p, out, err);
+    if (strcmp(name, "abs") == 0) node.op = LEVADA_EXPRESSION_ABS;
+    else if (node.dtype != LEVADA_INT64 && node.dtype != LEVADA_FLOAT16 &&
+             node.dtype != LEVADA_FLOAT32 && node.dtype != LEVADA_FLOAT64) {
+        return expression_wrong(p, "unknown function; only len, abs, int64, float16, float32 and "
+                                   "float64 are available", err);
+    }
+    LEVADA_TRY(expression_inside(p, &node.a, err));
+    return expression_add(p, node, out, err);
+}
+
+static levada_status expression_factor(expression_parser *p, int32_t *out, levada_error *err)
+{
+    levada_expression_value v = { 0 };
+    levada_expression_node  node = { .op = LEVADA_EXPRESSION_FIELD, .a = -1, .b = -1 };
+    bool             quoted;
+
+    if (expression_keyword(p, "-")) {
+        if (++p->depth > LEVADA_EXPRESSION_DEPTH)
+            return expression_wrong(p, "too many levels", err);
+        LEVADA_TRY(expression_factor(p, out, err));
+        p->depth--;
+        return expression_unary(p, LEVADA_EXPRESSION_NEGATE, *out, out, err);
+    }
+    if (expression_accept(p, "(")) return expression_inside(p, out, err);
+    LEVADA_TRY(expression_text(p, &v.text, &v.size, &quoted, err));
+    if (!quoted && expression_accept(p, "(")) return expression_call(p, v.text, out, err);
+    if (!quoted) LEVADA_TRY(expression_number(p, &v, err));
+    if (v.number) return expression_constant(p, &v, out, err);
+    node.field = v.text;
+    node.quoted = quoted;
+    LEVADA_TRY(expression_add(p, node, out, err));
+    return expression_push(p, *out, &v, err); /* if it is a text */
+}
+
+/* One level of operators, from left to right. */
+static levada_status expression_chain(expression_parser *p, const expression_sign *signs,
+                                      levada_status (*operand)(expression_parser *p, int32_t *out,
+                                                               levada_error *err),
+                                      int32_t *out, levada_error *err)
+{
+    LEVADA_TRY(operand(p, out, err));
+    for (size_t k = 0; signs[k].sign;) {
+        levada_expression_node node = { .op = signs[k].op, .a = *out };
+
+        if (!expression_keyword(p, signs[k].sign)) {
+            k++;
+            continue;
+        }
+        LEVADA_TRY(operand(p, &node.b, err));
+        LEVADA_TRY(expression_add(p, node, out, err));
+        k = 0;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status expression_term(expression_parser *p, int32_t *out, levada_error *err)
+{
+    static const expression_sign signs[] = { { "*", LEVADA_EXPRESSION_MULTIPLY },
+                                             { "//", LEVADA_EXPRESSION_FLOOR },
+                                             { "/", LEVADA_EXPRESSION_DIVIDE },
+                                             { "%", LEVADA_EXPRESSION_REMAINDER },
+                                             { NULL, LEVADA_EXPRESSION_FIELD } };
+
+    return expression_chain(p, signs, expression_factor, out, err);
+}
+
+static levada_status expression_sum(expression_parser *p, int32_t *out, levada_error *err)
+{
+    static const expression_sign signs[] = { { "+", LEVADA_EXPRESSION_ADD },
+                                             { "-", LEVADA_EXPRESSION_SUBTRACT },
+                                             { NULL, LEVADA_EXPRESSION_FIELD } };
+
+    return expression_chain(p, signs, expression_term, out, err);
+}
+
+static levada_status expression_list(expression_parser *p, int32_t node, levada_error *err)
 {
     if (!expression_accept(p, "[")) return expression_wrong(p, "'[' is missing", err);
     if (expression_accept(p, "]")) return LEVADA_OK;
     do {
-        LEVADA_TRY(expression_push_value(p, t, err));
+        levada_expression_value v = { 0 };
+        bool             quoted;
+
+        LEVADA_TRY(expression_text(p, &v.text, &v.size, &quoted, err));
+        if (!quoted) LEVADA_TRY(expression_number(p, &v, err));
+        LEVADA_TRY(expression_push(p, node, &v, err));
     } while (expression_accept(p, ","));
     return expression_accept(p, "]") ? LEVADA_OK : expression_wrong(p, "']' is missing", err);
 }
 
-static bool expression_keyword(expression_parser *p, const char *word)
+static levada_status expression_membership(expression_parser *p, int32_t *out, levada_error *err)
 {
-    (void)expression_peek(p);
-    if (expression_word(p) != strlen(word)) return false;
-    return expression_accept(p, word);
+    size_t before = (expression_peek(p), p->at);
+    bool   negated = expression_keyword(p, "not");
+
+    if (!expression_keyword(p, "in")) {
+        p->at = before;
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(expression_unary(p, LEVADA_EXPRESSION_IN, *out, out, err));
+    LEVADA_TRY(expression_list(p, *out, err));
+    return negated ? expression_unary(p, LEVADA_EXPRESSION_NOT, *out, out, err) : LEVADA_OK;
 }
 
-static levada_status expression_read_term(expression_parser *p, expression_term *t,
-                                          levada_error *err)
+static levada_status expression_compare(expression_parser *p, int32_t *out, levada_error *err)
 {
-    static const struct {
-        const char   *sign;
-        expression_op op;
-    } signs[] = { { "==", EXPRESSION_EQ }, { "!=", EXPRESSION_NE }, { "<=", EXPRESSION_LE },
-                  { ">=", EXPRESSION_GE }, { "<", EXPRESSION_LT }, { ">", EXPRESSION_GT } };
-    size_t size;
-    bool   quoted;
+    static const expression_sign signs[] = {
+        { "==", LEVADA_EXPRESSION_EQ }, { "!=", LEVADA_EXPRESSION_NE },
+        { "<=", LEVADA_EXPRESSION_LE }, { ">=", LEVADA_EXPRESSION_GE },
+        { "<", LEVADA_EXPRESSION_LT },  { ">", LEVADA_EXPRESSION_GT }
+    };
 
-    LEVADA_TRY(expression_text(p, &t->field, &size, &quoted, err));
-    if (!quoted && expression_accept(p, "(")) {
-        if (strcmp(t->field, "len") != 0)
-            return expression_wrong(p, "unknown function; only len is available", err);
-        t->length = true;
-        LEVADA_TRY(expression_text(p, &t->field, &size, &quoted, err));
-        if (!expression_accept(p, ")")) return expression_wrong(p, "')' is missing", err);
-    }
+    LEVADA_TRY(expression_sum(p, out, err));
     for (size_t k = 0; k < sizeof signs / sizeof signs[0]; k++) {
+        levada_expression_node node = { .op = signs[k].op, .a = *out };
+
         if (!expression_accept(p, signs[k].sign)) continue;
-        t->op = signs[k].op;
-        return expression_push_value(p, t, err);
+        LEVADA_TRY(expression_sum(p, &node.b, err));
+        if (p->to->nodes[node.b].op == LEVADA_EXPRESSION_FIELD)
+            p->to->nodes[node.b].beside = node.a;
+        return expression_add(p, node, out, err);
     }
-    if (!expression_keyword(p, "in")) return LEVADA_OK;
-    t->op = EXPRESSION_IN;
-    return expression_list(p, t, err);
+    return expression_membership(p, out, err);
+}
+
+static levada_status expression_not(expression_parser *p, int32_t *out, levada_error *err)
+{
+    if (!expression_keyword(p, "not")) return expression_compare(p, out, err);
+    if (++p->depth > LEVADA_EXPRESSION_DEPTH) return expression_wrong(p, "too many levels", err);
+    LEVADA_TRY(expression_not(p, out, err));
+    p->depth--;
+    return expression_unary(p, LEVADA_EXPRESSION_NOT, *out, out, err);
+}
+
+static levada_status expression_and(expression_parser *p, int32_t *out, levada_error *err)
+{
+    static const expression_sign signs[] = { { "and", LEVADA_EXPRESSION_AND },
+                                             { NULL, LEVADA_EXPRESSION_FIELD } };
+
+    return expression_chain(p, signs, expression_not, out, err);
+}
+
+static levada_status expression_or(expression_parser *p, int32_t *out, levada_error *err)
+{
+    static const expression_sign signs[] = { { "or", LEVADA_EXPRESSION_OR },
+                                             { NULL, LEVADA_EXPRESSION_FIELD } };
+
+    return expression_chain(p, signs, expression_and, out, err);
 }
 
 static levada_status expression_read(expression_parser *p, levada_error *err)
 {
-    do {
-        if (p->to->n == EXPRESSION_TERMS) return expression_wrong(p, "too many terms", err);
-        LEVADA_TRY(expression_read_term(p, &p->to->terms[p->to->n++], err));
-    } while (expression_keyword(p, "and"));
-    return expression_peek(p) ? expression_wrong(p, "'and' or the end is missing", err) : LEVADA_OK;
+    int32_t root;
+
+    LEVADA_TRY(expression_or(p, &root, err));
+    return expression_peek(p) ? expression_wrong(p, "an operator, 'and' or the end is missing", err)
+                              : LEVADA_OK;
 }
 
 levada_status levada_expression_parse(const char *text, levada_expression **out, levada_error *err)
@@ -224,213 +373,11 @@ levada_status levada_expression_parse(const char *text, levada_expression **out,
 
     p.to = levada_alloc_zero(sizeof *p.to);
     if (p.to) p.to->memory = levada_alloc(2 * strlen(text) + 2); /* a byte and an end each */
-    if (p.to && p.to->memory) {
-        st = expression_read(&p, err);
-    } else {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an expression");
-    }
+    st = p.to && p.to->memory ? expression_read(&p, err) : expression_memory(err);
     if (st == LEVADA_OK) {
         *out = p.to;
     } else {
         levada_expression_destroy(&p.to);
     }
     return st;
-}
-
-/* -- checking */
-
-static bool expression_scalar(const levada_field *f) { return f->depth == 0 && f->ndim == 0; }
-
-static levada_status expression_check_term(const expression_term *t, const levada_field *f,
-                                           levada_error *err)
-{
-    bool text = f->dtype == LEVADA_BYTES && !t->length;
-
-    if (!t->length && !expression_scalar(f)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has several values per record; compare len(%s)",
-                           t->field, t->field);
-    }
-    if (t->length && expression_scalar(f) && f->dtype != LEVADA_BYTES) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has no length", t->field);
-    }
-    if (!t->length && !text && !levada_convert_known(f->dtype, LEVADA_FLOAT64)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s cannot be compared",
-                           t->field, levada_dtype_name(f->dtype));
-    }
-    for (int64_t k = 0; k < t->n && !text; k++) {
-        if (t->values[k].number) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s '%s' cannot be compared with the text '%s'",
-                           t->length ? "the length of" : "field", t->field, t->values[k].text);
-    }
-    return LEVADA_OK;
-}
-
-levada_status levada_expression_check(const levada_expression *e, const levada_spec *spec,
-                                      levada_error *err)
-{
-    for (int32_t i = 0; i < e->n; i++) {
-        int32_t at = -1;
-
-        LEVADA_TRY(levada_spec_require(spec, e->terms[i].field, &at, err));
-        if (at < 0) continue;
-        LEVADA_TRY(expression_check_term(&e->terms[i], levada_spec_field(spec, at), err));
-    }
-    return LEVADA_OK;
-}
-
-/* -- matching: each term clears the rows for which it does not hold */
-
-#define EXPRESSION_COMPARE(sign)                                            \
-    for (int64_t r = 0; r < n; r++) keep[r] &= x[r] sign v;                 \
-    break
-
-static void expression_ints(const expression_term *t, const int64_t *x, int64_t n, uint8_t *keep)
-{
-    int64_t v = t->n ? t->values[0].i : 0;
-
-    switch (t->op) {
-    case EXPRESSION_TRUE:
-    case EXPRESSION_NE: EXPRESSION_COMPARE(!=);
-    case EXPRESSION_EQ: EXPRESSION_COMPARE(==);
-    case EXPRESSION_LT: EXPRESSION_COMPARE(<);
-    case EXPRESSION_LE: EXPRESSION_COMPARE(<=);
-    case EXPRESSION_GT: EXPRESSION_COMPARE(>);
-    case EXPRESSION_GE: EXPRESSION_COMPARE(>=);
-    case EXPRESSION_IN:
-        for (int64_t r = 0; r < n; r++) {
-            bool found = false;
-
-            for (int64_t k = 0; k < t->n && !found; k++) found = x[r] == t->values[k].i;
-            keep[r] &= found;
-        }
-        break;
-    }
-}
-
-static void expression_floats(const expression_term *t, const double *x, int64_t n, uint8_t *keep)
-{
-    double v = t->n ? t->values[0].f : 0;
-
-    switch (t->op) {
-    case EXPRESSION_TRUE:
-    case EXPRESSION_NE: EXPRESSION_COMPARE(!=);
-    case EXPRESSION_EQ: EXPRESSION_COMPARE(==);
-    case EXPRESSION_LT: EXPRESSION_COMPARE(<);
-    case EXPRESSION_LE: EXPRESSION_COMPARE(<=);
-    case EXPRESSION_GT: EXPRESSION_COMPARE(>);
-    case EXPRESSION_GE: EXPRESSION_COMPARE(>=);
-    case EXPRESSION_IN:
-        for (int64_t r = 0; r < n; r++) {
-            bool found = false;
-
-            for (int64_t k = 0; k < t->n && !found; k++) found = x[r] == t->values[k].f;
-            keep[r] &= found;
-        }
-        break;
-    }
-}
-
-static int expression_order(const uint8_t *data, int64_t size, const expression_value *v)
-{
-    size_t n = (size_t)size < v->size ? (size_t)size : v->size;
-    int    order = n ? memcmp(data, v->text, n) : 0;
-
-    return order ? order : ((size_t)size > v->size) - ((size_t)size < v->size);
-}
-
-static bool expression_text_holds(const expression_term *t, const uint8_t *data, int64_t size)
-{
-    int order = t->n ? expression_order(data, size, &t->values[0]) : 0;
-
-    switch (t->op) {
-    case EXPRESSION_TRUE: return size > 0;
-    case EXPRESSION_EQ: return order == 0;
-    case EXPRESSION_NE: return order != 0;
-    case EXPRESSION_LT: return order < 0;
-    case EXPRESSION_LE: return order <= 0;
-    case EXPRESSION_GT: return order > 0;
-    case EXPRESSION_GE: return order >= 0;
-    case EXPRESSION_IN: break;
-    }
-    for (int64_t k = 0; k < t->n; k++) {
-        if (expression_order(data, size, &t->values[k]) == 0) return true;
-    }
-    return false;
-}
-
-static void expression_lengths(const levada_column *c, int64_t *out)
-{
-    for (int64_t r = 0; r < c->n; r++) {
-        if (c->field->dtype == LEVADA_BYTES && expression_scalar(c->field)) {
-            out[r] = (int64_t)c->level[0].end[r] - c->level[0].begin[r];
-        } else {
-            out[r] = levada_column_length(c, r);
-        }
-    }
-}
-
-static bool expression_whole(const expression_term *t)
-{
-    for (int64_t k = 0; k < t->n; k++) {
-        if (!t->values[k].integer) return false;
-    }
-    return true;
-}
-
-static void expression_match_numbers(const expression_term *t, const levada_column *c,
-                                     uint8_t *keep, int64_t *scratch)
-{
-    levada_dtype dtype = t->length ? LEVADA_INT64 : c->field->dtype;
-    bool         whole = dtype <= LEVADA_UINT64 && expression_whole(t);
-    const void  *from = c->values;
-
-    if (t->length) {
-        expression_lengths(c, scratch);
-        from = scratch;
-    }
-    if (whole) {
-        /* A uint64 beyond int64 becomes 0 there: compared as floats instead. */
-        int64_t bad = levada_convert(dtype, from, LEVADA_INT64, scratch, c->n);
-
-        if (bad == 0) {
-            expression_ints(t, scratch, c->n, keep);
-            return;
-        }
-    }
-    (void)levada_convert(dtype, from, LEVADA_FLOAT64, scratch, c->n);
-    expression_floats(t, (const double *)(const void *)scratch, c->n, keep);
-}
-
-static void expression_match_term(const expression_term *t, const levada_column *c, uint8_t *keep,
-                                  int64_t *scratch)
-{
-    if (t->length || c->field->dtype != LEVADA_BYTES) {
-        expression_match_numbers(t, c, keep, scratch);
-        return;
-    }
-    for (int64_t r = 0; r < c->n; r++) {
-        int64_t        size = 0;
-        const uint8_t *data = levada_column_bytes(c, r, &size);
-
-        keep[r] &= expression_text_holds(t, data, size);
-    }
-}
-
-levada_status levada_expression_match(const levada_expression *e, const levada_block *block,
-                                      uint8_t *keep, int64_t *scratch, levada_error *err)
-{
-    memset(keep, 1, (size_t)block->n);
-    for (int32_t i = 0; i < e->n; i++) {
-        const levada_column *c = levada_block_column(block, e->terms[i].field);
-
-        if (!c) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record has no field '%s'",
-                               e->terms[i].field);
-        }
-        LEVADA_TRY(expression_check_term(&e->terms[i], c->field, err));
-        expression_match_term(&e->terms[i], c, keep, scratch);
-    }
-    return LEVADA_OK;
 }

@@ -122,22 +122,20 @@ static levada_status filter_apply(void *state, const void *args, const levada_bl
                                   levada_block **out, levada_error *err)
 {
     filter_state *s = state;
-    int64_t      *scratch = levada_alloc((size_t)in->n * (sizeof *scratch + sizeof(int32_t) + 1));
-    int32_t      *rows;
+    int32_t      *rows = levada_alloc((size_t)in->n * (sizeof *rows + 1));
     uint8_t      *keep;
     levada_block *said = NULL;
     levada_status st;
 
     (void)args;
-    if (!scratch) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a filter");
-    rows = (int32_t *)(void *)(scratch + in->n);
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a filter");
     keep = (uint8_t *)(rows + in->n);
-    st = s->expression ? levada_expression_match(s->expression, in, keep, scratch, err)
+    st = s->expression ? levada_expression_match(s->expression, in, keep, err)
                        : filter_ask(s, in, keep, &said, err);
     if (st == LEVADA_OK) st = filter_select(in, keep, rows, out, err);
     if (st == LEVADA_OK && said && said->nrejects) filter_move_rejects(said, rows, *out);
     levada_block_unref(&said);
-    levada_free(scratch);
+    levada_free(rows);
     return st;
 }
 

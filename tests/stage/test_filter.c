@@ -63,7 +63,7 @@ static void refuses_nonsense(void **state)
         { "value == [1]", "missing" },   { "value in 3", "\x27[\x27 is missing" },
         { "value in [1", "\x27]\x27" },  { "len(value) > 2", "no length" },
         { "value == abc", "the text" },  { "y > 2", "unknown field" },
-        { "value > 2 or value", "and" }, { "", "missing" },
+        { "value > 2 value", "and" }, { "", "missing" },
         { "len(value > 2", "\x27)\x27" }, { "value == \x27" "a", "not closed" },
         { "length(value) > 2", "only len" },
     };
