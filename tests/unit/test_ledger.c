@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { MOST = 400, ROWS = 6, BATCHES = 60 };
+enum { MOST = 300, ROWS = 6, BATCHES = 500, STEPS = 900 };
 
 /* -- the model: where each sequence is, found by looking at all of them */
 
@@ -61,8 +61,55 @@ static int64_t waiting(const batch *b)
     return n;
 }
 
+/* Nobody can do anything any more: all capacity is that of abandoned rows. */
+static bool is_stuck(const model *m)
+{
+    int64_t live = count(m, READY), abandoned = 0;
+
+    for (int64_t i = 0; i < m->nbatches; i++) {
+        live += waiting(&m->batches[i]);
+        if (m->batches[i].open && !m->batches[i].abandoned) return false;
+        abandoned += waiting(&m->batches[i]);
+    }
+    return abandoned > 0 && m->ledger.capacity >= 0 && live >= m->ledger.capacity;
+}
+
+/* What a take of `want` is told while `entering` sequences wait for capacity. */
+static levada_ledger_answer model_ask(const model *m, int64_t want, int64_t entering, int64_t *n)
+{
+    const levada_ledger *l = &m->ledger;
+    int64_t              ready = count(m, READY), coming = is_stuck(m) ? 0 : entering, lost = 0;
+
+    for (int64_t i = 0; i < m->nbatches; i++) {
+        *(m->batches[i].abandoned ? &lost : &coming) += waiting(&m->batches[i]);
+    }
+    *n = want;
+    if (ready >= want && (want > 0 || !l->closed)) return LEVADA_LEDGER_NOW;
+    if (!l->closed && !is_stuck(m)) return LEVADA_LEDGER_WAIT;
+    if (want == 0 && ready + coming > 0) return LEVADA_LEDGER_NOW;
+    if (l->closed && l->small && ready > 0) {
+        *n = ready;
+        return LEVADA_LEDGER_NOW;
+    }
+    if (l->closed && coming > 0 && (l->small || ready + coming >= want)) return LEVADA_LEDGER_WAIT;
+    return lost > 0 ? LEVADA_LEDGER_ABANDONED : LEVADA_LEDGER_DRAINED;
+}
+
+static void answers_agree(model *m)
+{
+    int64_t       want = draw(m, ROWS + 1), entering = draw(m, 3), n = -1, got = -1, total = -1;
+    levada_ledger copy = m->ledger;
+    levada_ledger_answer answer = model_ask(m, want, entering, &n);
+
+    assert_int_equal(levada_ledger_ask(&copy, want, entering, &got, &total), answer);
+    if (answer == LEVADA_LEDGER_NOW) assert_int_equal(got, n);
+    assert_int_equal(copy.ended, m->ledger.ended || (answer == LEVADA_LEDGER_DRAINED &&
+                                                     !m->ledger.small && want > 0));
+}
+
 static void agree(const model *m)
 {
+    const batch *oldest = NULL;
     const levada_ledger_counts *c = &m->ledger.counts;
     const levada_sequence      *ready = m->ledger.ready;
     int64_t                     live = 0, incomplete = 0, unsaved = 0, abandoned = 0;
@@ -82,9 +129,11 @@ static void agree(const model *m)
     }
     assert_null(ready);
     for (int64_t i = 0; i < m->nbatches; i++) {
+        if (oldest == NULL && waiting(&m->batches[i]) > 0) oldest = &m->batches[i];
         unsaved += waiting(&m->batches[i]);
         abandoned += m->batches[i].abandoned ? waiting(&m->batches[i]) : 0;
     }
+    assert_ptr_equal(levada_ledger_oldest(&m->ledger), oldest);
     assert_int_equal(c->ready, count(m, READY));
     assert_int_equal(c->live, live);
     assert_int_equal(c->incomplete, m->ledger.cancelled ? 0 : incomplete);
@@ -113,19 +162,10 @@ static void enter(model *m)
 static void take(model *m)
 {
     batch  *b = &m->batches[m->nbatches];
-    int64_t want = 1 + draw(m, ROWS), ready = count(m, READY), n = -1, total = -1;
-    levada_ledger_answer answer;
+    int64_t want = 1 + draw(m, ROWS), n = -1, total = -1;
 
     if (m->nbatches == BATCHES) return;
-    answer = levada_ledger_ask(&m->ledger, want, 0, &n, &total);
-    if (ready >= want) assert_int_equal(answer, LEVADA_LEDGER_NOW);
-    else if (m->ledger.closed && m->ledger.small && ready > 0) {
-        assert_int_equal(answer, LEVADA_LEDGER_NOW);
-    } else {
-        assert_int_not_equal(answer, LEVADA_LEDGER_NOW);
-    }
-    if (answer != LEVADA_LEDGER_NOW) return;
-    assert_int_equal(n, ready < want ? ready : want);
+    if (levada_ledger_ask(&m->ledger, want, 0, &n, &total) != LEVADA_LEDGER_NOW) return;
     m->nbatches++;
     b->taken.rows = b->rows;
     b->open = true;
@@ -160,6 +200,7 @@ static void save(model *m, batch *b)
     }
     for (; finished != NULL; finished = finished->next) n--;
     assert_int_equal(n, 0);
+    assert_int_equal(b->taken.n, 0);
     b->open = false;
 }
 
@@ -168,6 +209,8 @@ static void give_back(model *m, batch *b)
     levada_ledger_return(&m->ledger, &b->taken);
     for (int64_t i = 0; i < b->n; i++) b->entries[i]->where = READY;
     m->segments -= b->n;
+    assert_int_equal(b->taken.n + b->taken.ncontinuing, 0);
+    assert_false(levada_ledger_abandon(&m->ledger, &b->taken)); /* nothing is left to abandon */
     b->open = b->cancelled = false;
 }
 
@@ -221,28 +264,21 @@ static void end_a_batch(model *m)
 
     if (b != NULL && b->cancelled && draw(m, 2) == 0) give_back(m, b);
     if (b == NULL || !b->open || b->abandoned) return;
-    switch (draw(m, 8)) {
-    case 0: give_back(m, b); break;
-    case 1: drop(m, b); break;
-    case 2: abandon(m, b); break;
+    switch (draw(m, 40)) {
+    case 0: abandon(m, b); break;
+    case 1: case 2: case 3: drop(m, b); break;
+    case 4: case 5: case 6: give_back(m, b); break;
     default: save(m, b);
     }
 }
 
 static void step(model *m)
 {
-    int64_t kind = draw(m, 100);
+    int64_t kind = draw(m, 10);
 
-    if (kind < 35) {
-        if (!m->ledger.closed) enter(m);
-    } else if (kind < 65) {
-        take(m);
-    } else if (kind < 98) {
-        end_a_batch(m);
-    } else if (m->n > MOST / 2) {
-        if (kind == 98) m->ledger.closed = true;
-        else cancel(m);
-    }
+    if (kind < 3 && !m->ledger.closed) enter(m);
+    else if (kind < 6) take(m);
+    else end_a_batch(m);
 }
 
 static void random_operations_agree_with_a_model(void **state)
@@ -251,14 +287,17 @@ static void random_operations_agree_with_a_model(void **state)
 
     (void)state;
     assert_non_null(m);
-    for (uint64_t seed = 0; seed < 60; seed++) {
+    for (uint64_t seed = 0; seed < 200; seed++) {
         memset(m, 0, sizeof *m);
         m->state = seed;
         m->ledger.capacity = seed % 3 == 0 ? -1 : 2 + draw(m, 30);
         m->ledger.small = seed % 2 == 0;
-        for (int i = 0; i < 1200; i++) {
+        for (int64_t i = 0, close = draw(m, STEPS), cut = draw(m, 2 * STEPS); i < STEPS; i++) {
+            if (i == close) m->ledger.closed = true;
+            if (i == cut) cancel(m);
             step(m);
             agree(m);
+            answers_agree(m);
         }
     }
     free(m);
