@@ -74,15 +74,6 @@ def test_a_stop_from_another_thread_ends_a_wait(coord):
     assert coord.should_stop()
 
 
-def test_a_stop_wakes_everybody_who_waits(coord):
-    seen = []
-    waiters = [thread(lambda: seen.append(coord.wait_for_stop())) for _ in range(20)]
-    coord.request_stop()
-    for waiter in waiters:
-        waiter.join(LONG)
-    assert seen == [True] * 20
-
-
 @pytest.mark.parametrize("timeout", [0, -1, 1e-9])
 def test_a_wait_of_no_time_only_looks(coord, timeout):
     assert coord.wait_for_stop(timeout) is False
@@ -122,11 +113,6 @@ def test_join_without_threads_returns_and_marks_it_joined(coord):
     assert coord.joined is False
     coord.join()
     assert coord.joined is True
-    assert not coord.should_stop()
-
-
-def test_threads_that_end_by_themselves_are_no_stop(coord):
-    coord.join([thread(time.sleep, 0.01)])
     assert not coord.should_stop()
 
 
@@ -436,16 +422,6 @@ def test_the_report_is_logged(coord, caplog):
     with caplog.at_level("INFO", "levada"):
         coord.request_stop(ValueError("First"))
     assert "Error reported to Coordinator: ValueError: First" in caplog.text
-
-
-def test_waiting_burns_no_time(coord):
-    waiter = thread(coord.join, [thread(coord.wait_for_stop)])
-    before = time.process_time()
-    time.sleep(0.3)
-    assert time.process_time() - before < 0.05
-    coord.request_stop()
-    waiter.join(LONG)
-    assert not waiter.is_alive()
 
 
 def test_a_stop_from_a_signal_handler_can_come_at_any_point():
