@@ -552,7 +552,7 @@ levada_status levada_file_reader_reject(levada_file_reader *r, const levada_erro
 static levada_status file_reader_settle(levada_file_reader *r, levada_error *err)
 {
     for (; r->passed < r->nrejects; r->passed++) {
-        LEVADA_TRY(levada_skip_pass(NULL, r->context->env, &r->rejects[r->passed], err));
+        LEVADA_TRY(levada_skip_commit(NULL, r->context->env, &r->rejects[r->passed], err));
     }
     r->nrejects = r->passed = 0;
     return LEVADA_OK;

@@ -10,7 +10,7 @@
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
 #include "files/index_lengths.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include <levada/inspect.h>
 #include <levada/iter.h>
 

@@ -2,7 +2,7 @@
 #include "rows/infer.h"
 
 #include "description/dataset_priv.h"
-#include "run/handle.h"
+#include "run/iter.h"
 
 #include <levada/block.h>
 #include <levada/iter.h>

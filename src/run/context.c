@@ -75,7 +75,7 @@ levada_status levada_context_reject(const levada_context *context, const levada_
     reject.loss = levada_skip_loss(&(levada_skip_place){ .counts = &run->unplaced },
                                    &run->skips.policy, 1);
     reject.loss.lost = reject.loss.total = 1 + atomic_load(&run->unplaced.bad);
-    return levada_skip_pass(&run->skips, run->env, &reject, err);
+    return levada_skip_commit(&run->skips, run->env, &reject, err);
 }
 
 /* Counts at once where there is no node, or no memory to let it travel. */

@@ -1,407 +1,686 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Inputs: what happens around each node's own next(), and walks over the tree.
- */
+#include "run/iter.h"
+
+#include <levada/binding.h>
+
+#include "base/alloc.h"
 #include "base/assert.h"
-#include "run/node.h"
-#include "run/plan.h"
-#include "run/input_cursor.h"
-#include "tensor/encoded.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "base/versioned.h"
+#include "run/workers.h"
+#include "runtime/park.h"
+#include "tensor/block_priv.h"
 
 #include <string.h>
 
-static levada_status iter_stuck(const levada_node *it, levada_error *err)
+/* -- one owner at a time. Relaxed: the owners order their calls themselves, not by this. */
+
+void levada_iter_enter(levada_iter *it)
 {
-    if (err) *err = it->why;
-    return it->stuck;
+    unsigned long long self, other = 0;
+
+    atomic_fetch_add(&it->calls, 1);
+    if (!LEVADA_DEBUG) return;
+    self = levada_thread_number();
+    (void)atomic_compare_exchange_strong_explicit(&it->inside, &other, self, memory_order_relaxed,
+                                                  memory_order_relaxed);
+    LEVADA_ASSERT(other == 0 || other == self); /* else two threads use one iterator */
+    it->depth++;
 }
 
-/* The consumer's deadline is checked where it pulls a source itself, before each block but the
- * first, and where it takes results of workers (workers.c). */
-static levada_status iter_interrupted(const levada_node *it, levada_error *err)
+void levada_iter_leave(levada_iter *it)
 {
-    levada_run *run = it->run;
-
-    if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
-        return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    if (LEVADA_DEBUG && --it->depth == 0) {
+        atomic_store_explicit(&it->inside, 0, memory_order_relaxed);
     }
-    if (it->ninputs || *it->worker != 0) return LEVADA_OK;
-    if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
-    run->pulls++;
+    atomic_fetch_sub(&it->calls, 1);
+}
+
+/* The same for calls of any thread. */
+static void iter_look(const levada_iter *it)
+{
+    atomic_fetch_add(&it->self->calls, 1);
+    levada_mutex_lock(&it->self->lock);
+}
+
+static void iter_look_end(const levada_iter *it)
+{
+    levada_mutex_unlock(&it->self->lock);
+    atomic_fetch_sub(&it->self->calls, 1);
+}
+
+/* -- open, next, close */
+
+static levada_status iter_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an iterator");
+}
+
+static levada_status iter_init(levada_iter *it, const levada_iter_options *options,
+                                 levada_error *err)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+
+    if (options) {
+        LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_iter_options, err));
+    }
+    if (o.errors) {
+        it->errors = levada_strdup(o.errors);
+        if (!it->errors) return iter_memory(err);
+        o.errors = it->errors;
+    }
+    it->options = o;
+    it->self = it;
+    it->process = levada_process();
+    return levada_mutex_init(&it->lock, LEVADA_LOCK_HANDLE, err);
+}
+
+levada_status levada_iter_open(const levada_dataset *dataset, const levada_iter_options *options,
+                               levada_iter **out, levada_error *err)
+{
+    levada_iter  *it;
+    levada_status st;
+
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    it = levada_alloc_zero(sizeof *it);
+    st = it ? iter_init(it, options, err) : iter_memory(err);
+    if (st == LEVADA_OK) {
+        st = levada_run_create(dataset, &it->options, &it->run, &it->root, err);
+        if (st != LEVADA_OK) levada_mutex_clear(&it->lock);
+    }
+    if (st != LEVADA_OK) {
+        if (it) levada_free(it->errors);
+        levada_free(it);
+        return st;
+    }
+    *out = it;
     return LEVADA_OK;
 }
 
-/* Whether a node that answered with an error may have lost records. Readers of files and combiners
- * have not moved, and runs of fused stages return what they could not process. Hooks may have
- * stopped half-way, unless it was their input that failed, or their block went back to it. Memory
- * runs out anywhere. */
-static bool iter_loses(const levada_node *it, levada_status st)
+void levada_iter_close(levada_iter **iter)
 {
-    if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
-    if (!it->ops->hooks) return false;
-    return it->ninputs == 0 || !(it->inputs[0]->failed || it->inputs[0]->unread.block);
+    levada_iter *it = iter ? *iter : NULL;
+    bool         ours = LEVADA_OURS(it);
+
+    if (!it) return;
+    *iter = NULL;
+    if (!ours && atomic_load(&it->calls) > 0) return; /* a call of the parent was changing it */
+    levada_iter_enter(it);
+    LEVADA_ASSERT(it->depth == 1); /* not from within its own next() */
+    if (ours || !it->run->workers || levada_workers_abandon(it->run->workers)) {
+        levada_run_destroy(&it->run, &it->root);
+    }
+    levada_mutex_clear(&it->lock);
+    levada_free(it->errors);
+    levada_free(it);
 }
 
-/* What waits, or else what the node makes. */
-static levada_status iter_take(levada_node *it, levada_block **out, levada_error *err)
+/* The next block with a row, after everything that was skipped before it was counted. */
+static levada_status iter_take(levada_iter *it, levada_block **out, levada_error *err)
 {
-    levada_block **waiting = it->unread.block ? &it->unread.block : &it->rest;
-    levada_status  st;
-
-    *out = *waiting;
-    *waiting = NULL;
-    if (*out) return LEVADA_OK;
-    st = levada_node_make(it, out, err);
-    if ((st < 0 && iter_loses(it, st)) || (it->late < 0 && iter_loses(it, it->late))) {
-        it->lost = true;
-    }
-    return st;
-}
-
-static levada_status iter_pull(levada_node *it, levada_block **out, levada_error *err)
-{
-    levada_status st = LEVADA_OK;
-
-    while (st == LEVADA_OK && !*out) {
-        if (!it->unread.block && !it->rest) LEVADA_TRY(iter_interrupted(it, err));
-        st = iter_take(it, out, err);
-        if (st == LEVADA_OK && (*out)->n == 0 && (*out)->nrejects == 0) levada_block_unref(out);
-        if (st == LEVADA_OK && *out) st = levada_node_drop(it, out, err);
-    }
-    if (st == LEVADA_OK && !it->encoded) {
-        st = levada_block_decode(levada_env_pool(it->run->env), out, err);
-    }
-    if (st == LEVADA_ERESOURCE_EXHAUSTED) it->lost = true; /* a drop that could not be done */
-    return st;
-}
-
-levada_status levada_node_next(levada_node *it, levada_block **out, levada_error *err)
-{
-    int64_t       began;
     levada_block *block = NULL;
+
+    while (!*out) {
+        LEVADA_TRY(levada_node_next(it->root, &block, err));
+        if (block->nrejects) LEVADA_TRY(levada_node_commit_rejects(it->root, &block, err));
+        if (block->n == 0) levada_block_unref(&block);
+        *out = block;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status st;
+
+    it->run->interrupted = false;
+    LEVADA_TRY(levada_run_check_cancelled(it->run, err));
+    if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
+    st = iter_take(it, &block, err);
+    if (st != LEVADA_OK) return st;
+    st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
+    levada_block_unref(&block);
+    return st;
+}
+
+static void iter_fail(levada_iter *it, levada_status st, const levada_error *why)
+{
+    it->why = *why;
+    /* Whether the iterator was cancelled is looked up each time. */
+    if (st != LEVADA_ECANCELLED || !levada_run_is_cancelled(it->run)) it->stuck = st;
+}
+
+levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error *err)
+{
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
-    if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
-    if (it->ended) return LEVADA_END;
-    began = levada_now();
-    st = iter_pull(it, &block, &why);
-    atomic_fetch_add_explicit(&it->nanoseconds, levada_now() - began, memory_order_relaxed);
-    if (st == LEVADA_OK) {
-        atomic_fetch_add_explicit(&it->records, block->n, memory_order_relaxed);
-        atomic_fetch_add_explicit(&it->blocks, 1, memory_order_relaxed);
-        *out = block;
-        return LEVADA_OK;
-    }
-    levada_block_unref(&block);
-    if (st == LEVADA_END) {
-        it->ended = true;
-    } else if (st < 0) {
-        levada_error_place(&why, it->path, NULL, -1, -1);
-        it->failed = true;
-        it->why = why;
-        /* Whether the iterator was cancelled is looked up each time. */
-        if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) it->stuck = st;
-        if (err) *err = why;
-    } else if (why.code == LEVADA_AGAIN && err) {
-        *err = why; /* what it waits for */
-    }
-    return st;
-}
-
-levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_error *err)
-{
-    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
-    LEVADA_TRY(levada_require(in != NULL, "in", err));
-    if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
-    levada_cursor_clear(cur);
-    return levada_input_next(in, &cur->block, err);
-}
-
-bool levada_node_ahead(levada_node *it, bool work)
-{
-    if (it->ops->ahead) return it->ops->ahead(it, work);
-    for (int32_t i = 0; i < it->ninputs; i++) {
-        if (levada_node_ahead(it->inputs[i], work)) return true;
-    }
-    return false;
-}
-
-void levada_node_unread(levada_node *it, levada_block **block)
-{
-    atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
-    levada_node_count_read(it, -(*block)->n);
-    if (it->ops->take_back && it->ops->take_back(it)) {
-        levada_block_unref(block);
-        return;
-    }
-    it->unread.block = *block;
-    *block = NULL;
-}
-
-levada_status levada_input_peek(levada_input *in, const levada_block **out, levada_error *err)
-{
-    levada_block *block = NULL;
-
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(levada_input_next(in, &block, err));
-    levada_node_unread(in, &block);
-    *out = in->unread.block;
-    return LEVADA_OK;
-}
-
-/* -- save, restore, rewind, re-read: walks over the tree */
-
-/* Records of a node with one input wait there; a combiner says which one it means
- * (run/input_cursor.h). */
-static levada_state_scope iter_scope(const levada_node *it)
-{
-    return (levada_state_scope){
-        .path = it->path,
-        .version = it->version,
-        .edge = it->ninputs == 1 ? &it->inputs[0]->edge : NULL,
-    };
-}
-
-/* A combiner returns the records before a failure first; its state may be requested before it
- * reports the failure. */
-static levada_status iter_savable(const levada_node *it, levada_error *err)
-{
-    if (!it->lost) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "a stage has failed and records may be lost; resume from an earlier "
-                       "checkpoint (%s)",
-                       it->why.message);
-}
-
-levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_error *err)
-{
-    levada_state_scope before = to->scope;
-    levada_status st = iter_savable(it, err);
-
-    to->scope = iter_scope(it);
-    if (st == LEVADA_OK && it->ops->save) st = it->ops->save(it, to, err);
-    to->scope = iter_scope(it);
-    if (st == LEVADA_OK) st = levada_node_save_waiting(it, to, err);
-    to->scope = before;
-    if (st != LEVADA_OK) {
-        levada_error_place(err, it->path, NULL, -1, -1);
-        return st;
-    }
-    if (it->saves_inputs) return LEVADA_OK;
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
-    return LEVADA_OK;
-}
-
-levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
-{
-    levada_state_scope before = to->scope;
-    levada_status st = LEVADA_OK;
-
-    to->scope = iter_scope(it);
-    if (it->ops->save_late) st = it->ops->save_late(it, to, err);
-    if (st == LEVADA_OK) st = levada_skips_save(&it->run->skips, &it->skips, to, err);
-    to->scope = before;
-    for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
-        st = levada_node_save_late(it->inputs[i], to, err);
-    }
+    if (it->stuck != LEVADA_OK && err) *err = it->why;
+    if (it->stuck != LEVADA_OK) return it->stuck;
+    if (it->ended) return LEVADA_END;
+    levada_iter_enter(it);
+    st = iter_pull(it, out, &why);
+    if (st == LEVADA_OK) levada_stats_recount(it, *out, 0, 1);
+    it->ended = st == LEVADA_END;
+    if (it->ended && !it->restored && !it->quiet) levada_stats_conclude(it);
+    if (st < 0) iter_fail(it, st, &why);
+    if ((st < 0 || why.code == LEVADA_AGAIN) && err) *err = why;
+    levada_iter_leave(it);
     return st;
 }
 
-/* Inputs first: a row store that reads records again needs them in their place. */
-levada_status levada_node_restore(levada_node *it, levada_state_reader *from, levada_error *err)
+static levada_status iter_next_until(levada_iter *it, int64_t nanoseconds, bool soft,
+                                       levada_block **out, levada_error *err)
 {
-    levada_state_scope before = from->scope;
-    levada_status st = LEVADA_OK;
+    int64_t       now = levada_now();
+    levada_status st;
 
-    for (int32_t i = 0; i < it->ninputs; i++) {
-        LEVADA_TRY(levada_node_restore(it->inputs[i], from, err));
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_iter_enter(it);
+    if (nanoseconds >= 0) {
+        it->run->deadline = nanoseconds > INT64_MAX - now ? INT64_MAX : now + nanoseconds;
     }
-    from->scope = iter_scope(it);
-    it->ended = false;
-    it->failed = false;
-    it->lost = false;
-    it->stuck = LEVADA_OK;
-    st = levada_skips_restore(&it->run->skips, &it->skips, from, err);
-    if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
-    if (st == LEVADA_OK) st = levada_node_restore_waiting(it, from, err);
-    from->scope = before;
-    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    it->run->pulls = 0;
+    it->run->soft = soft;
+    st = levada_iter_next(it, out, err);
+    it->run->deadline = -1;
+    levada_iter_leave(it);
     return st;
 }
 
-/* The most downstream first: a halted node pulls no more from those upstream. */
-static levada_status iter_halt(levada_node *it, int32_t worker)
+levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, levada_block **out,
+                                      levada_error *err)
 {
-    if (it->ops->halt) LEVADA_TRY(it->ops->halt(it, worker));
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_halt(it->inputs[i], worker));
-    return LEVADA_OK;
+    return iter_next_until(it, nanoseconds, false, out, err);
 }
 
-/* How often the node here started again. Fused stages have no number, but one input. */
-static int64_t iter_pass(const levada_node *it)
+levada_status levada_iter_next_slice(levada_iter *it, int64_t nanoseconds, levada_block **out,
+                                     levada_error *err)
 {
-    while (it->ops->fused) it = it->inputs[0];
-    return it->context.pass - it->opened_as;
+    return iter_next_until(it, nanoseconds, true, out, err);
 }
 
-/* That of its inputs where pass number n of a node begins: not how often they really began,
- * since what was read ahead in the one before depends on threads and on the size of blocks. */
-static int64_t iter_first_pass(const levada_node *it, int64_t n)
+void levada_iter_unread(levada_iter *it, levada_block **block)
 {
-    return n <= LEVADA_COUNT_LIMIT / it->passes ? n * it->passes : n;
+    if (!LEVADA_OURS(it) || !block || !*block) return;
+    levada_iter_enter(it);
+    levada_stats_recount(it, *block, 0, -1);
+    levada_node_unread(it->root, block);
+    levada_iter_leave(it);
 }
 
-/* `read_to_end`: the consumer read the pass that ends. Threads may have read further upstream. */
-static levada_status iter_rewind(levada_node *it, int64_t pass, bool read_to_end, levada_error *err)
+const levada_spec *levada_iter_feeds(const levada_iter *it)
 {
-    for (int32_t i = 0; i < it->ninputs; i++) {
-        LEVADA_TRY(iter_rewind(it->inputs[i], iter_first_pass(it, pass),
-                               read_to_end && it->inputs[i]->ended, err));
-    }
-    it->read_to_end = read_to_end;
-    levada_skip_next_pass(&it->progress, read_to_end);
-    it->context.pass = it->opened_as + pass;
-    it->ended = false;
-    it->failed = false;
-    it->lost = false;
-    it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
-    it->drop = it->drop_rejects = 0;
-    levada_node_clear_waiting(it);
-    return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
+    const levada_node *fed = LEVADA_OURS(it) ? levada_node_fed(it->root) : NULL;
+
+    return fed ? fed->fed : NULL;
 }
 
-levada_status levada_input_rewind(levada_node *it, levada_error *err)
-{
-    LEVADA_TRY(levada_require(it != NULL, "in", err));
-    LEVADA_TRY(iter_halt(it, *it->worker));
-    return iter_rewind(it, iter_pass(it) + 1, it->ended, err);
-}
-
-const levada_node *levada_node_fed(const levada_node *it)
-{
-    while (it && it->ops->fused) it = it->inputs[0];
-    return it && it->feeding ? it : NULL;
-}
-
-levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)
+levada_status levada_iter_feed(levada_iter *it, const levada_block *back, levada_error *err)
 {
     levada_status st;
 
-    if (!it->ops->feed) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
-                           it->at->op->name);
-    }
-    st = it->ops->feed(it, back, err);
-    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(back != NULL, "back", err));
+    if (it->stuck != LEVADA_OK && err) *err = it->why;
+    if (it->stuck != LEVADA_OK) return it->stuck;
+    levada_iter_enter(it);
+    st = levada_node_feed(it->root, back, err);
+    levada_iter_leave(it);
     return st;
 }
 
-static bool iter_passes(const levada_node *it) { return it->ops->passes && it->ops->passes(it); }
-
-int32_t levada_node_origin_parts(const levada_node *it)
+levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
 {
-    bool    passes = iter_passes(it);
-    int32_t nparts = it->ninputs == 0;
+    levada_status st;
 
-    for (int32_t i = 0; i < it->ninputs; i++) {
-        int32_t in = levada_node_origin_parts(it->inputs[i]);
-
-        nparts = !passes ? nparts + in : in > nparts ? in : nparts;
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    levada_iter_enter(it);
+    st = levada_input_rewind(it->root, err);
+    if (st == LEVADA_OK) {
+        it->ended = false;
+        it->stuck = LEVADA_OK;
     }
-    return nparts;
+    levada_iter_leave(it);
+    return st;
 }
 
-bool levada_node_gives(const levada_node *it, int32_t part, int32_t source)
+static void iter_cancel_run(levada_run *run, levada_node *root)
 {
-    bool passes = iter_passes(it), found = it->ninputs == 0 && part == 0 && it->source == source;
+    atomic_store(&run->cancelled, true);
+    levada_node_cancel(root);
+}
 
-    for (int32_t i = 0; !found && i < it->ninputs; i++) {
-        found = levada_node_gives(it->inputs[i], part, source);
-        if (!passes) part -= levada_node_origin_parts(it->inputs[i]);
+void levada_iter_cancel(levada_iter *it)
+{
+    if (!LEVADA_OURS(it)) return;
+    iter_look(it);
+    it->cancelled = true;
+    if (it->restoring) iter_cancel_run(it->restoring, it->restoring_root);
+    iter_cancel_run(it->run, it->root);
+    if (it->run->workers) levada_workers_wake(it->run->workers);
+    iter_look_end(it);
+}
+
+/* -- save and restore */
+
+static levada_status iter_gather_state(levada_iter *it, levada_state_writer *w, char *json,
+                                         levada_error *err)
+{
+    levada_status st;
+
+    w->scope = (levada_state_scope)LEVADA_STATE_DATASET;
+    LEVADA_TRY(levada_state_put_bytes(w, "json", json, strlen(json), err));
+    LEVADA_TRY(levada_stats_save(it, w, err));
+    LEVADA_TRY(levada_node_save(it->root, w, err));
+    LEVADA_TRY(levada_node_save_late(it->root, w, err));
+    levada_mutex_lock(&it->run->noting);
+    st = levada_file_marks_put(&it->run->marks, NULL, w, err);
+    levada_mutex_unlock(&it->run->noting);
+    return st;
+}
+
+static levada_status iter_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+{
+    levada_state_writer w = { 0 };
+    levada_state_head   head = { .seed = it->run->seed, .epoch = it->run->epoch };
+    char               *json = NULL;
+    levada_status       st;
+
+    if (it->stuck != LEVADA_OK) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the iterator has failed: restore it or close it (%s)", it->why.message);
+    }
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
+    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
+    st = iter_gather_state(it, &w, json, err);
+    if (st == LEVADA_OK) st = levada_records_materialize(&w, it->run->env, &it->run->names, err);
+    if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
+    levada_state_writer_clear(&w);
+    levada_string_free(&json);
+    return st;
+}
+
+levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
+    levada_iter_enter(it);
+    st = iter_save(it, out, size, err);
+    levada_iter_leave(it);
+    return st;
+}
+
+/* The rest of the block goes back for as long as the state is gathered. */
+static levada_status iter_save_at(levada_iter *it, const levada_block *last, int64_t row,
+                                    char **out, size_t *size, levada_error *err)
+{
+    levada_inlet *inlet = &it->root->inlet;
+    levada_block *rest = NULL;
+    bool          batch = levada_spec_flags_of(it->root->edge.spec) & LEVADA_SPEC_BATCHED;
+    levada_status st;
+
+    if (row < 0 || row > last->n || (batch && row > 0 && row < last->n)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "row=%lld must be %s%lld",
+                           (long long)row, batch ? "0 or " : "0 to ", (long long)last->n);
+    }
+    if (row == last->n) return iter_save(it, out, size, err);
+    if (levada_inlet_returned(inlet)) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the block was returned to the iterator; use levada_iter_save");
+    }
+    LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), last, row, last->n - row, &rest,
+                                  err));
+    levada_inlet_return(inlet, &rest);
+    levada_stats_recount(it, last, row, -1);
+    st = iter_save(it, out, size, err);
+    levada_stats_recount(it, last, row, 1);
+    (void)levada_inlet_take(inlet, &rest);
+    levada_block_unref(&rest);
+    return st;
+}
+
+levada_status levada_iter_save_at(levada_iter *it, const levada_block *last, int64_t row,
+                                  char **out, size_t *size, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(last != NULL, "last", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
+    levada_iter_enter(it);
+    st = iter_save_at(it, last, row, out, size, err);
+    levada_iter_leave(it);
+    return st;
+}
+
+/* Where a text in JSON is: the last complete names before that place. */
+typedef struct iter_place {
+    const char *op, *key; /* the values of "op" and of the last key; NULL = none */
+    int         key_size; /* of the name, which ends three bytes before its value */
+} iter_place;
+
+/* Bytes of the string whose quote is at `text`, with its quotes. */
+static size_t iter_string(const char *text, const char *end)
+{
+    const char *at = text + 1;
+
+    while (at < end && *at != '"') at += *at == '\\' && at + 1 < end ? 2 : 1;
+    return (size_t)(at - text) + 1;
+}
+
+/* Bytes of the value at `text`. */
+static int iter_value(const char *text, const char *end)
+{
+    const char *at = text;
+    int32_t     depth = 0;
+
+    while (at < end && (depth > 0 || !strchr(",]}", *at))) {
+        depth += (*at == '[' || *at == '{') - (*at == ']' || *at == '}');
+        at += *at == '"' ? iter_string(at, end) : 1;
+    }
+    return (int)((at < end ? at : end) - text);
+}
+
+static iter_place iter_find(const char *text, size_t size)
+{
+    iter_place found = { 0 };
+    const char  *end = text + size;
+
+    for (const char *at = text; at < end;) {
+        size_t n = *at == '"' ? iter_string(at, end) : 1;
+
+        if (*at == '"' && n < (size_t)(end - at) && at[n] == ':') {
+            found.key = at + n + 1;
+            found.key_size = (int)n - 2;
+            if (n == 4 && memcmp(at, "\"op\"", 4) == 0) found.op = at + n + 1;
+        }
+        at += n;
     }
     return found;
 }
 
-bool levada_node_rereadable(const levada_node *it)
+/* What is shown of a value: of a long one the part around the byte where it differs. */
+typedef struct iter_part {
+    const char *dots, *text;
+    int         size;
+} iter_part;
+
+static iter_part iter_shown(const char *value, int size, const char *at)
 {
-    if (!it->ops->reread) return false;
-    return it->ops->rereadable ? it->ops->rereadable(it)
-                               : it->ninputs == 0 || levada_node_rereadable(it->inputs[0]);
+    const int   most = 60, before = 40;
+    const char *from = size > most && at - value > before ? at - before : value;
+    int         left = size - (int)(from - value);
+
+    while (from > value && left > 0 && (*from & 0xC0) == 0x80) from++, left--; /* inside UTF-8 */
+    return (iter_part){ from > value ? "..." : "", from, left < most ? left : most };
 }
 
-levada_status levada_node_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                 levada_block **out, levada_error *err)
+/* Names the first stage or option in which two descriptions differ. */
+static levada_status iter_differs(const char *now, const char *saved, size_t size,
+                                    levada_error *err)
 {
+    size_t       at = 0, now_size = strlen(now);
+    iter_place place;
+    iter_part  was, is;
+    const char  *new;
+    int          was_size, is_size, op_size;
+
+    while (at < size && at < now_size && now[at] == saved[at]) at++;
+    place = iter_find(saved, at);
+    new = place.key ? now + (place.key - saved) : now;
+    was_size = place.key ? iter_value(place.key, saved + size) : 0;
+    is_size = iter_value(new, now + now_size);
+    if (!place.op || (was_size == is_size && memcmp(new, place.key, (size_t)is_size) == 0)) {
+        size_t from = at > 40 ? at - 40 : 0;
+
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the checkpoint belongs to another pipeline: it had ...%.*s, this one "
+                           "has ...%.*s",
+                           (int)(size - from < 80 ? size - from : 80), saved + from, 80,
+                           now + from);
+    }
+    was = iter_shown(place.key, was_size, saved + at);
+    is = iter_shown(new, is_size, now + at);
+    if (place.op == place.key) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the checkpoint belongs to another pipeline: a stage was %s%.*s when it "
+                           "was saved, is %s%.*s now",
+                           was.dots, was.size, was.text, is.dots, is.size, is.text);
+    }
+    op_size = iter_value(place.op, saved + size) - 2;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the checkpoint belongs to another pipeline: %.*s: %.*s was %s%.*s when it "
+                       "was saved, is %s%.*s now",
+                       op_size, place.op + 1, place.key_size, place.key - 2 - place.key_size,
+                       was.dots, was.size, was.text, is.dots, is.size, is.text);
+}
+
+static levada_status iter_fits(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    uint8_t       fingerprint[16];
+    const void   *saved = NULL;
+    size_t        size = 0;
+    char         *json = NULL;
     levada_status st;
 
-    if (!levada_node_rereadable(it)) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records cannot be read again");
-    }
-    st = it->ops->reread(it, origins, n, out, err);
-    if (st == LEVADA_AGAIN) { /* there is nobody to ask again */
-        st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read again");
-    }
-    if (st == LEVADA_OK && !it->encoded) {
-        st = levada_block_decode(levada_env_pool(it->run->env), out, err);
-        if (st != LEVADA_OK) levada_block_unref(out);
-    }
-    if (st == LEVADA_OK && (*out)->n != n) {
-        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                         "%lld of %lld buffered records do not exist any more",
-                         (long long)(n - (*out)->n), (long long)n);
-        levada_block_unref(out);
-    }
-    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, fingerprint, err));
+    LEVADA_TRY(levada_state_get_bytes(from, "json", &saved, &size, err));
+    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
+    st = memcmp(fingerprint, from->head.fingerprint, sizeof fingerprint) == 0
+             ? levada_shards_check(it->run->env, json, saved, size, err)
+             : iter_differs(json, saved, size, err);
+    levada_string_free(&json);
     return st;
 }
 
-void levada_node_cancel(levada_node *it)
+/* A new tree takes the place of the old one, which was not touched until here. */
+static void iter_swap(levada_iter *it, levada_run *run, levada_node *root,
+                        const int64_t counts[LEVADA_RECEIVED_COUNTS])
 {
-    if (it->ops->cancel) it->ops->cancel(it);
-    for (int32_t i = 0; i < it->ninputs; i++) levada_node_cancel(it->inputs[i]);
+    levada_run *old_run = it->run;
+    levada_node *old_root = it->root;
+
+    levada_mutex_lock(&it->lock);
+    it->run = run;
+    it->root = root;
+    if (it->cancelled) atomic_store(&run->cancelled, true);
+    levada_mutex_unlock(&it->lock);
+    levada_stats_set(it, counts);
+    it->ended = false;
+    it->stuck = LEVADA_OK;
+    levada_run_destroy(&old_run, &old_root);
 }
 
-/* -- for entries of states */
-
-static int32_t iter_edge_parts(const levada_edge *edge)
+/* Makes known, or forgets, the run that a cancel of the iterator has to reach, too. */
+static void iter_restoring(levada_iter *it, levada_run *run, levada_node *root)
 {
-    return levada_node_origin_parts((const levada_node *)edge);
+    levada_mutex_lock(&it->lock);
+    it->restoring = run;
+    it->restoring_root = root;
+    if (run && it->cancelled) iter_cancel_run(run, root);
+    levada_mutex_unlock(&it->lock);
 }
 
-static bool iter_edge_gives(const levada_edge *edge, int32_t part, int32_t source)
+static levada_status iter_restore(levada_iter *it, const void *bytes, size_t size,
+                                    levada_error *err)
 {
-    return levada_node_gives((const levada_node *)edge, part, source);
+    levada_iter_options o = it->options;
+    levada_state_reader from;
+    levada_run         *run = NULL;
+    levada_node        *root = NULL;
+    int64_t             counts[LEVADA_RECEIVED_COUNTS];
+    levada_status       st;
+
+    LEVADA_TRY(levada_state_decode(bytes, size, it->run->env, &from, err));
+    o.seed = from.head.seed;
+    o.epoch = from.head.epoch;
+    from.scope = (levada_state_scope)LEVADA_STATE_DATASET;
+    st = iter_fits(it, &from, err);
+    if (st == LEVADA_OK) st = levada_stats_load(&from, counts, err);
+    if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
+    iter_restoring(it, run, root);
+    if (st == LEVADA_OK) from.names = &run->names;
+    if (st == LEVADA_OK) { /* of closed pipes */
+        st = levada_file_marks_get_paths(&run->marks, run->env, &run->cancelled, &from, err);
+    }
+    if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
+    if (st == LEVADA_OK) st = levada_state_check_asked(&from, err);
+    if (st == LEVADA_OK) st = levada_run_check_cancelled(run, err);
+    iter_restoring(it, NULL, NULL);
+    levada_state_reader_clear(&from);
+    if (st != LEVADA_OK) {
+        levada_run_destroy(&run, &root);
+        return st;
+    }
+    iter_swap(it, run, root, counts);
+    return LEVADA_OK;
 }
 
-static bool iter_edge_rereadable(const levada_edge *edge)
+levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
+                                  levada_error *err)
 {
-    return levada_node_rereadable((const levada_node *)edge);
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    LEVADA_TRY(levada_require_size(size, "size", err));
+    levada_iter_enter(it);
+    st = iter_restore(it, bytes, size, err);
+    if (st == LEVADA_OK) it->restored = true;
+    levada_iter_leave(it);
+    return st;
 }
 
-static levada_status iter_edge_reread(levada_edge *edge, const levada_origin *origins, int64_t n,
-                                      levada_block **out, levada_error *err)
+/* -- where things come from */
+
+const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard)
 {
-    return levada_node_reread((levada_node *)edge, origins, n, out, err);
+    return LEVADA_OURS(it) ? levada_run_file(it->run, source, shard) : NULL;
 }
 
-static levada_status iter_edge_check_cancelled(const levada_edge *edge, levada_error *err)
+static levada_status iter_copy(const char *path, char **out, levada_error *err)
 {
-    return levada_run_check_cancelled(((const levada_node *)edge)->run, err);
+    *out = path ? levada_strdup(path) : NULL;
+    return !path || *out ? LEVADA_OK
+                         : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a path");
 }
 
-static void iter_edge_place(const levada_edge *edge, const char *path, const levada_block *block,
-                            int64_t row, levada_error *err)
+levada_status levada_iter_find_file(const levada_iter *it, int32_t source, int32_t shard,
+                                    char **out,
+                                    levada_error *err)
 {
-    levada_run_place(((const levada_node *)edge)->run, path, block, row, err);
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    iter_look(it);
+    st = iter_copy(levada_run_file(it->run, source, shard), out, err);
+    iter_look_end(it);
+    return st;
 }
 
-const levada_edge_ops levada_node_edge_ops = {
-    .nparts = iter_edge_parts,
-    .gives = iter_edge_gives,
-    .rereadable = iter_edge_rereadable,
-    .reread = iter_edge_reread,
-    .check_cancelled = iter_edge_check_cancelled,
-    .place = iter_edge_place,
-};
+levada_status levada_iter_origin_file(const levada_iter *it, const levada_origin *of, char **out,
+                                      levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(of != NULL, "of", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    iter_look(it);
+    st = levada_run_origin_file(it->run, of, out, err);
+    iter_look_end(it);
+    return st;
+}
+
+levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_origin *of,
+                                      char **out, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(of != NULL, "of", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    iter_look(it);
+    st = levada_file_names_at(&it->run->names, i, of, out, err);
+    iter_look_end(it);
+    return st;
+}
+
+/* total may be NULL: to find it, files may have to be measured. */
+static void iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    iter_look(it);
+    for (int32_t i = 0; i < it->run->listed && i < LEVADA_RUN_SOURCES; i++) {
+        int64_t d = 0, t = -1;
+
+        if (it->run->source[i] && it->run->source[i]->ops->progress) {
+            it->run->source[i]->ops->progress(it->run->source[i], &d, total ? &t : NULL);
+        }
+        *done += d;
+        if (total) *total = t < 0 || *total < 0 ? -1 : *total + t;
+    }
+    iter_look_end(it);
+}
+
+void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    if (done) *done = 0;
+    if (total) *total = 0;
+    if (LEVADA_OURS(it) && done && total) iter_progress(it, done, total);
+}
+
+/* Stages that show numbers, inputs first. */
+static void iter_report_stages(const levada_node *it, levada_text *text)
+{
+    for (int32_t i = 0; i < it->ninputs; i++) iter_report_stages(it->inputs[i], text);
+    if (!atomic_load(&it->gauges[0].name)) return;
+    if (text->at && text->at[text->size - 1] != '[') levada_text_char(text, ',');
+    levada_text_put(text, "{\"path\":");
+    levada_text_json(text, it->path, strlen(it->path));
+    levada_stats_gauges(it, text);
+    levada_text_char(text, '}');
+}
+
+levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
+{
+    levada_text text = { 0 };
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_text_put(&text, "{\"threads\":[");
+    iter_look(it);
+    if (it->run->workers) levada_workers_report(it->run->workers, &text);
+    levada_text_put(&text, "],\"stages\":[");
+    iter_report_stages(it->root, &text);
+    iter_look_end(it);
+    levada_text_put(&text, "]}");
+    return levada_text_steal(&text, out, err);
+}
+
+LEVADA_VERSIONED_INIT(levada_iter_options_init, levada_iter_options, LEVADA_ITER_OPTIONS_INIT)
+
+levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
+{
+    levada_text text = { 0 };
+    int64_t     done = 0;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_iter_enter(it);
+    iter_progress(it, &done, NULL);
+    levada_stats_describe(it, done, &text);
+    levada_iter_leave(it);
+    return levada_text_steal(&text, out, err);
+}

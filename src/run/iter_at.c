@@ -3,7 +3,7 @@
  * Single records of an iterator: read as a restore reads buffered records, by their origins.
  */
 #include "registry/env_priv.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include "run/plan.h"
 #include "tensor/block_priv.h"
 

@@ -62,6 +62,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->context = levada_node_context(run, at);
     it->context.node = it;
     it->passes = node_passes(at);
+    levada_inlet_clear(&it->inlet);
     it->worker = run->inner ? run->inner->worker : &node_consumer;
     levada_node_path(run, at, it->path, sizeof it->path);
     it->skips.path = it->path;
@@ -77,7 +78,7 @@ void levada_node_destroy(levada_node **it)
 
     *it = NULL;
     if (!i) return;
-    levada_node_clear_waiting(i);
+    levada_inlet_clear(&i->inlet);
     levada_free(i->kept);
     levada_free(i->chosen);
     levada_free(i->reads);

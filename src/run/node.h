@@ -3,7 +3,7 @@
  * Nodes: the running form of a dataset is a tree of them. Each source, SERIAL stage and combiner is
  * a node, and so is each run of fused stages (PURE stages, decoders, the end of a SERIAL stage). A
  * stage sees the node upstream as a levada_input. The iterator that a user holds is on top of the
- * tree (run/handle.h).
+ * tree (run/iter.h).
  *
  * Threads: a node belongs to the thread that pulls it. Upstream of a result ring that is the thread
  * that holds the ring's intake, else the consumer. Counters are atomic.
@@ -11,6 +11,7 @@
 #ifndef LEVADA_RUN_NODE_H
 #define LEVADA_RUN_NODE_H
 
+#include "run/inlet.h"
 #include "run/run.h"
 #include "state/state_priv.h"
 #include <levada/stage.h>
@@ -82,27 +83,18 @@ struct levada_node {
     levada_context         context;
     void                  *self;   /* what the ops work on                                     */
     const int32_t         *worker; /* number of the thread that pulls here; the consumer is 0  */
-    bool                   ended;
-    levada_status          stuck; /* an error that is repeated                                 */
-    levada_error           why;
-    bool                   failed;       /* it returned an error, perhaps ECANCELLED           */
-    bool                   lost;         /* records may be lost with that error                */
-    int64_t                drop, drop_rejects; /* to drop first, after a restore               */
+    levada_inlet           inlet;        /* what its consumer receives next                    */
     int64_t                wanted;       /* rows of its next block, if it can choose; 0 = any   */
-    levada_cursor          unread;       /* a block to return again first                      */
-    levada_block          *rest;         /* the rest of one that was returned in part, after it */
     bool                   encoded;      /* its consumer reads columns that are not decoded    */
     bool                   saves_inputs; /* ops->save writes the inputs too                    */
     bool                   read_to_end;  /* in a rewind: the consumer read the pass to its end */
-    levada_node           *consumer;     /* borrowed; NULL = the handle                        */
-    levada_skip_counts     skips;        /* its own, for the thread of the handle              */
+    levada_node           *consumer;     /* borrowed; NULL = the iterator                      */
+    levada_skip_counts     skips;        /* its own, for the consumer's thread                  */
     levada_skip_place      place;        /* where it counts: here, or at a combiner            */
     levada_skip_progress   progress;
     levada_reject         *kept; /* rejects for its next block, nkept of them; none between calls */
     int64_t                kept_capacity;
     int32_t                nkept;
-    levada_status          late; /* END or an error that came after them, to be returned next  */
-    levada_error           late_why;
     const levada_node     *numbers; /* the source or combiner, where it emits numbers in place
                                      * of records; NULL = it emits records                    */
     const levada_node     *fetches; /* that of the records that it emits by their numbers     */
@@ -115,15 +107,20 @@ struct levada_node {
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
 };
 
-/* -- inputs (iter.c) */
+/* -- the stream of a node (node_stream.c) */
 
-/* The next block with its rejects: for fused stages and the handle. Everything else calls
- * levada_input_next, which has none. */
+/* Returns the next block with its rejects: for fused stages and the iterator of the user. All
+ * others call levada_input_next, whose blocks have no rejects. */
 LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_block **out,
                                                levada_error *err);
-/* Takes back the whole block that `it` returned last, to return it again. It is part of the state
- * until then. */
+/* Returns the whole block that `it` returned last to its inlet. */
 void levada_node_unread(levada_node *it, levada_block **block);
+/* Cuts the block that `it` returned last (levada_inlet_cut). */
+LEVADA_MUST_USE levada_status levada_node_cut(levada_node *it, levada_block **block, int64_t rows,
+                                              int32_t rejects, levada_error *err);
+/* Ends the stream of `it` with END or an error, after what waits in its inlet. Adds the path of
+ * `it` to the error. In next(), which then returns a block or rejects that precede the end. */
+void levada_node_end(levada_node *it, levada_status end, levada_error *why);
 
 /* Prepares something of what a pull of `it` needs, up to the next ring; false where there is
  * nothing to do now. `work` false: only says so. Any thread that does not pull. */
@@ -133,7 +130,7 @@ bool levada_node_ahead(levada_node *it, bool work);
  * may not need it. When the tree is made. */
 void levada_node_rest(levada_node *it);
 
-/* -- the tree (iter.c) */
+/* -- the tree (tree.c) */
 
 void levada_node_destroy(levada_node **it); /* with its inputs */
 LEVADA_MUST_USE levada_status levada_node_save(levada_node *it, levada_state_writer *to,
@@ -159,17 +156,20 @@ void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
 extern const levada_edge_ops levada_node_edge_ops;
 
-/* -- rejects (passing.c) */
-
 struct levada_fused;
 /* levada_node_next of `it`, for fused stages: no more rows than they want at once. */
 LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, struct levada_fused *fused,
                                                levada_block **out, levada_error *err);
 
-/* levada_input_peek of at most `rows` rows; of all where the rest of a block waits already. */
+/* Peeks at most `rows` rows; all rows of a block that was cut before. */
 LEVADA_MUST_USE levada_status levada_input_peek_rows(levada_input *in, int64_t rows,
                                                      const levada_block **out, levada_error *err);
 
+/* -- rejects (rejects_in_transit.c) */
+
+/* Keeps a reject of an input for the next block of `it`: after its rows. */
+LEVADA_MUST_USE levada_status levada_node_keep(levada_node *it, const levada_reject *reject,
+                                               levada_error *err);
 /* Rejects a record that the stage in next() has pulled: the last one but `unread`. */
 LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_error *why,
                                                  int64_t unread, levada_error *err);
@@ -181,26 +181,16 @@ LEVADA_MUST_USE levada_status levada_node_dropped(levada_node *it, int64_t recor
                                                   levada_error *err);
 /* Numbers the rejects of this node in `made`, which it made of the last `records` that it read. */
 void levada_node_number(levada_node *it, levada_block *made, int64_t records);
-/* ops->next, with the rejects that the node kept meanwhile: perhaps without a row. */
-LEVADA_MUST_USE levada_status levada_node_make(levada_node *it, levada_block **out,
-                                               levada_error *err);
-/* Counts the rejects of a block of the root. Where a budget ends, rows before that are *block, and
- * the next block begins there; without such rows it returns the error and takes *block. */
-LEVADA_MUST_USE levada_status levada_node_settle(levada_node *root, levada_block **block,
+/* Cuts out rows that a source or SERIAL stage rejected in its block. */
+LEVADA_MUST_USE levada_status levada_node_judge(levada_node *it, levada_block **made,
+                                                levada_error *err);
+/* Adds the rejects that the node kept to its block: before or after its rows. */
+LEVADA_MUST_USE levada_status levada_node_attach(levada_node *it, levada_block **made,
                                                  levada_error *err);
-/* Takes off what a restore left to drop; *block is NULL where that is all. */
-LEVADA_MUST_USE levada_status levada_node_drop(levada_node *it, levada_block **block,
-                                               levada_error *err);
-LEVADA_MUST_USE levada_status levada_node_save_drop(const levada_node *it, int64_t records,
-                                                    int64_t rejects, levada_state_writer *to,
-                                                    levada_error *err);
-/* Blocks and rejects that wait at the node, and what is to be dropped. */
-void levada_node_clear_waiting(levada_node *it);
-LEVADA_MUST_USE levada_status levada_node_save_waiting(levada_node *it, levada_state_writer *to,
-                                                       levada_error *err);
-LEVADA_MUST_USE levada_status levada_node_restore_waiting(levada_node *it,
-                                                          levada_state_reader *from,
-                                                          levada_error *err);
+/* Counts the rejects of a block of the root. If a budget ends, *block becomes the rows before that,
+ * and the next block begins there. Without such rows, returns the error and frees *block. */
+LEVADA_MUST_USE levada_status levada_node_commit_rejects(levada_node *root, levada_block **block,
+                                                         levada_error *err);
 
 /* Counts records that a SERIAL stage read from `it`, or returned to it (less than 0). */
 static inline void levada_node_count_read(const levada_node *it, int64_t records)

@@ -37,21 +37,22 @@ static levada_status format_collect(levada_node *it, int64_t bytes, levada_merge
                                     levada_merge_input *from, levada_block **last,
                                     levada_error *err)
 {
-    levada_status st = LEVADA_OK;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st = LEVADA_OK, read = LEVADA_OK;
 
     while (st == LEVADA_OK && to->n < it->wanted && bytes < LEVADA_FUSED_BYTES && !*last) {
         levada_block *block = NULL;
 
         levada_file_reader_limit(it->self, it->wanted - to->n);
-        it->late_why = (levada_error)LEVADA_ERROR_INIT;
-        it->late = format_read(it, &block, &it->late_why);
-        if (it->late != LEVADA_OK) break;
+        read = format_read(it, &block, &why);
+        if (read != LEVADA_OK) break;
         bytes += block->bytes;
         st = format_add(to, from, block, err);
         if (block->nrejects) *last = block;
         else levada_block_unref(&block);
     }
-    if (it->late == LEVADA_AGAIN) it->late = LEVADA_OK; /* the next call opens the file again */
+    /* After AGAIN the next call opens the file again. */
+    if (read != LEVADA_OK && read != LEVADA_AGAIN) levada_node_end(it, read, &why);
     return st;
 }
 
@@ -109,7 +110,7 @@ static bool format_ahead(levada_node *it, bool work)
 static levada_status format_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     LEVADA_TRY(levada_state_put_i64(to, "#pass", it->context.pass, err));
-    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->inlet.reported == LEVADA_END, err));
     LEVADA_TRY(levada_file_reader_save(it->self, to, err));
     return it->place.piped ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
 }
@@ -127,7 +128,7 @@ static levada_status format_restore(levada_node *it, levada_state_reader *from, 
                                       err));
     LEVADA_TRY(levada_state_get_count(from, "#ended", 1, &ended, err));
     LEVADA_TRY(levada_file_reader_restore(it->self, from, err));
-    it->ended = ended != 0;
+    if (ended) levada_inlet_restore_end(&it->inlet);
     return LEVADA_OK;
 }
 

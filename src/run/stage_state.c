@@ -57,7 +57,7 @@ levada_status levada_stage_state_save(levada_node *it, levada_state_writer *to, 
 {
     const levada_stage_state *h = it->self;
 
-    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->inlet.reported == LEVADA_END, err));
     LEVADA_TRY(levada_state_put_i64(to, "#pass", it->context.pass, err));
     return h->hooks.save ? h->hooks.save(h->state, to, err) : LEVADA_OK;
 }
@@ -72,7 +72,7 @@ levada_status levada_stage_state_restore(levada_node *it, levada_state_reader *f
     LEVADA_TRY(levada_state_get_count(from, "#pass", LEVADA_COUNT_LIMIT, &it->context.pass,
                                       err));
     if (h->hooks.restore) LEVADA_TRY(h->hooks.restore(h->state, from, err));
-    it->ended = ended != 0;
+    if (ended) levada_inlet_restore_end(&it->inlet);
     return LEVADA_OK;
 }
 

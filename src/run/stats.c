@@ -3,7 +3,7 @@
  * What an iterator counted.
  */
 #include "base/text.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include "run/plan.h"
 #include "state/damaged.h"
 #include "tensor/block_priv.h"

@@ -485,8 +485,8 @@ levada_status levada_workers_save(levada_workers *workers, levada_result_ring *j
     if (s) {
         st = levada_state_append(to, &s->state, err);
         if (st == LEVADA_OK) {
-            st = levada_node_save_drop(j->node->inputs[0], j->delivered - s->rows,
-                                       j->rejects_delivered - s->rejects, to, err);
+            st = levada_inlet_save_skip(j->node->inputs[0]->path, j->delivered - s->rows,
+                                        j->rejects_delivered - s->rejects, to, err);
         }
     } else {
         if (err) *err = j->unsaved;

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/process.h"
 #include "files/bytes.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include <levada/iter.h>
 #include <levada/output.h>
 

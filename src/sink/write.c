@@ -4,7 +4,7 @@
 #include "base/process.h"
 #include "base/versioned.h"
 #include "registry/env_priv.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include "sink/file_set.h"
 #include "sink/row_text.h"
 #include "sink/writer_priv.h"

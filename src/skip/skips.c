@@ -113,7 +113,7 @@ static void skips_log(const levada_env *env, const levada_error *why)
     levada_env_log(env, LEVADA_LOG_WARNING, "%s%s: %s", where, at, why->message);
 }
 
-levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
+levada_status levada_skip_commit(levada_skips *account, const levada_env *env,
                                const levada_reject *reject, levada_error *err)
 {
     const levada_loss  *loss = &reject->loss;

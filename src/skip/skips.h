@@ -4,9 +4,9 @@
  *
  * Rejected records, damage in files, missing and empty files, and records dropped by design are
  * rejects (levada_reject, tensor/block_priv.h). A reject travels with the block whose rows come
- * after it, through all stages. The iterator that a user holds counts it (levada_skip_pass), in the
- * order of records, where the consumer passes it. What threads read ahead, and what a `take` ends
- * before, is never counted.
+ * after it, through all stages. The iterator of a user counts it (levada_skip_commit), in the order
+ * of records, where the consumer passes it. What threads read ahead, and what a `take` ends before,
+ * is never counted.
  *
  * A run has one account (levada_skips) with the policy of `errors=` and the first causes. It has
  * many places that count (levada_skip_counts): each source, run of fused stages and SERIAL stage is
@@ -87,7 +87,7 @@ void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end);
 /* Counts a reject and lists its cause; logs what costs no record. Returns its code, with the
  * cause in *err, where the budget ends: it is not counted then. `account`: NULL = causes are not
  * kept. */
-LEVADA_MUST_USE levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
+LEVADA_MUST_USE levada_status levada_skip_commit(levada_skips *account, const levada_env *env,
                                                const levada_reject *reject, levada_error *err);
 
 /* -- states (skips_state.c, rejects_state.c) */

@@ -173,10 +173,11 @@ LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada
 /* The same rows as a block that nobody else has, without rejects. */
 LEVADA_MUST_USE levada_status levada_block_copy_rows(const levada_block *block, levada_block **out,
                                                      levada_error *err);
-/* Rows from `row` on, with the rejects from number `reject` on. Both of `block` stay. */
-LEVADA_MUST_USE levada_status levada_block_tail(const levada_block *block, int64_t row,
-                                                int32_t reject, levada_block **out,
-                                                levada_error *err);
+/* Returns `rows` rows from `row` on as a block of its own, with copies of `rejects` rejects from
+ * number `reject` on. */
+LEVADA_MUST_USE levada_status levada_block_part(const levada_block *block, int64_t row,
+                                                int64_t rows, int32_t reject, int32_t rejects,
+                                                levada_block **out, levada_error *err);
 /* The DATA block and row that row i of any block is. */
 static inline const levada_block *levada_block_row(const levada_block *block, int64_t i,
                                                    int64_t *row)

@@ -186,28 +186,28 @@ levada_status levada_block_copy_rows(const levada_block *block, levada_block **o
     return LEVADA_OK;
 }
 
-levada_status levada_block_tail(const levada_block *block, int64_t row, int32_t reject,
-                                levada_block **out, levada_error *err)
+levada_status levada_block_part(const levada_block *block, int64_t row, int64_t rows,
+                                int32_t reject, int32_t rejects, levada_block **out,
+                                levada_error *err)
 {
-    int32_t        n = block->nrejects - reject;
-    levada_reject *rejects = n > 0 ? levada_alloc((size_t)n * sizeof *rejects) : NULL;
+    levada_reject *some = rejects > 0 ? levada_alloc((size_t)rejects * sizeof *some) : NULL;
     levada_status  st = LEVADA_OK;
 
-    if (n > 0 && !rejects) {
+    if (rejects > 0 && !some) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
     }
     if (st == LEVADA_OK) { /* nothing follows the last row */
-        st = select_part(block, row < block->n ? row : 0, block->n - row, out, err);
+        st = select_part(block, row < block->n ? row : 0, rows, out, err);
     }
     if (st != LEVADA_OK) {
-        levada_free(rejects);
+        levada_free(some);
         return st;
     }
-    for (int32_t i = 0; i < n; i++) {
-        rejects[i] = block->rejects[reject + i];
-        rejects[i].row = rejects[i].row > row ? rejects[i].row - row : 0;
+    for (int32_t i = 0; i < rejects; i++) {
+        some[i] = block->rejects[reject + i];
+        some[i].row = some[i].row > row ? some[i].row - row : 0;
     }
-    (*out)->rejects = rejects;
-    (*out)->nrejects = n > 0 ? n : 0;
+    (*out)->rejects = some;
+    (*out)->nrejects = rejects;
     return LEVADA_OK;
 }

@@ -4,7 +4,7 @@
  * returns the same records, errors and states whichever columns of which blocks stay encoded.
  */
 #include "registry/registry.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include "run/plan.h"
 #include "support/functions.h"
 #include "support/iters.h"

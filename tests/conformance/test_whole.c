@@ -5,7 +5,7 @@
  * those of batches that are copied: a stage `take` before the batching stage has the effect that
  * blocks end where the file's do.
  */
-#include "run/handle.h"
+#include "run/iter.h"
 #include "run/plan.h"
 #include "support/functions.h"
 #include "support/iters.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/numbers.h"
 
-#include "run/handle.h"
+#include "run/iter.h"
 #include "support/blocks.h"
 #include "support/files.h"
 #include "support/queues.h"

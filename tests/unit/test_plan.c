@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/handle.h"
+#include "run/iter.h"
 #include "support/iters.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait are saved as their origins and read again from their files. */
 #include "base/alloc.h"
-#include "run/handle.h"
+#include "run/iter.h"
 #include "state/state_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"

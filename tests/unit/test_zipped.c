@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait after a zip are saved as the origins of their parts and read again; after a
  * concat or mix as the origins of the inputs that returned them. */
-#include "run/handle.h"
+#include "run/iter.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include "tensor/block_priv.h"

@@ -3,11 +3,11 @@
  * What a user holds: a tree of nodes that returns whole blocks (never selections), and what
  * concerns all of it. Restoring builds a new tree and swaps.
  *
- * One owner at a time calls next, save, restore, rewind and stats (levada_handle_enter). Calls of
+ * One owner at a time calls next, save, restore, rewind and stats (levada_iter_enter). Calls of
  * any thread look at the tree with `lock` held, so that it is not swapped meanwhile.
  */
-#ifndef LEVADA_RUN_HANDLE_H
-#define LEVADA_RUN_HANDLE_H
+#ifndef LEVADA_RUN_ITER_H
+#define LEVADA_RUN_ITER_H
 
 #include "base/text.h"
 #include "run/node.h"
@@ -38,8 +38,8 @@ struct levada_iter {
 };
 
 /* Around the calls of the owner: debug builds check that there is one at a time. */
-void levada_handle_enter(levada_iter *it);
-void levada_handle_leave(levada_iter *it);
+void levada_iter_enter(levada_iter *it);
+void levada_iter_leave(levada_iter *it);
 
 /* Record `number`, apart from what the iterator returns, as a block of its own. The dataset is a
  * source of files with an index, and stages that make one record of one. What has changed since the
