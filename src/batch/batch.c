@@ -42,7 +42,7 @@ static levada_status batch_open(void *state, const void *args, const levada_cont
                                               .groups = 1,
                                               .drop_rest = a->drop_remainder };
 
-    levada_context_batches(context, a->batch_size);
+    levada_context_hint_batch_size(context, a->batch_size);
     return levada_grouping_open(state, context, &options, err);
 }
 

@@ -61,7 +61,7 @@ static levada_status padded_batch_open(void *state, const void *args,
                                               .groups = 1,
                                               .drop_rest = a->drop_remainder };
 
-    levada_context_batches(context, a->batch_size);
+    levada_context_hint_batch_size(context, a->batch_size);
     return levada_grouping_open(state, context, &options, err);
 }
 

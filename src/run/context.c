@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "run/fused.h"
 #include "run/plan.h"
+#include "run/workers.h"
 #include "tensor/block_priv.h"
 
 #include <stdarg.h>
@@ -101,12 +102,12 @@ bool levada_context_numbers(const levada_context *context)
     return context->node && context->node->fetches;
 }
 
-void levada_context_batches(const levada_context *context, int64_t rows)
+void levada_context_hint_batch_size(const levada_context *context, int64_t rows)
 {
     const levada_node *node = context->node, *in = node ? node->inputs[0] : NULL;
     levada_fused      *fused = in ? levada_node_is_fused(in) : NULL;
 
-    if (fused && levada_node_joins(in->inputs[0])) levada_fused_set_batch(fused, rows);
+    if (fused && levada_node_can_coalesce(in->inputs[0])) levada_fused_set_batch(fused, rows);
 }
 
 void levada_context_chosen(const levada_context *context, const char *text)

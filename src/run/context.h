@@ -25,7 +25,7 @@ const levada_dataset *levada_context_input(const levada_context *context);
 bool levada_context_numbers(const levada_context *context);
 /* A stage makes batches of `rows` neighboring records. The fused stages that it reads, if they read
  * a file, then emit blocks that are whole batches where they can; others never matter. At open. */
-void levada_context_batches(const levada_context *context, int64_t rows);
+void levada_context_hint_batch_size(const levada_context *context, int64_t rows);
 
 /* For levada_iter_explain: what the stage has chosen by looking at data. Copies the text, and keeps
  * the previous one if memory is short. */

@@ -6,7 +6,7 @@
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
 #include "run/absent.h"
-#include "run/run.h"
+#include "run/node.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
 
@@ -16,7 +16,7 @@
 struct levada_fused {
     int32_t      threads, n;
     int64_t      capacity; /* of links */
-    bool         whole;    /* its input is batches */
+    bool         batched;  /* its input is batches */
     bool         late;     /* its result may be encoded */
     int64_t      batch;    /* rows of the batches that its result becomes; 0 = not known */
     int64_t      pulled;   /* rows of its input so far */
@@ -33,7 +33,7 @@ typedef struct fused_pass {
     const levada_block      *in;
     levada_reject           *bad; /* of `in` and all links so far, by the rows of `in` */
     int32_t                  nbad;
-    bool                     whole;
+    bool                     batched;
     levada_late_decode       late; /* for the decoder that comes next */
 } fused_pass;
 
@@ -47,7 +47,7 @@ levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_er
     return LEVADA_OK;
 }
 
-void levada_fused_whole(levada_fused *fused) { fused->whole = true; }
+void levada_fused_set_input_batched(levada_fused *fused) { fused->batched = true; }
 
 void levada_fused_set_late(levada_fused *fused) { fused->late = true; }
 
@@ -113,15 +113,6 @@ void levada_fused_set_batch(levada_fused *fused, int64_t rows)
      */
     if (fused->batch != batch) fused->batch = batch;
 }
-
-int64_t levada_fused_wanted(const levada_fused *fused)
-{
-    const int64_t rejected = atomic_load_explicit(&fused->rejected, memory_order_relaxed);
-
-    return fused->batch ? fused->batch - (fused->pulled - rejected) % fused->batch : 0;
-}
-
-void levada_fused_pulled(levada_fused *fused, int64_t rows) { fused->pulled += rows; }
 
 void levada_fused_rewind(levada_fused *fused)
 {
@@ -242,18 +233,35 @@ bool levada_fused_rereadable(const levada_fused *fused)
     return true;
 }
 
-/* -- rows of one apply */
+/* -- the block of one apply */
 
-/* Leading rows whose decoded bytes stay below LEVADA_FUSED_BYTES. */
-static levada_status fused_measured(const levada_fused *fused, const levada_block *in,
-                                    int64_t *rows, levada_error *err)
+levada_hint levada_fused_hint(const levada_fused *fused)
+{
+    const int64_t rejected = atomic_load_explicit(&fused->rejected, memory_order_relaxed);
+    levada_hint   hint = LEVADA_HINT_ANY;
+
+    if (fused->batch) {
+        hint.rows = fused->batch - (fused->pulled - rejected) % fused->batch;
+        hint.bytes = LEVADA_FUSED_BYTES;
+    }
+    for (int32_t i = 0; !fused->batched && i < fused->n; i++) {
+        levada_fused_link *l = fused->links[i];
+        int64_t            most = l->paced ? levada_pace_rows(&l->pace) : hint.rows;
+
+        if (most < hint.rows) hint.rows = most;
+    }
+    return hint;
+}
+
+levada_status levada_fused_measure(const levada_fused *fused, const levada_block *in,
+                                   int64_t *rows, levada_error *err)
 {
     const levada_fused_link *l = fused->n ? fused->links[0] : NULL;
     int64_t           bytes = 0, i = 0;
     int32_t           field = 0;
 
     *rows = in->n;
-    if (!l || fused->whole || !l->decoder || !l->decoder->measure || in->n < 2) return LEVADA_OK;
+    if (!l || fused->batched || !l->decoder || !l->decoder->measure || in->n < 2) return LEVADA_OK;
     if (l->op->family == LEVADA_FAMILY_DECODER) LEVADA_TRY(levada_fused_field(l, in, &field, err));
     for (; i < in->n && bytes < LEVADA_FUSED_BYTES; i++) {
         int64_t              row;
@@ -266,18 +274,7 @@ static levada_status fused_measured(const levada_fused *fused, const levada_bloc
     return LEVADA_OK;
 }
 
-levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in, int64_t *rows,
-                                levada_error *err)
-{
-    LEVADA_TRY(fused_measured(fused, in, rows, err));
-    for (int32_t i = 0; !fused->whole && i < fused->n; i++) {
-        levada_fused_link *l = fused->links[i];
-        int64_t     most = l->paced ? levada_pace_rows(&l->pace) : *rows;
-
-        if (most < *rows) *rows = most;
-    }
-    return LEVADA_OK;
-}
+void levada_fused_pulled(levada_fused *fused, int64_t rows) { fused->pulled += rows; }
 
 /* -- stages */
 
@@ -372,7 +369,7 @@ static void fused_place_rejects(const fused_pass *p, const levada_block *made)
     int64_t             k = 0, row = -1;
 
     for (int32_t i = 0; i < p->nbad; i++) {
-        while (!p->whole && k < made->n && row < p->bad[i].row) {
+        while (!p->batched && k < made->n && row < p->bad[i].row) {
             int64_t from = row > 0 ? row : 0;
             int64_t at = levada_run_find(in, from, levada_block_origin(made, k));
 
@@ -439,7 +436,7 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
     levada_block *at = NULL;
     levada_status st = fused_begin(&pass, &at, err);
 
-    pass.whole = fused->whole;
+    pass.batched = fused->batched;
     for (int32_t i = 0; st == LEVADA_OK && i < fused->n && at->n > 0; i++) {
         levada_block *next = NULL;
 

@@ -9,6 +9,7 @@
 #include "description/dataset_priv.h"
 
 typedef struct levada_fused levada_fused;
+struct levada_hint;
 struct levada_run;
 struct levada_skip_place;
 struct levada_absent;
@@ -29,7 +30,7 @@ const char        *levada_fused_path(const levada_fused *fused);
 bool levada_fused_rereadable(const levada_fused *fused);
 
 /* Its input is batches, which are not cut. Before it is applied. */
-void levada_fused_whole(levada_fused *fused);
+void levada_fused_set_input_batched(levada_fused *fused);
 /* Lets the result have columns that are not decoded (tensor/encoded.h). Before it is applied. */
 void levada_fused_set_late(levada_fused *fused);
 /* Whether its input may have such columns: its first stage that does not only pass columns on
@@ -38,18 +39,20 @@ bool levada_fused_takes_late(const levada_fused *fused);
 /* Its result becomes batches of `rows` records: it wants its input in blocks that become whole
  * batches, if all stages keep the number of rows and all columns can be passed on as those of a
  * batch. A record that was rejected shifts the next batches; a smaller block puts them right. */
-void    levada_fused_set_batch(levada_fused *fused, int64_t rows);
-/* Rows of the next block that it is applied to, 0 = any; by the thread that pulls. */
-int64_t levada_fused_wanted(const levada_fused *fused);
-void    levada_fused_pulled(levada_fused *fused, int64_t rows);
-/* The input and the consumer begin again. */
-void    levada_fused_rewind(levada_fused *fused);
-/* Leading rows of `in` for one apply, at least one: where the first link is a decoder that
- * measures, those whose decoded bytes stay below LEVADA_FUSED_BYTES; where a function of the user
- * gets single records, as many as its pace allows (run/pace.h); else all. */
+void levada_fused_set_batch(levada_fused *fused, int64_t rows);
+/* Returns what it wants of the next block that it is applied to: as many rows as the batch lacks,
+ * and as the pace of a function of the user for single records allows (run/pace.h). */
+struct levada_hint levada_fused_hint(const levada_fused *fused);
+/* Counts leading rows of a block, at least one, that a decoder that measures decodes into at most
+ * LEVADA_FUSED_BYTES. */
 #define LEVADA_FUSED_BYTES ((int64_t)4 << 20)
-LEVADA_MUST_USE levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in,
-                                                int64_t *rows, levada_error *err);
+LEVADA_MUST_USE levada_status levada_fused_measure(const levada_fused *fused,
+                                                   const levada_block *in, int64_t *rows,
+                                                   levada_error *err);
+/* Counts rows of the input, by the thread that pulls; less than 0: they were returned. */
+void levada_fused_pulled(levada_fused *fused, int64_t rows);
+/* The input and the consumer begin again. */
+void levada_fused_rewind(levada_fused *fused);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,
  * those of these stages, each before the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,

@@ -18,6 +18,16 @@
 #include "state/state_priv.h"
 #include <levada/block.h>
 
+/* What a consumer wants of the next block. It is the only information that flows against the
+ * records. A node may ignore it: its consumer then cuts the block. */
+typedef struct levada_hint {
+    int64_t rows;  /* the most rows of it */
+    int64_t bytes; /* 0 = as blocks come; else a node that can coalesce blocks returns all of these
+                    * rows, unless they have more bytes than this */
+} levada_hint;
+
+#define LEVADA_HINT_ANY ((levada_hint){ .rows = INT64_MAX })
+
 #define LEVADA_INLET_BLOCKS 2 /* one that was returned, and the remainder of the one before */
 
 typedef struct levada_inlet {

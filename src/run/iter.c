@@ -117,20 +117,7 @@ void levada_iter_close(levada_iter **iter)
     levada_free(it);
 }
 
-/* The next block with a row, after everything that was skipped before it was counted. */
-static levada_status iter_take(levada_iter *it, levada_block **out, levada_error *err)
-{
-    levada_block *block = NULL;
-
-    while (!*out) {
-        LEVADA_TRY(levada_node_next(it->root, &block, err));
-        if (block->nrejects) LEVADA_TRY(levada_node_commit_rejects(it->root, &block, err));
-        if (block->n == 0) levada_block_unref(&block);
-        *out = block;
-    }
-    return LEVADA_OK;
-}
-
+/* Returns the next block with a row, after everything that was skipped before it was counted. */
 static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error *err)
 {
     levada_block *block = NULL;
@@ -139,8 +126,11 @@ static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error
     it->run->interrupted = false;
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
-    st = iter_take(it, &block, err);
-    if (st != LEVADA_OK) return st;
+    while (!block) {
+        LEVADA_TRY(levada_node_next(it->root, LEVADA_HINT_ANY, &block, err));
+        if (block->nrejects) LEVADA_TRY(levada_node_commit_rejects(it->root, &block, err));
+        if (block->n == 0) levada_block_unref(&block);
+    }
     st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
     levada_block_unref(&block);
     return st;
@@ -279,7 +269,7 @@ static levada_status iter_gather_state(levada_iter *it, levada_state_writer *w, 
     LEVADA_TRY(levada_state_put_bytes(w, "json", json, strlen(json), err));
     LEVADA_TRY(levada_stats_save(it, w, err));
     LEVADA_TRY(levada_node_save(it->root, w, err));
-    LEVADA_TRY(levada_node_save_late(it->root, w, err));
+    LEVADA_TRY(levada_node_save_live_facts(it->root, w, err));
     levada_mutex_lock(&it->run->noting);
     st = levada_file_marks_put(&it->run->marks, NULL, w, err);
     levada_mutex_unlock(&it->run->noting);
@@ -623,10 +613,11 @@ static void iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
     iter_look(it);
     for (int32_t i = 0; i < it->run->listed && i < LEVADA_RUN_SOURCES; i++) {
-        int64_t d = 0, t = -1;
+        const levada_node *source = it->run->source[i];
+        int64_t            d = 0, t = -1;
 
-        if (it->run->source[i] && it->run->source[i]->ops->progress) {
-            it->run->source[i]->ops->progress(it->run->source[i], &d, total ? &t : NULL);
+        if (source && source->ops->files && source->ops->files->progress) {
+            source->ops->files->progress(source, &d, total ? &t : NULL);
         }
         *done += d;
         if (total) *total = t < 0 || *total < 0 ? -1 : *total + t;

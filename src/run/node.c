@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "run/plan.h"
+#include "run/workers.h"
 #include "tensor/encoded.h"
 
 #include <stdio.h>
@@ -93,9 +94,10 @@ void levada_node_destroy(levada_node **it)
 static bool node_takes_late(const levada_node *it)
 {
     const levada_op *op = it->at->op;
+    levada_fused    *fused = levada_node_is_fused(it);
     int32_t          late = LEVADA_LATE_NO;
 
-    if (it->ops->takes_late) return it->ops->takes_late(it);
+    if (fused) return levada_fused_takes_late(fused);
     if (op->family == LEVADA_FAMILY_STAGE) late = (int32_t)levada_op_core(op)->late;
     if (op->family == LEVADA_FAMILY_COMBINER) late = op->def.combiner.late;
     return late == LEVADA_LATE_TAKES || (late == LEVADA_LATE_PASS && it->encoded);
@@ -103,8 +105,10 @@ static bool node_takes_late(const levada_node *it)
 
 static void node_set_late(levada_node *it)
 {
+    levada_fused *fused = levada_node_is_fused(it);
+
     it->encoded = true;
-    if (it->ops->set_late) it->ops->set_late(it);
+    if (fused) levada_fused_set_late(fused);
     if (!node_takes_late(it)) return;
     for (int32_t i = 0; i < it->ninputs; i++) {
         if (!it->inputs[i]->encoded) node_set_late(it->inputs[i]);

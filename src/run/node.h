@@ -24,48 +24,63 @@ typedef struct levada_gauge {
     atomic_bool           since; /* value is a time, of which the age is shown; -1 = none */
 } levada_gauge;
 
-typedef struct levada_node_ops {
-    levada_status (*next)(levada_node *it, levada_block **out, levada_error *err);
-    /* The state of the node alone: the caller saves and restores the inputs. */
-    levada_status (*save)(levada_node *it, levada_state_writer *to, levada_error *err);
-    levada_status (*restore)(levada_node *it, levada_state_reader *from, levada_error *err);
-    /* Adds facts to a state that are newer than its snapshots. Runs concurrently with the thread
-     * that the node belongs to. May be NULL. */
-    levada_status (*save_late)(levada_node *it, levada_state_writer *to, levada_error *err);
-    /* Waits until no work is in progress upstream, before a rewind. Returns AGAIN at the deadline
-     * of the consumer. `worker` is the number of the calling thread. May be NULL. */
-    levada_status (*halt)(levada_node *it, int32_t worker);
-    /* Starts again; context.pass is the new pass. The inputs were rewound before. */
-    levada_status (*rewind)(levada_node *it, levada_error *err);
+typedef enum levada_node_kind {
+    LEVADA_NODE_FORMAT, /* a source of files */
+    LEVADA_NODE_SOURCE, /* any other source  */
+    LEVADA_NODE_STAGE,  /* a SERIAL stage    */
+    LEVADA_NODE_COMBINER,
+    LEVADA_NODE_FUSED,  /* a run of fused stages */
+} levada_node_kind;
+
+/* A node whose records can be read again. */
+typedef struct levada_reread_ops {
+    /* Returns whether they can in this tree; NULL = always. */
+    bool (*possible)(const levada_node *it);
     /* Reads n records again, as this node emitted them. Each has levada_node_origin_parts(it)
      * origins, row by row. They ascend by the first part, where that is equal by the second; in a
-     * part by source, shard, record and pass. NULL: records cannot be read again here. */
+     * part by source, shard, record and pass. */
     levada_status (*reread)(levada_node *it, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
-    /* Whether reread works. NULL: it does where it works in the input. */
-    bool (*rereadable)(const levada_node *it);
-    /* Whether each record is one of an input, not made of one of each. NULL: it is not. */
-    bool (*passes)(const levada_node *it);
-    /* Accepts a block that the consumer feeds back. NULL: it is refused. */
-    levada_status (*feed)(levada_node *it, const levada_block *back, levada_error *err);
-    /* The block that it returned last was not received, as if it had not been returned. False: it
-     * is to wait at the node. NULL: the same. */
-    bool (*take_back)(levada_node *it);
-    /* Prepares a part of the next block, or with `work` false only says whether there is such work
-     * now. Any thread, concurrently with the one that the node belongs to. NULL: that of the
-     * inputs. */
-    bool (*ahead)(levada_node *it, bool work);
-    const char *(*file)(const levada_node *it, int32_t shard); /* of sources with files */
-    /* total may be NULL: finding it may take a call for each file. */
+} levada_reread_ops;
+
+/* A node that works ahead of its consumer. */
+typedef struct levada_ahead_ops {
+    /* Prepares a part of the next block, or with `work` false only returns whether there is such
+     * work now. Any thread, concurrently with the one that the node belongs to. */
+    bool (*work)(levada_node *it, bool work);
+    /* Waits until no work is in progress upstream, before a rewind. Returns AGAIN at the deadline
+     * of the consumer. `worker` is the number of the calling thread. NULL = nothing to wait for. */
+    levada_status (*halt)(levada_node *it, int32_t worker);
+} levada_ahead_ops;
+
+/* A node that reads files. */
+typedef struct levada_files_ops {
+    const char *(*name)(const levada_node *it, int32_t shard); /* NULL = there is none */
+    /* total may be NULL: finding it may take a call for each file. NULL = not known. */
     void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
+    /* Adds facts about files to a state that are newer than its snapshots. Runs concurrently with
+     * the thread that the node belongs to. NULL = there are none. */
+    levada_status (*save_live_facts)(levada_node *it, levada_state_writer *to, levada_error *err);
+} levada_files_ops;
+
+/* What a kind of node does. The inputs of a node were saved, restored, rewound and cancelled by the
+ * caller (tree.c); fused stages alone save their input themselves. */
+typedef struct levada_node_ops {
+    levada_node_kind kind;
+    levada_status (*next)(levada_node *it, levada_hint hint, levada_block **out,
+                          levada_error *err);
+    levada_status (*save)(levada_node *it, levada_state_writer *to, levada_error *err);
+    /* NULL = nothing to restore: the inputs have it. */
+    levada_status (*restore)(levada_node *it, levada_state_reader *from, levada_error *err);
+    /* Starts again; context.pass is the new pass. `read_to_end`: the consumer read the last pass to
+     * its end. */
+    levada_status (*rewind)(levada_node *it, bool read_to_end, levada_error *err);
     void (*cancel)(levada_node *it); /* any thread; may be NULL */
     void (*close)(levada_node *it);
-    /* Of fused stages, which know more than their last one. Whether the node reads blocks with
-     * encoded columns (tensor/encoded.h); that its consumer does. NULL: as the descriptor says. */
-    bool (*takes_late)(const levada_node *it);
-    void (*set_late)(levada_node *it);
-    bool fused; /* a run of fused stages: it counts no passes of its own */
-    bool hooks; /* next() is that of a descriptor: it may fail with records in its hands */
+    /* Capabilities; NULL = none. */
+    const levada_reread_ops *reread;
+    const levada_ahead_ops  *ahead; /* NULL: it works ahead where its inputs do */
+    const levada_files_ops  *files;
 } levada_node_ops;
 
 struct levada_node {
@@ -84,10 +99,7 @@ struct levada_node {
     void                  *self;   /* what the ops work on                                     */
     const int32_t         *worker; /* number of the thread that pulls here; the consumer is 0  */
     levada_inlet           inlet;        /* what its consumer receives next                    */
-    int64_t                wanted;       /* rows of its next block, if it can choose; 0 = any   */
     bool                   encoded;      /* its consumer reads columns that are not decoded    */
-    bool                   saves_inputs; /* ops->save writes the inputs too                    */
-    bool                   read_to_end;  /* in a rewind: the consumer read the pass to its end */
     levada_node           *consumer;     /* borrowed; NULL = the iterator                      */
     levada_skip_counts     skips;        /* its own, for the consumer's thread                  */
     levada_skip_place      place;        /* where it counts: here, or at a combiner            */
@@ -107,17 +119,29 @@ struct levada_node {
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
 };
 
+/* Returns true if next() is that of a descriptor: it may fail with records in its hands. */
+static inline bool levada_node_has_hooks(const levada_node *it)
+{
+    return it->ops->kind == LEVADA_NODE_SOURCE || it->ops->kind == LEVADA_NODE_STAGE;
+}
+
 /* -- the stream of a node (node_stream.c) */
 
 /* Returns the next block with its rejects: for fused stages and the iterator of the user. All
  * others call levada_input_next, whose blocks have no rejects. */
-LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_block **out,
-                                               levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_hint hint,
+                                               levada_block **out, levada_error *err);
 /* Returns the whole block that `it` returned last to its inlet. */
 void levada_node_unread(levada_node *it, levada_block **block);
 /* Cuts the block that `it` returned last (levada_inlet_cut). */
 LEVADA_MUST_USE levada_status levada_node_cut(levada_node *it, levada_block **block, int64_t rows,
                                               int32_t rejects, levada_error *err);
+struct levada_fused;
+/* levada_node_next for fused stages, of as many rows as they want. */
+LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, struct levada_fused *fused,
+                                               levada_block **out, levada_error *err);
+/* Returns the block that was pulled last, since it could not be applied. */
+void levada_node_unpull(levada_node *it, struct levada_fused *fused, levada_block **block);
 /* Ends the stream of `it` with END or an error, after what waits in its inlet. Adds the path of
  * `it` to the error. In next(), which then returns a block or rejects that precede the end. */
 void levada_node_end(levada_node *it, levada_status end, levada_error *why);
@@ -135,18 +159,15 @@ void levada_node_rest(levada_node *it);
 void levada_node_destroy(levada_node **it); /* with its inputs */
 LEVADA_MUST_USE levada_status levada_node_save(levada_node *it, levada_state_writer *to,
                                                levada_error *err);
-/* After levada_node_save of the root: what all sources add late, and marks of the run. */
-LEVADA_MUST_USE levada_status levada_node_save_late(levada_node *it, levada_state_writer *to,
-                                                    levada_error *err);
+/* Adds the facts of all sources that are newer than snapshots; after levada_node_save of the
+ * root. */
+LEVADA_MUST_USE levada_status levada_node_save_live_facts(levada_node *it,
+                                                          levada_state_writer *to,
+                                                          levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_reader *from,
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
-/* The node that the consumer feeds, where `it` is on top; or NULL. */
-const levada_node *levada_node_fed(const levada_node *it);
-/* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
-LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
-                                               levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
 /* Origins of a record here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);
@@ -156,14 +177,21 @@ void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
 extern const levada_edge_ops levada_node_edge_ops;
 
-struct levada_fused;
-/* levada_node_next of `it`, for fused stages: no more rows than they want at once. */
-LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, struct levada_fused *fused,
-                                               levada_block **out, levada_error *err);
+/* levada_input_peek with a hint. */
+LEVADA_MUST_USE levada_status levada_input_peek_hinted(levada_input *in, levada_hint hint,
+                                                       const levada_block **out,
+                                                       levada_error *err);
 
-/* Peeks at most `rows` rows; all rows of a block that was cut before. */
-LEVADA_MUST_USE levada_status levada_input_peek_rows(levada_input *in, int64_t rows,
-                                                     const levada_block **out, levada_error *err);
+/* -- blocks that the consumer passes back (node_stage.c) */
+
+/* Returns the node that the consumer feeds, where `it` is on top; or NULL. */
+const levada_node *levada_node_fed(const levada_node *it);
+/* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
+LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
+                                               levada_error *err);
+/* Tells the stage that is fed that the consumer did not receive its last block: as if it had not
+ * been returned. False: the block is to wait in the inlet. */
+bool levada_node_take_back(levada_node *it);
 
 /* -- rejects (rejects_in_transit.c) */
 
@@ -195,7 +223,7 @@ LEVADA_MUST_USE levada_status levada_node_commit_rejects(levada_node *root, leva
 /* Counts records that a SERIAL stage read from `it`, or returned to it (less than 0). */
 static inline void levada_node_count_read(const levada_node *it, int64_t records)
 {
-    if (it->consumer && it->consumer->ops->hooks) it->consumer->progress.read += records;
+    if (it->consumer && levada_node_has_hooks(it->consumer)) it->consumer->progress.read += records;
 }
 
 /* A combiner that opens pipes reports how many records it emitted, before it pulls one and after

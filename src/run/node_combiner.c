@@ -16,8 +16,10 @@ static const levada_combiner_def *combiner_def(const levada_node *it)
     return &it->at->op->def.combiner;
 }
 
-static levada_status combiner_next(levada_node *it, levada_block **out, levada_error *err)
+static levada_status combiner_next(levada_node *it, levada_hint hint, levada_block **out,
+                                    levada_error *err)
 {
+    (void)hint;
     return combiner_def(it)->next(levada_stage_state_of(it), it->at->args, out, err);
 }
 
@@ -31,14 +33,14 @@ static levada_status combiner_open(levada_node *it, void *state, levada_error *e
 
 /* -- reading again */
 
-static bool combiner_passes(const levada_node *it) { return levada_op_forwards(it->at->op); }
+static bool combiner_forwards(const levada_node *it) { return levada_op_forwards(it->at->op); }
 
 static bool combiner_rereadable(const levada_node *it)
 {
     const levada_combiner_def *def = combiner_def(it);
 
-    if (!def->join && !combiner_passes(it)) return false;
-    if (levada_node_origin_parts(it) > (combiner_passes(it) ? 1 : LEVADA_ORIGIN_PARTS))
+    if (!def->join && !combiner_forwards(it)) return false;
+    if (levada_node_origin_parts(it) > (combiner_forwards(it) ? 1 : LEVADA_ORIGIN_PARTS))
         return false;
     for (int32_t i = 0; i < it->ninputs; i++) {
         if (!levada_node_rereadable(it->inputs[i])) return false;
@@ -119,7 +121,7 @@ static levada_status combiner_passed(levada_node *it, levada_node *in, const lev
     return st;
 }
 
-static levada_status combiner_reread_passed(levada_node *it, const levada_origin *origins,
+static levada_status combiner_reread_forwarded(levada_node *it, const levada_origin *origins,
                                             int64_t n,
                                          levada_block **out, levada_error *err)
 {
@@ -162,20 +164,20 @@ static levada_status combiner_reread_passed(levada_node *it, const levada_origin
 static levada_status combiner_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                   levada_block **out, levada_error *err)
 {
-    return combiner_passes(it) ? combiner_reread_passed(it, origins, n, out, err)
+    return combiner_forwards(it) ? combiner_reread_forwarded(it, origins, n, out, err)
                                  : combiner_reread_joined(it, origins, n, out, err);
 }
 
 static const levada_node_ops combiner_ops = {
+    .kind = LEVADA_NODE_COMBINER,
     .next = combiner_next,
     .save = levada_stage_state_save,
     .restore = levada_stage_state_restore,
     .rewind = levada_stage_state_rewind,
-    .rereadable = combiner_rereadable,
-    .reread = combiner_reread,
-    .passes = combiner_passes,
     .cancel = levada_stage_state_cancel,
     .close = levada_stage_state_close,
+    .reread = &(const levada_reread_ops){ .possible = combiner_rereadable,
+                                          .reread = combiner_reread },
 };
 
 /* Where its inputs emit numbers, so does a combiner that passes records on. */

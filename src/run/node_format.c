@@ -31,22 +31,22 @@ static levada_status format_add(levada_merge *to, levada_merge_input *from,
     return LEVADA_OK;
 }
 
-/* The next blocks in `to`, up to the rows that the consumer wants, 4 MiB, or damage, whose rejects
- * are *last. An end or a failure ends them too, and is returned next. */
-static levada_status format_collect(levada_node *it, int64_t bytes, levada_merge *to,
+/* Adds the next blocks to `to`, up to the rows or bytes of the hint, or to damage, whose rejects
+ * are *last. An end or a failure ends the stream of the node after them. */
+static levada_status format_collect(levada_node *it, levada_hint hint, levada_merge *to,
                                     levada_merge_input *from, levada_block **last,
                                     levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st = LEVADA_OK, read = LEVADA_OK;
 
-    while (st == LEVADA_OK && to->n < it->wanted && bytes < LEVADA_FUSED_BYTES && !*last) {
+    while (st == LEVADA_OK && to->n < hint.rows && hint.bytes > 0 && !*last) {
         levada_block *block = NULL;
 
-        levada_file_reader_limit(it->self, it->wanted - to->n);
+        levada_file_reader_limit(it->self, hint.rows - to->n);
         read = format_read(it, &block, &why);
         if (read != LEVADA_OK) break;
-        bytes += block->bytes;
+        hint.bytes -= block->bytes;
         st = format_add(to, from, block, err);
         if (block->nrejects) *last = block;
         else levada_block_unref(&block);
@@ -68,16 +68,18 @@ static void format_move_rejects(levada_block *from, levada_block *to)
 
 /* Replaces a block that has less rows than the consumer wants by a selection of it and of those
  * that follow. */
-static levada_status format_join(levada_node *it, levada_block **block, levada_error *err)
+static levada_status format_coalesce(levada_node *it, levada_hint hint, levada_block **block,
+                                     levada_error *err)
 {
     levada_merge       merge = { 0 };
     levada_merge_input input = { 0 };
     levada_block      *joined = NULL, *last = NULL;
     levada_status      st;
 
-    st = levada_merge_begin(&merge, levada_env_pool(it->run->env), it->wanted, err);
+    hint.bytes -= (*block)->bytes;
+    st = levada_merge_begin(&merge, levada_env_pool(it->run->env), hint.rows, err);
     if (st == LEVADA_OK) st = format_add(&merge, &input, *block, err);
-    if (st == LEVADA_OK) st = format_collect(it, (*block)->bytes, &merge, &input, &last, err);
+    if (st == LEVADA_OK) st = format_collect(it, hint, &merge, &input, &last, err);
     if (st == LEVADA_OK && (merge.nfrom > 1 || last)) st = levada_merge_end(&merge, &joined, err);
     if (joined && last) format_move_rejects(last, joined);
     levada_block_unref(&last);
@@ -90,14 +92,16 @@ static levada_status format_join(levada_node *it, levada_block **block, levada_e
     return st;
 }
 
-static levada_status format_next(levada_node *it, levada_block **out, levada_error *err)
+static levada_status format_next(levada_node *it, levada_hint hint, levada_block **out,
+                                 levada_error *err)
 {
     levada_block *block = NULL;
 
-    if (it->wanted == 0) return format_read(it, out, err);
-    levada_file_reader_limit(it->self, it->wanted);
+    levada_file_reader_limit(it->self, hint.rows);
     LEVADA_TRY(format_read(it, &block, err));
-    if (block->nrejects == 0 && block->n < it->wanted) LEVADA_TRY(format_join(it, &block, err));
+    if (block->nrejects == 0 && block->n < hint.rows && hint.bytes > 0) {
+        LEVADA_TRY(format_coalesce(it, hint, &block, err));
+    }
     *out = block;
     return LEVADA_OK;
 }
@@ -115,7 +119,8 @@ static levada_status format_save(levada_node *it, levada_state_writer *to, levad
     return it->place.piped ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
 }
 
-static levada_status format_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
+static levada_status format_save_live_facts(levada_node *it, levada_state_writer *to,
+                                            levada_error *err)
 {
     return levada_file_reader_save_marks(it->self, to, err);
 }
@@ -132,10 +137,10 @@ static levada_status format_restore(levada_node *it, levada_state_reader *from, 
     return LEVADA_OK;
 }
 
-static levada_status format_rewind(levada_node *it, levada_error *err)
+static levada_status format_rewind(levada_node *it, bool read_to_end, levada_error *err)
 {
     (void)err;
-    levada_file_reader_next_pass(it->self, it->read_to_end);
+    levada_file_reader_next_pass(it->self, read_to_end);
     levada_file_reader_rewind(it->self, format_pass(it), it->run->epoch);
     return LEVADA_OK;
 }
@@ -146,7 +151,7 @@ static levada_status format_reread(levada_node *it, const levada_origin *origins
     return levada_file_reader_reread(it->self, origins, n, out, err);
 }
 
-static const char *format_file(const levada_node *it, int32_t shard)
+static const char *format_name(const levada_node *it, int32_t shard)
 {
     return levada_file_reader_file(it->self, shard);
 }
@@ -164,16 +169,17 @@ static void format_close(levada_node *it)
 }
 
 static const levada_node_ops format_ops = {
+    .kind = LEVADA_NODE_FORMAT,
     .next = format_next,
-    .ahead = format_ahead,
     .save = format_save,
-    .save_late = format_save_late,
     .restore = format_restore,
     .rewind = format_rewind,
-    .reread = format_reread,
-    .file = format_file,
-    .progress = format_progress,
     .close = format_close,
+    .reread = &(const levada_reread_ops){ .reread = format_reread },
+    .ahead = &(const levada_ahead_ops){ .work = format_ahead },
+    .files = &(const levada_files_ops){ .name = format_name,
+                                        .progress = format_progress,
+                                        .save_live_facts = format_save_live_facts },
 };
 
 /* The files of sources in pipes are known by path, those of the tree by their number: folders may
@@ -193,11 +199,11 @@ static levada_file_owner format_owner(levada_node *it)
 }
 
 /* Files in pipes have names only while they are open: a block does not go beyond one. */
-bool levada_node_joins(const levada_node *it)
+bool levada_node_can_coalesce(const levada_node *it)
 {
     levada_node *self = (levada_node *)(uintptr_t)it;
 
-    return it->ops == &format_ops && !it->numbers && !format_owner(self).names;
+    return it->ops->kind == LEVADA_NODE_FORMAT && !it->numbers && !format_owner(self).names;
 }
 
 levada_status levada_node_format_locate(const levada_node *source, int64_t number,

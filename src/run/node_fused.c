@@ -12,8 +12,8 @@
 
 static levada_result_ring *fused_ring(const levada_node *it) { return it->self; }
 
-/* Whether a block is a batch there. */
-static bool fused_whole(const levada_node *in)
+/* Returns true if a block is a batch there. */
+static bool fused_batched(const levada_node *in)
 {
     return in->at->middle || (levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
@@ -55,13 +55,15 @@ static levada_status fused_ended(levada_node *it, levada_status st, levada_error
     return LEVADA_END;
 }
 
-static levada_status fused_next(levada_node *it, levada_block **out, levada_error *err)
+static levada_status fused_next(levada_node *it, levada_hint hint, levada_block **out,
+                                levada_error *err)
 {
     levada_result_ring *j = fused_ring(it);
     levada_block *in = NULL;
     int64_t       records = -j->delivered; /* which only the thread that takes results changes */
     levada_status st;
 
+    (void)hint;
     if (it->run->workers && j->tickets) {
         st = levada_workers_take(it->run->workers, j, *it->worker, out, err);
         if (st != LEVADA_OK) return fused_ended(it, st, err);
@@ -71,10 +73,7 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
         if (st != LEVADA_OK) return fused_ended(it, st, err);
         records = levada_block_rows(in);
         st = levada_fused_apply(j->fused, it->run, &it->place, 0, in, out, err);
-        if (st != LEVADA_OK) { /* part of the state */
-            levada_fused_pulled(j->fused, -records);
-            levada_node_unread(it->inputs[0], &in);
-        }
+        if (st != LEVADA_OK) levada_node_unpull(it->inputs[0], j->fused, &in);
         levada_block_unref(&in);
         if (st != LEVADA_OK) return st;
     }
@@ -100,10 +99,11 @@ static levada_status fused_halt(levada_node *it, int32_t worker)
 }
 
 /* Halted before: nothing is on its way. */
-static levada_status fused_rewind(levada_node *it, levada_error *err)
+static levada_status fused_rewind(levada_node *it, bool read_to_end, levada_error *err)
 {
     levada_result_ring *j = fused_ring(it);
 
+    (void)read_to_end;
     (void)err;
     levada_fused_rewind(j->fused);
     if (it->run->workers && j->tickets) levada_workers_reset(it->run->workers, j);
@@ -137,19 +137,6 @@ static levada_status fused_reread(levada_node *it, const levada_origin *origins,
     return st;
 }
 
-/* Only where it has no tickets: nothing runs ahead of the consumer. */
-static levada_status fused_feed(levada_node *it, const levada_block *back, levada_error *err)
-{
-    return levada_node_feed(it->inputs[0], back, err);
-}
-
-static bool fused_take_back(levada_node *it)
-{
-    const levada_node *fed = levada_node_fed(it);
-
-    return fed && it->inputs[0]->ops->take_back && it->inputs[0]->ops->take_back(it->inputs[0]);
-}
-
 /* What is upstream of its ring is a matter of that ring. */
 static bool fused_ahead(levada_node *it, bool work)
 {
@@ -165,38 +152,20 @@ static void fused_close(levada_node *it)
     levada_free(it->self);
 }
 
-static bool fused_takes_late(const levada_node *it)
-{
-    return levada_fused_takes_late(fused_ring(it)->fused);
-}
-
-static void fused_set_late(levada_node *it) { levada_fused_set_late(fused_ring(it)->fused); }
-
 static const levada_node_ops fused_ops = {
+    .kind = LEVADA_NODE_FUSED,
     .next = fused_next,
     .save = fused_save,
-    .halt = fused_halt,
     .rewind = fused_rewind,
-    .rereadable = fused_rereadable,
-    .reread = fused_reread,
-    .feed = fused_feed,
-    .take_back = fused_take_back,
-    .ahead = fused_ahead,
     .cancel = fused_cancel,
     .close = fused_close,
-    .takes_late = fused_takes_late,
-    .set_late = fused_set_late,
-    .fused = true,
+    .reread = &(const levada_reread_ops){ .possible = fused_rereadable, .reread = fused_reread },
+    .ahead = &(const levada_ahead_ops){ .work = fused_ahead, .halt = fused_halt },
 };
-
-levada_fused *levada_node_is_fused(const levada_node *it)
-{
-    return it->ops == &fused_ops ? fused_ring(it)->fused : NULL;
-}
 
 void levada_node_rest(levada_node *it)
 {
-    levada_result_ring *j = it->ops == &fused_ops ? fused_ring(it) : NULL;
+    levada_result_ring *j = it->ops->kind == LEVADA_NODE_FUSED ? fused_ring(it) : NULL;
 
     if (j && !j->rests) j->rests = j->resting = true; /* later passes find it so */
     for (int32_t i = 0; i < it->ninputs; i++) levada_node_rest(it->inputs[i]);
@@ -233,7 +202,6 @@ levada_status levada_node_fused(levada_run *run, const levada_dataset *at, levad
     levada_status st;
 
     LEVADA_TRY(levada_node_create(run, at, &fused_ops, &it, err));
-    it->saves_inputs = true;
     if (levada_fused_spec(*fused)) it->edge.spec = levada_fused_spec(*fused);
     j = levada_alloc_zero(sizeof *j);
     it->self = j;
@@ -245,7 +213,7 @@ levada_status levada_node_fused(levada_run *run, const levada_dataset *at, levad
     } else {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
     }
-    if (st == LEVADA_OK && fused_whole(it->inputs[0])) levada_fused_whole(j->fused);
+    if (st == LEVADA_OK && fused_batched(it->inputs[0])) levada_fused_set_input_batched(j->fused);
     if (st == LEVADA_OK && tickets && run->workers) {
         st = fused_tickets(run, j, window, window_bytes, err);
     }

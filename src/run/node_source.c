@@ -75,15 +75,17 @@ static void source_put_origins(const levada_node *it, int64_t given, levada_bloc
     memset(&o->first, 0, sizeof o->first);
     o->first.source = it->source;
     o->first.pass = source_pass(it);
-    o->first.shard = it->ops->file ? -1 : 0; /* which file is not known */
+    o->first.shard = source_files_option(source_def(it)) ? -1 : 0; /* which file is not known */
     o->first.record = given;
     o->first.offset = -1;
 }
 
-static levada_status source_next(levada_node *it, levada_block **out, levada_error *err)
+static levada_status source_next(levada_node *it, levada_hint hint, levada_block **out,
+                                  levada_error *err)
 {
     levada_stage_state *s = it->self;
 
+    (void)hint;
     LEVADA_TRY(source_def(it)->next(s->state, source_args(it), out, err));
     if ((*out)->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->emitted, *out);
     s->emitted += (*out)->n;
@@ -97,7 +99,7 @@ static levada_status source_save(levada_node *it, levada_state_writer *to, levad
     }
     LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
                                     err));
-    if (it->ops->file) {
+    if (source_files_option(source_def(it))) {
         LEVADA_TRY(levada_files_save(&((levada_stage_state *)it->self)->files, to, err));
     }
     return levada_stage_state_save(it, to, err);
@@ -108,7 +110,9 @@ static levada_status source_restore(levada_node *it, levada_state_reader *from, 
     levada_stage_state *s = it->self;
 
     LEVADA_TRY(levada_state_get_count(from, "#emitted", LEVADA_COUNT_LIMIT, &s->emitted, err));
-    if (it->ops->file) LEVADA_TRY(levada_files_verify(&s->files, from, err));
+    if (source_files_option(source_def(it))) {
+        LEVADA_TRY(levada_files_verify(&s->files, from, err));
+    }
     if (!source_def(it)->restore) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' cannot be restored",
                            it->at->op->name);
@@ -124,13 +128,13 @@ static levada_status source_open(levada_node *it, void *state, levada_error *err
     return def->open ? def->open(state, source_args(it), &it->context, err) : LEVADA_OK;
 }
 
-static levada_status source_rewind(levada_node *it, levada_error *err)
+static levada_status source_rewind(levada_node *it, bool read_to_end, levada_error *err)
 {
     levada_stage_state *s = it->self;
 
     s->emitted = 0;
     if (source_def(it)->rewind) return source_def(it)->rewind(s->state, source_args(it), err);
-    return levada_stage_state_rewind(it, err);
+    return levada_stage_state_rewind(it, read_to_end, err);
 }
 
 static bool source_rereadable(const levada_node *it)
@@ -155,18 +159,11 @@ static levada_status source_reread(levada_node *it, const levada_origin *origins
     return st;
 }
 
-static void source_progress(const levada_node *it, int64_t *done, int64_t *total)
-{
-    (void)it;
-    *done = 0;
-    if (total) *total = -1;
-}
-
 static const char *source_file(const levada_node *it, int32_t shard)
 {
-    const levada_files *files = &((const levada_stage_state *)it->self)->files;
+    const levada_stage_state *s = it->self;
 
-    return shard >= 0 && shard < files->n ? files->path[shard] : NULL;
+    return s && shard >= 0 && shard < s->files.n ? s->files.path[shard] : NULL;
 }
 
 static void source_close(levada_node *it)
@@ -180,22 +177,17 @@ static void source_close(levada_node *it)
     levada_free(args);
 }
 
-/* clang-format off */
-#define SOURCE_OPS                           \
-    .next = source_next,                     \
-    .save = source_save,                     \
-    .restore = source_restore,               \
-    .rewind = source_rewind,                 \
-    .rereadable = source_rereadable,         \
-    .reread = source_reread,                 \
-    .progress = source_progress,             \
-    .cancel = levada_stage_state_cancel,     \
-    .close = source_close,                   \
-    .hooks = true
-
-static const levada_node_ops source_ops = { SOURCE_OPS };
-static const levada_node_ops source_ops_of_files = { SOURCE_OPS, .file = source_file };
-/* clang-format on */
+static const levada_node_ops source_ops = {
+    .kind = LEVADA_NODE_SOURCE,
+    .next = source_next,
+    .save = source_save,
+    .restore = source_restore,
+    .rewind = source_rewind,
+    .cancel = levada_stage_state_cancel,
+    .close = source_close,
+    .reread = &(const levada_reread_ops){ .possible = source_rereadable, .reread = source_reread },
+    .files = &(const levada_files_ops){ .name = source_file },
+};
 
 int32_t levada_run_add_source(levada_run *run, levada_node *it)
 {
@@ -211,9 +203,7 @@ levada_status levada_node_source(levada_run *run, const levada_dataset *at, leva
     levada_node  *it = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at,
-                                  source_files_option(def) ? &source_ops_of_files : &source_ops,
-                                  &it, err));
+    LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
     it->version = def->state_version;
     it->source = levada_run_add_source(run, it);
     it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;

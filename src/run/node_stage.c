@@ -33,8 +33,10 @@ static levada_status stage_fetch(levada_node *it, levada_block **block, levada_e
     return st;
 }
 
-static levada_status stage_next(levada_node *it, levada_block **out, levada_error *err)
+static levada_status stage_next(levada_node *it, levada_hint hint, levada_block **out,
+                                 levada_error *err)
 {
+    (void)hint;
     LEVADA_TRY(stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0], out,
                                    err));
     return it->fetches ? stage_fetch(it, out, err) : LEVADA_OK;
@@ -63,35 +65,53 @@ static levada_status stage_reread(levada_node *it, const levada_origin *origins,
     return levada_node_reread(it->inputs[0], origins, n, out, err);
 }
 
-static levada_status stage_feed(levada_node *it, const levada_block *back, levada_error *err)
+static const levada_node_ops stage_ops = {
+    .kind = LEVADA_NODE_STAGE,
+    .next = stage_next,
+    .save = levada_stage_state_save,
+    .restore = levada_stage_state_restore,
+    .rewind = levada_stage_state_rewind,
+    .cancel = levada_stage_state_cancel,
+    .close = levada_stage_state_close,
+    .reread = &(const levada_reread_ops){ .possible = stage_rereadable, .reread = stage_reread },
+};
+
+/* -- blocks that the consumer passes back: without tickets, nothing runs ahead of it */
+
+static levada_node *stage_on_top(levada_node *it)
 {
-    if (!it->feeding) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
-                           it->at->op->name);
-    }
-    return stage_def(it)->feed(levada_stage_state_of(it), it->at->args, back, err);
+    while (it->ops->kind == LEVADA_NODE_FUSED) it = it->inputs[0];
+    return it;
 }
 
-static bool stage_take_back(levada_node *it)
+const levada_node *levada_node_fed(const levada_node *it)
 {
+    while (it->ops->kind == LEVADA_NODE_FUSED) it = it->inputs[0];
+    return it->feeding ? it : NULL;
+}
+
+levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)
+{
+    levada_status st;
+
+    it = stage_on_top(it);
+    if (it->feeding) {
+        st = stage_def(it)->feed(levada_stage_state_of(it), it->at->args, back, err);
+    } else {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
+                         it->at->op->name);
+    }
+    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    return st;
+}
+
+bool levada_node_take_back(levada_node *it)
+{
+    it = stage_on_top(it);
     if (!it->feeding || !levada_op_core(it->at->op)->take_back) return false;
     levada_op_core(it->at->op)->take_back(levada_stage_state_of(it));
     return true;
 }
-
-static const levada_node_ops stage_ops = {
-    .next = stage_next,
-    .feed = stage_feed,
-    .take_back = stage_take_back,
-    .save = levada_stage_state_save,
-    .restore = levada_stage_state_restore,
-    .rewind = levada_stage_state_rewind,
-    .rereadable = stage_rereadable,
-    .reread = stage_reread,
-    .cancel = levada_stage_state_cancel,
-    .close = levada_stage_state_close,
-    .hooks = true,
-};
 
 /* What the stage reads, where it batches for ranks. */
 static levada_status stage_note_own(levada_node *it, const levada_own *own, levada_error *err)

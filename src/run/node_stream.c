@@ -28,7 +28,7 @@ static levada_status stream_interrupted(const levada_node *it, levada_error *err
  * stopped half-way, unless their input failed, or their block was returned to it. */
 static bool stream_loses(const levada_node *it)
 {
-    if (!it->ops->hooks) return false;
+    if (!levada_node_has_hooks(it)) return false;
     return it->ninputs == 0 || !(it->inputs[0]->inlet.reported < 0 ||
                                  levada_inlet_returned(&it->inputs[0]->inlet));
 }
@@ -47,10 +47,14 @@ void levada_node_end(levada_node *it, levada_status end, levada_error *why)
 }
 
 /* Makes a block, with the rejects that the node kept meanwhile: perhaps without a row. */
-static levada_status stream_make(levada_node *it, levada_block **out, levada_error *why)
+static levada_status stream_make(levada_node *it, levada_hint hint, levada_block **out,
+                                 levada_error *why)
 {
-    levada_status st = it->ops->next(it, out, why);
+    levada_status st;
 
+    LEVADA_TRY(levada_inlet_report(&it->inlet, why));
+    LEVADA_TRY(stream_interrupted(it, why));
+    st = it->ops->next(it, hint, out, why);
     if (st == LEVADA_OK && it->ninputs == 0) it->progress.read += (*out)->n;
     if (st == LEVADA_OK) st = levada_node_judge(it, out, why);
     if (st < 0 && stream_loses(it)) it->inlet.lost = true;
@@ -63,43 +67,15 @@ static levada_status stream_make(levada_node *it, levada_block **out, levada_err
     return levada_node_attach(it, out, why);
 }
 
-/* Takes what waits, or makes a block. */
-static levada_status stream_pull(levada_node *it, levada_block **out, levada_error *why)
+/* Ends a pull without a block. */
+static levada_status stream_stop(levada_node *it, levada_status st, levada_error *why,
+                                 levada_error *err)
 {
-    levada_status st = LEVADA_OK;
-
-    while (st == LEVADA_OK && !*out) {
-        if (!levada_inlet_take(&it->inlet, out)) {
-            LEVADA_TRY(levada_inlet_report(&it->inlet, why));
-            LEVADA_TRY(stream_interrupted(it, why));
-            st = stream_make(it, out, why);
-        }
-        if (st == LEVADA_OK && (*out)->n == 0 && (*out)->nrejects == 0) levada_block_unref(out);
-        if (st == LEVADA_OK && *out) st = levada_inlet_skip(&it->inlet, out, why);
-    }
-    if (st == LEVADA_OK && !it->encoded) {
-        st = levada_block_decode(levada_env_pool(it->run->env), out, why);
-    }
-    return st;
-}
-
-static levada_status stream_take(levada_node *it, levada_block **out, levada_error *err)
-{
-    levada_error  why = LEVADA_ERROR_INIT;
-    int64_t       began;
-    levada_status st = levada_inlet_report(&it->inlet, err);
-
-    if (st != LEVADA_OK) return st;
-    began = levada_now();
-    st = stream_pull(it, out, &why);
-    atomic_fetch_add_explicit(&it->nanoseconds, levada_now() - began, memory_order_relaxed);
-    if (st == LEVADA_OK) return LEVADA_OK;
-    levada_block_unref(out);
     if (st != LEVADA_AGAIN) {
-        levada_node_end(it, st, &why);
+        levada_node_end(it, st, why);
         it->inlet.reported = st;
     }
-    if (err && (st < 0 || why.code == LEVADA_AGAIN)) *err = why;
+    if (err && (st < 0 || why->code == LEVADA_AGAIN)) *err = *why;
     return st;
 }
 
@@ -111,11 +87,29 @@ static void stream_count(levada_node *it, const levada_block *block, int64_t tim
     atomic_fetch_add_explicit(&it->blocks, times, memory_order_relaxed);
 }
 
-levada_status levada_node_next(levada_node *it, levada_block **out, levada_error *err)
+levada_status levada_node_next(levada_node *it, levada_hint hint, levada_block **out,
+                               levada_error *err)
 {
     levada_block *block = NULL;
+    levada_error  why = LEVADA_ERROR_INIT;
+    int64_t       began;
+    levada_status st = levada_inlet_report(&it->inlet, err);
 
-    LEVADA_TRY(stream_take(it, &block, err));
+    if (st != LEVADA_OK) return st;
+    began = levada_now();
+    while (st == LEVADA_OK && !block) {
+        if (!levada_inlet_take(&it->inlet, &block)) st = stream_make(it, hint, &block, &why);
+        if (st == LEVADA_OK && block->n == 0 && block->nrejects == 0) levada_block_unref(&block);
+        if (st == LEVADA_OK && block) st = levada_inlet_skip(&it->inlet, &block, &why);
+    }
+    if (st == LEVADA_OK && !it->encoded) {
+        st = levada_block_decode(levada_env_pool(it->run->env), &block, &why);
+    }
+    atomic_fetch_add_explicit(&it->nanoseconds, levada_now() - began, memory_order_relaxed);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&block);
+        return stream_stop(it, st, &why, err);
+    }
     stream_count(it, block, 1);
     *out = block;
     return LEVADA_OK;
@@ -126,10 +120,53 @@ levada_status levada_node_cut(levada_node *it, levada_block **block, int64_t row
 {
     levada_status st;
 
+    if (rows == (*block)->n && rejects == (*block)->nrejects) return LEVADA_OK;
     stream_count(it, *block, -1);
     st = levada_inlet_cut(&it->inlet, block, rows, rejects, err);
     stream_count(it, *block, 1);
     return st;
+}
+
+/* Cuts a block before row number `rows`, unless it is a part of a block already: its remainder
+ * waits. */
+static levada_status stream_limit(levada_node *it, levada_block **block, int64_t rows,
+                                  levada_error *err)
+{
+    int32_t n = 0;
+
+    if (rows >= (*block)->n || it->inlet.n) return LEVADA_OK;
+    while (n < (*block)->nrejects && (*block)->rejects[n].row < rows) n++;
+    return levada_node_cut(it, block, rows, n, err);
+}
+
+static void stream_return(levada_node *it, levada_block **block)
+{
+    stream_count(it, *block, -1);
+    levada_inlet_return(&it->inlet, block);
+}
+
+levada_status levada_node_pull(levada_node *it, levada_fused *fused, levada_block **out,
+                               levada_error *err)
+{
+    levada_hint   hint = levada_fused_hint(fused);
+    levada_block *block = NULL;
+    int64_t       rows = 0;
+    levada_status st;
+
+    LEVADA_TRY(levada_node_next(it, hint, &block, err));
+    st = levada_fused_measure(fused, block, &rows, err);
+    if (rows > hint.rows) rows = hint.rows;
+    if (st == LEVADA_OK) st = stream_limit(it, &block, rows, err);
+    levada_fused_pulled(fused, block->n);
+    if (st == LEVADA_OK) *out = block;
+    else levada_node_unpull(it, fused, &block);
+    return st;
+}
+
+void levada_node_unpull(levada_node *it, levada_fused *fused, levada_block **block)
+{
+    levada_fused_pulled(fused, -(*block)->n);
+    levada_node_unread(it, block);
 }
 
 /* -- at an input */
@@ -144,7 +181,7 @@ static levada_status stream_hand_over(levada_node *it, levada_block **block, lev
     while (st == LEVADA_OK && n < (*block)->nrejects && (*block)->rejects[n].row == 0) {
         st = levada_node_keep(to, &(*block)->rejects[n++], err);
     }
-    if (st == LEVADA_OK) st = levada_inlet_cut(&it->inlet, block, 0, n, err);
+    if (st == LEVADA_OK) st = levada_node_cut(it, block, 0, n, err);
     if (st == LEVADA_OK) {
         levada_block_unref(block);
         return LEVADA_AGAIN;
@@ -153,64 +190,49 @@ static levada_status stream_hand_over(levada_node *it, levada_block **block, lev
     return st;
 }
 
-/* Takes the rows up to the next reject. */
-static levada_status stream_take_rows(levada_node *it, levada_block **out, levada_error *err)
+/* Pulls the rows up to the next reject. */
+static levada_status stream_pull_rows(levada_node *it, levada_hint hint, levada_block **out,
+                                      levada_error *err)
 {
     levada_block *block = NULL;
-    levada_status st = LEVADA_OK;
+    int64_t       rows;
+    levada_status st;
 
     LEVADA_TRY(levada_require(it != NULL, "in", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_ASSERT(it->consumer);
     if (it->consumer->nkept) return LEVADA_AGAIN; /* these come first */
-    LEVADA_TRY(stream_take(it, &block, err));
-    if (block->nrejects && block->rejects[0].row == 0) {
-        st = stream_hand_over(it, &block, err);
-    } else if (block->nrejects) {
-        st = levada_inlet_cut(&it->inlet, &block, block->rejects[0].row, 0, err);
-    }
+    LEVADA_TRY(levada_node_next(it, hint, &block, err));
+    rows = block->nrejects ? block->rejects[0].row : block->n;
+    if (hint.rows < rows && it->inlet.n == 0) rows = hint.rows;
+    st = rows > 0 ? levada_node_cut(it, &block, rows, 0, err) : stream_hand_over(it, &block, err);
     if (st == LEVADA_OK) *out = block;
-    else if (block) levada_inlet_return(&it->inlet, &block);
+    else if (block) stream_return(it, &block);
     return st;
 }
 
 levada_status levada_input_next(levada_input *it, levada_block **out, levada_error *err)
 {
-    LEVADA_TRY(stream_take_rows(it, out, err));
-    stream_count(it, *out, 1);
+    LEVADA_TRY(stream_pull_rows(it, LEVADA_HINT_ANY, out, err));
     levada_node_count_read(it, (*out)->n);
     return LEVADA_OK;
 }
 
-/* Rows from `rows` on wait, with the rejects before them. A block that was returned has been cut
- * before: its remainder waits. */
-static levada_status stream_limit(levada_node *it, levada_block **block, int64_t rows,
-                                       levada_error *err)
-{
-    int32_t n = 0;
-
-    if (rows >= (*block)->n || it->inlet.n) return LEVADA_OK;
-    while (n < (*block)->nrejects && (*block)->rejects[n].row < rows) n++;
-    return levada_inlet_cut(&it->inlet, block, rows, n, err);
-}
-
-levada_status levada_input_peek_rows(levada_input *in, int64_t rows, const levada_block **out,
-                                     levada_error *err)
+levada_status levada_input_peek_hinted(levada_input *in, levada_hint hint,
+                                       const levada_block **out, levada_error *err)
 {
     levada_block *block = NULL;
-    levada_status st;
 
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(stream_take_rows(in, &block, err));
-    st = stream_limit(in, &block, rows, err);
+    LEVADA_TRY(stream_pull_rows(in, hint, &block, err));
     *out = block;
-    levada_inlet_return(&in->inlet, &block);
-    return st;
+    stream_return(in, &block);
+    return LEVADA_OK;
 }
 
 levada_status levada_input_peek(levada_input *in, const levada_block **out, levada_error *err)
 {
-    return levada_input_peek_rows(in, INT64_MAX, out, err);
+    return levada_input_peek_hinted(in, LEVADA_HINT_ANY, out, err);
 }
 
 levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_error *err)
@@ -222,38 +244,20 @@ levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_er
     return levada_input_next(in, &cur->block, err);
 }
 
-levada_status levada_node_pull(levada_node *it, levada_fused *fused, levada_block **out,
-                               levada_error *err)
-{
-    levada_block *block = NULL;
-    int64_t       rows = 0;
-    levada_status st;
-
-    it->wanted = levada_fused_wanted(fused);
-    LEVADA_TRY(stream_take(it, &block, err));
-    st = levada_fused_rows(fused, block, &rows, err);
-    if (st == LEVADA_OK) st = stream_limit(it, &block, rows, err);
-    stream_count(it, block, 1);
-    if (st != LEVADA_OK) {
-        levada_node_unread(it, &block);
-        return st;
-    }
-    levada_fused_pulled(fused, block->n);
-    *out = block;
-    return LEVADA_OK;
-}
-
 void levada_node_unread(levada_node *it, levada_block **block)
 {
-    stream_count(it, *block, -1);
     levada_node_count_read(it, -(*block)->n);
-    if (it->ops->take_back && it->ops->take_back(it)) levada_block_unref(block);
-    else levada_inlet_return(&it->inlet, block);
+    if (levada_node_take_back(it)) {
+        stream_count(it, *block, -1);
+        levada_block_unref(block);
+    } else {
+        stream_return(it, block);
+    }
 }
 
 bool levada_node_ahead(levada_node *it, bool work)
 {
-    if (it->ops->ahead) return it->ops->ahead(it, work);
+    if (it->ops->ahead) return it->ops->ahead->work(it, work);
     for (int32_t i = 0; i < it->ninputs; i++) {
         if (levada_node_ahead(it->inputs[i], work)) return true;
     }

@@ -73,8 +73,6 @@ LEVADA_MUST_USE levada_status levada_node_combiner(levada_run *run, const levada
 /* Moves n nodes into it->inputs; they are taken on success. */
 LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n,
                                                 levada_error *err);
-/* The fused stages of a node that runs such; else NULL. */
-levada_fused *levada_node_is_fused(const levada_node *it);
 /* Adds what the decoders of fused stages of a tree found (run/absent.h). */
 void levada_node_add_absent(levada_node *it, struct levada_absent *to);
 /* Adds a note to `it` for each decoder with columns that no record had, and clears `absent`. */
@@ -82,7 +80,7 @@ LEVADA_MUST_USE levada_status levada_node_report_absent(levada_node *it,
                                                          struct levada_absent *absent,
                                                          levada_error          *err);
 /* Whether a node reads files and makes blocks of the number of rows that its consumer wants. */
-bool levada_node_joins(const levada_node *it);
+bool levada_node_can_coalesce(const levada_node *it);
 
 /* The number of a new source, which it is known by in origins. */
 int32_t levada_run_add_source(levada_run *run, levada_node *it);

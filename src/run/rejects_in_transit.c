@@ -90,7 +90,8 @@ levada_status levada_node_judge(levada_node *it, levada_block **made, levada_err
 {
     int64_t rows = (*made)->n;
 
-    if (it->ops->fused || (*made)->nrejects == 0 || (*made)->rejects[0].loss.counts) {
+    if (it->ops->kind == LEVADA_NODE_FUSED || (*made)->nrejects == 0 ||
+        (*made)->rejects[0].loss.counts) {
         return LEVADA_OK;
     }
     LEVADA_TRY(levada_run_reject(it->run, &it->place, it->path, *made, made, err));

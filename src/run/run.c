@@ -11,7 +11,7 @@ const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard
     bool               listed = source >= 0 && source < LEVADA_RUN_SOURCES;
     const levada_node *node = listed ? run->source[source] : NULL;
 
-    return node && node->ops->file ? node->ops->file(node, shard) : NULL;
+    return node && node->ops->files ? node->ops->files->name(node, shard) : NULL;
 }
 
 levada_status levada_run_origin_file(levada_run *run, const levada_origin *of, char **out,

@@ -76,8 +76,9 @@ levada_status levada_stage_state_restore(levada_node *it, levada_state_reader *f
     return LEVADA_OK;
 }
 
-levada_status levada_stage_state_rewind(levada_node *it, levada_error *err)
+levada_status levada_stage_state_rewind(levada_node *it, bool read_to_end, levada_error *err)
 {
+    (void)read_to_end;
     stage_state_close(it->self);
     return stage_state_open(it, err);
 }

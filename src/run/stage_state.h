@@ -56,7 +56,8 @@ LEVADA_MUST_USE levada_status levada_stage_state_save(levada_node *it, levada_st
                                                  levada_error *err);
 LEVADA_MUST_USE levada_status levada_stage_state_restore(levada_node *it, levada_state_reader *from,
                                                     levada_error *err);
-LEVADA_MUST_USE levada_status levada_stage_state_rewind(levada_node *it, levada_error *err);
+LEVADA_MUST_USE levada_status levada_stage_state_rewind(levada_node *it, bool read_to_end,
+                                                   levada_error *err);
 void                          levada_stage_state_cancel(levada_node *it);
 void                          levada_stage_state_close(levada_node *it);
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "run/iter.h"
 #include "run/plan.h"
+#include "run/workers.h"
 #include "state/damaged.h"
 #include "tensor/block_priv.h"
 

@@ -22,7 +22,7 @@ static bool tree_has_progress(const levada_node *it)
 {
     const levada_skip_progress *p = &it->progress;
 
-    if (it->at->op->family == LEVADA_FAMILY_FORMAT) return false;
+    if (it->ops->kind == LEVADA_NODE_FORMAT) return false;
     return it->run->skips.policy.share >= 0 ||
            (it->at->op->family == LEVADA_FAMILY_COMBINER && (p->read || p->lost));
 }
@@ -131,22 +131,25 @@ levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_
         levada_error_place(err, it->path, NULL, -1, -1);
         return st;
     }
-    if (it->saves_inputs) return LEVADA_OK;
+    if (it->ops->kind == LEVADA_NODE_FUSED) return LEVADA_OK;
     for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
     return LEVADA_OK;
 }
 
-levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
+levada_status levada_node_save_live_facts(levada_node *it, levada_state_writer *to,
+                                          levada_error *err)
 {
     levada_state_scope before = to->scope;
     levada_status st = LEVADA_OK;
 
     to->scope = tree_scope(it);
-    if (it->ops->save_late) st = it->ops->save_late(it, to, err);
+    if (it->ops->files && it->ops->files->save_live_facts) {
+        st = it->ops->files->save_live_facts(it, to, err);
+    }
     if (st == LEVADA_OK) st = levada_skips_save(&it->run->skips, &it->skips, to, err);
     to->scope = before;
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
-        st = levada_node_save_late(it->inputs[i], to, err);
+        st = levada_node_save_live_facts(it->inputs[i], to, err);
     }
     return st;
 }
@@ -175,7 +178,7 @@ static bool tree_ended(const levada_node *it) { return it->inlet.reported == LEV
 /* The most downstream first: a halted node pulls no more from those upstream. */
 static levada_status tree_halt(levada_node *it, int32_t worker)
 {
-    if (it->ops->halt) LEVADA_TRY(it->ops->halt(it, worker));
+    if (it->ops->ahead && it->ops->ahead->halt) LEVADA_TRY(it->ops->ahead->halt(it, worker));
     for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(tree_halt(it->inputs[i], worker));
     return LEVADA_OK;
 }
@@ -183,7 +186,7 @@ static levada_status tree_halt(levada_node *it, int32_t worker)
 /* How often the node here started again. Fused stages have no number, but one input. */
 static int64_t tree_pass(const levada_node *it)
 {
-    while (it->ops->fused) it = it->inputs[0];
+    while (it->ops->kind == LEVADA_NODE_FUSED) it = it->inputs[0];
     return it->context.pass - it->opened_as;
 }
 
@@ -201,12 +204,11 @@ static levada_status tree_rewind(levada_node *it, int64_t pass, bool read_to_end
         LEVADA_TRY(tree_rewind(it->inputs[i], tree_first_pass(it, pass),
                                read_to_end && tree_ended(it->inputs[i]), err));
     }
-    it->read_to_end = read_to_end;
     levada_skip_next_pass(&it->progress, read_to_end);
     it->context.pass = it->opened_as + pass;
     levada_inlet_clear(&it->inlet);
     it->nkept = 0;
-    return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
+    return it->ops->rewind(it, read_to_end, err);
 }
 
 levada_status levada_input_rewind(levada_node *it, levada_error *err)
@@ -216,47 +218,33 @@ levada_status levada_input_rewind(levada_node *it, levada_error *err)
     return tree_rewind(it, tree_pass(it) + 1, tree_ended(it), err);
 }
 
-const levada_node *levada_node_fed(const levada_node *it)
+/* Returns true if each record is one of an input, not made of one of each. */
+static bool tree_forwards(const levada_node *it)
 {
-    while (it && it->ops->fused) it = it->inputs[0];
-    return it && it->feeding ? it : NULL;
+    return it->ops->kind == LEVADA_NODE_COMBINER && levada_op_forwards(it->at->op);
 }
-
-levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)
-{
-    levada_status st;
-
-    if (!it->ops->feed) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
-                           it->at->op->name);
-    }
-    st = it->ops->feed(it, back, err);
-    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
-    return st;
-}
-
-static bool tree_passes(const levada_node *it) { return it->ops->passes && it->ops->passes(it); }
 
 int32_t levada_node_origin_parts(const levada_node *it)
 {
-    bool    passes = tree_passes(it);
+    bool    forwards = tree_forwards(it);
     int32_t nparts = it->ninputs == 0;
 
     for (int32_t i = 0; i < it->ninputs; i++) {
         int32_t in = levada_node_origin_parts(it->inputs[i]);
 
-        nparts = !passes ? nparts + in : in > nparts ? in : nparts;
+        nparts = !forwards ? nparts + in : in > nparts ? in : nparts;
     }
     return nparts;
 }
 
 bool levada_node_gives(const levada_node *it, int32_t part, int32_t source)
 {
-    bool passes = tree_passes(it), found = it->ninputs == 0 && part == 0 && it->source == source;
+    bool forwards = tree_forwards(it);
+    bool found = it->ninputs == 0 && part == 0 && it->source == source;
 
     for (int32_t i = 0; !found && i < it->ninputs; i++) {
         found = levada_node_gives(it->inputs[i], part, source);
-        if (!passes) part -= levada_node_origin_parts(it->inputs[i]);
+        if (!forwards) part -= levada_node_origin_parts(it->inputs[i]);
     }
     return found;
 }
@@ -264,8 +252,7 @@ bool levada_node_gives(const levada_node *it, int32_t part, int32_t source)
 bool levada_node_rereadable(const levada_node *it)
 {
     if (!it->ops->reread) return false;
-    return it->ops->rereadable ? it->ops->rereadable(it)
-                               : it->ninputs == 0 || levada_node_rereadable(it->inputs[0]);
+    return !it->ops->reread->possible || it->ops->reread->possible(it);
 }
 
 levada_status levada_node_reread(levada_node *it, const levada_origin *origins, int64_t n,
@@ -276,7 +263,7 @@ levada_status levada_node_reread(levada_node *it, const levada_origin *origins, 
     if (!levada_node_rereadable(it)) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records cannot be read again");
     }
-    st = it->ops->reread(it, origins, n, out, err);
+    st = it->ops->reread->reread(it, origins, n, out, err);
     if (st == LEVADA_AGAIN) { /* there is nobody to ask again */
         st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read again");
     }

@@ -64,6 +64,13 @@ typedef struct levada_result_ring {
     int64_t          snapshot_cost, snapshot_at; /* nanoseconds; clock */
 } levada_result_ring;
 
+/* Returns the fused stages of a node that runs such; else NULL. */
+static inline levada_fused *levada_node_is_fused(const levada_node *it)
+{
+    if (it->ops->kind != LEVADA_NODE_FUSED) return NULL;
+    return ((const levada_result_ring *)it->self)->fused;
+}
+
 LEVADA_MUST_USE levada_status levada_workers_create(levada_run *run, levada_error *err);
 /* Starts the threads, once the tree is complete. */
 LEVADA_MUST_USE levada_status levada_workers_start(levada_workers *workers, levada_error *err);

@@ -57,12 +57,13 @@ static levada_status call_next(void *state, const void *args, levada_input *in, 
     call_state   *s = state;
     const levada_block *next = NULL;
     levada_block       *block = NULL, *made = NULL;
-    int64_t             most = INT64_MAX, began;
+    levada_hint         hint = LEVADA_HINT_ANY;
+    int64_t             began;
     levada_status       st, used;
 
     (void)args;
-    if (s->call.def->per_record) most = levada_pace_rows(&s->pace);
-    LEVADA_TRY(levada_input_peek_rows(in, most, &next, err));
+    if (s->call.def->per_record) hint.rows = levada_pace_rows(&s->pace);
+    LEVADA_TRY(levada_input_peek_hinted(in, hint, &next, err));
     began = levada_now();
     st = levada_call_rows(&s->call, next, s->context->out, &made, err);
     if (st == LEVADA_OK) levada_pace_add(&s->pace, levada_now() - began, next->n);

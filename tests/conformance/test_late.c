@@ -6,6 +6,7 @@
 #include "registry/registry.h"
 #include "run/iter.h"
 #include "run/plan.h"
+#include "run/workers.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include "support/late_files.h"
@@ -79,7 +80,7 @@ static levada_block *late_block(const char *text)
                               levada_node_is_fused(node) && !node->inputs[0]->ninputs)) {
         node = node->inputs[0];
     }
-    assert_int_equal(levada_node_next(node, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_node_next(node, LEVADA_HINT_ANY, &block, NULL), LEVADA_OK);
     levada_iter_close(&it);
     return block;
 }

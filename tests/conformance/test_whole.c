@@ -251,7 +251,8 @@ static const char *whole_blocks(const char *file, const char *rest)
     it = t_iter_open_policy(text, "skip", 1, 256);
     for (node = it->root; node->inputs[0]->ninputs;) node = node->inputs[0];
     sizes[0] = '\0';
-    for (levada_block *block = NULL; levada_node_next(node, &block, NULL) == LEVADA_OK;) {
+    for (levada_block *block = NULL;
+         levada_node_next(node, LEVADA_HINT_ANY, &block, NULL) == LEVADA_OK;) {
         size_t used = strlen(sizes);
 
         (void)snprintf(sizes + used, sizeof sizes - used, "%lld ", (long long)block->n);
