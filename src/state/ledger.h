@@ -116,7 +116,4 @@ void levada_ledger_cancel(levada_ledger *l, levada_taken **cancelled);
 /* The oldest open batch that has states to save, or NULL. */
 levada_taken *levada_ledger_oldest(const levada_ledger *l);
 
-/* Returns true if counts, lists and sequences agree. Walks all of them, for tests. */
-bool levada_ledger_agrees(const levada_ledger *l);
-
 #endif
