@@ -111,7 +111,7 @@ static levada_status filter_through(const levada_filter_def *def, bool encode,
 
     to->size = 0;
     if (!state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    st = encode ? def->open_encoder(state, -1, err) : def->open(state, err);
+    st = encode ? def->open_encoder(state, -1, 0, err) : def->open(state, err);
     if (st == LEVADA_OK) {
         st = filter_run(encode ? def->encode : def->decode, state, from, way, INT64_MAX, to, err);
         if (encode) def->close_encoder(state);

@@ -53,16 +53,13 @@ typedef struct levada_filter_def {
      * that accepts the damage calls again for the next bytes. */
     levada_status (*decode)(void *state, levada_filter_step *step, levada_error *err);
     /* Encode, with a separate state; NULL = the filter cannot compress. level -1 = the default.
-     * With in_ended, encode finishes the stream and sets `finished`. A flush is complete after a
-     * call that reads nothing and does not fill `out`. */
-    levada_status (*open_encoder)(void *state, int32_t level, levada_error *err);
+     * `threads`: 0 = the encoder must not create threads; else it may create up to that number,
+     * which block all signals and on which the output must not depend. close_encoder is then not
+     * called in the child of a fork. With in_ended, encode finishes the stream and sets `finished`.
+     * A flush is complete after a call that reads nothing and does not fill `out`. */
+    levada_status (*open_encoder)(void *state, int32_t level, int32_t threads, levada_error *err);
     levada_status (*encode)(void *state, levada_filter_step *step, levada_error *err);
     void (*close_encoder)(void *state);
-    /* Sets the number of threads that the encoder may create, at least 1; called before the first
-     * encode(). The output must not depend on it, and the threads must block all signals. If it was
-     * called, close_encoder is not called in the child of a fork. NULL = the encoder creates no
-     * threads. */
-    levada_status (*encode_threads)(void *state, int32_t threads, levada_error *err);
     /* A compressed stream, with which `levada check` tests a filter that cannot compress. NULL =
      * the check reads the file "example" with the suffix from its directory. */
     const void *example;

@@ -80,8 +80,10 @@ static levada_status gzip_decode(void *state, levada_filter_step *step, levada_e
     return st;
 }
 
-static levada_status gzip_open_encoder(void *state, int32_t level, levada_error *err)
+static levada_status gzip_open_encoder(void *state, int32_t level, int32_t threads,
+                                       levada_error *err)
 {
+    (void)threads;
     return levada_deflate_open(&((gzip_state *)state)->out, LEVADA_WRAP_GZIP, level, err);
 }
 

@@ -56,8 +56,10 @@ static levada_status zlib_decode(void *state, levada_filter_step *step, levada_e
     return levada_fail(err, LEVADA_EDATA_LOSS, "zlib: bytes after the stream are not zlib");
 }
 
-static levada_status zlib_open_encoder(void *state, int32_t level, levada_error *err)
+static levada_status zlib_open_encoder(void *state, int32_t level, int32_t threads,
+                                       levada_error *err)
 {
+    (void)threads;
     return levada_deflate_open(&((zlib_state *)state)->out, LEVADA_WRAP_ZLIB, level, err);
 }
 

@@ -167,27 +167,29 @@ static levada_status zstd_create_encoder(int level, ZSTD_CCtx **out, levada_erro
     return LEVADA_OK;
 }
 
-static levada_status zstd_open_encoder(void *state, int32_t level, levada_error *err)
+/* With threads: frames of pieces, which do not depend on their number. */
+static levada_status zstd_open_encoder(void *state, int32_t level, int32_t threads,
+                                       levada_error *err)
 {
     zstd_state *s = state;
     int         chosen = level < 0 ? ZSTD_CLEVEL_DEFAULT : (int)level;
+    levada_status st;
 
     if (chosen > ZSTD_maxCLevel()) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "level=%d must be from -1 to %d",
                            (int)level, ZSTD_maxCLevel());
     }
     s->level = chosen;
-    return zstd_create_encoder(chosen, &s->encoder, err);
-}
-
-static levada_status zstd_encode_threads(void *state, int32_t threads, levada_error *err)
-{
-    zstd_state *s = state;
-
-    s->jobs = levada_alloc_zero(ZSTD_JOBS * sizeof *s->jobs);
     s->threads = threads < ZSTD_THREADS ? (int)threads : ZSTD_THREADS;
-    return s->jobs ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                             "zstd: out of memory");
+    s->jobs = threads > 0 ? levada_alloc_zero(ZSTD_JOBS * sizeof *s->jobs) : NULL;
+    if (threads > 0 && !s->jobs) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "zstd: out of memory");
+    }
+    st = zstd_create_encoder(chosen, &s->encoder, err);
+    if (st == LEVADA_OK) return LEVADA_OK;
+    levada_free(s->jobs);
+    s->jobs = NULL;
+    return st;
 }
 
 /* -- one frame */
@@ -342,5 +344,4 @@ const levada_filter_def levada_filter_zstd = {
     .open_encoder = zstd_open_encoder,
     .encode = zstd_encode,
     .close_encoder = zstd_close_encoder,
-    .encode_threads = zstd_encode_threads,
 };

@@ -26,9 +26,10 @@ static levada_status zstd_missing_decode(void *state, levada_filter_step *step, 
     return zstd_missing_open(state, err);
 }
 
-static levada_status zstd_missing_open_encoder(void *state, int32_t level, levada_error *err)
+static levada_status zstd_missing_open_encoder(void *state, int32_t level, int32_t threads,
+                                               levada_error *err)
 {
-    (void)level;
+    (void)level, (void)threads;
     return zstd_missing_open(state, err);
 }
 

@@ -60,9 +60,8 @@ static levada_status write_open(levada_sink *w, levada_error *err)
     char name[LEVADA_FILE_SET_PATH];
 
     if (w->set) LEVADA_TRY(levada_file_set_add(&w->files, name, err));
-    LEVADA_TRY(levada_writer_open(NULL, w->set ? name : w->path, w->compression, w->options.level,
-                                  &w->writer, err));
-    LEVADA_TRY(levada_writer_threads(w->writer, w->options.threads, err));
+    LEVADA_TRY(levada_writer_open_on(NULL, w->set ? name : w->path, w->compression,
+                                     w->options.level, w->options.threads, &w->writer, err));
     w->file_records = w->file_bytes = 0;
     return LEVADA_OK;
 }

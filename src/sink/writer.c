@@ -23,7 +23,7 @@ struct levada_writer {
     const levada_filter_def *filter; /* NULL = plain */
     void                    *state;
     bool                     encoding, closed;
-    bool                     threads; /* the encoder has some of its own */
+    int32_t                  threads; /* that the encoder may create */
     uint8_t                 *held; /* WRITER_BUFFER bytes: records not passed on yet */
     size_t                   nheld;
     uint8_t                 *packed; /* WRITER_BUFFER bytes: made by the filter */
@@ -113,7 +113,7 @@ static levada_status writer_choose(levada_writer *w, const char *compression, in
     if (!w->state || !w->packed) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a writer");
     }
-    LEVADA_TRY(w->filter->open_encoder(w->state, level, err));
+    LEVADA_TRY(w->filter->open_encoder(w->state, level, w->threads, err));
     w->encoding = true;
     return LEVADA_OK;
 }
@@ -130,8 +130,9 @@ static levada_status writer_fill(levada_writer *w, const char *path, const char 
     return levada_output_open(path, &w->output, err);
 }
 
-levada_status levada_writer_open(levada_env *env, const char *path, const char *compression,
-                                 int32_t level, levada_writer **out, levada_error *err)
+levada_status levada_writer_open_on(levada_env *env, const char *path, const char *compression,
+                                    int32_t level, int32_t threads, levada_writer **out,
+                                    levada_error *err)
 {
     levada_writer *w;
     levada_status  st;
@@ -141,6 +142,7 @@ levada_status levada_writer_open(levada_env *env, const char *path, const char *
     LEVADA_TRY(levada_env_have(env, err));
     w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a writer");
+    w->threads = threads;
     w->process = levada_process();
     w->env = levada_env_ref(env);
     w->kernels = levada_env_kernels(w->env);
@@ -153,11 +155,10 @@ levada_status levada_writer_open(levada_env *env, const char *path, const char *
     return st;
 }
 
-levada_status levada_writer_threads(levada_writer *w, int32_t threads, levada_error *err)
+levada_status levada_writer_open(levada_env *env, const char *path, const char *compression,
+                                 int32_t level, levada_writer **out, levada_error *err)
 {
-    if (!w->filter || !w->filter->encode_threads) return LEVADA_OK;
-    w->threads = true;
-    return w->filter->encode_threads(w->state, threads, err);
+    return levada_writer_open_on(env, path, compression, level, 0, out, err);
 }
 
 /* -- records */
@@ -249,7 +250,7 @@ void levada_writer_destroy(levada_writer **writer)
     if (!w) return;
     *writer = NULL;
     /* Threads that the child of a fork does not have would be waited for. */
-    if (w->encoding && (!w->threads || LEVADA_OURS(w))) w->filter->close_encoder(w->state);
+    if (w->encoding && (w->threads == 0 || LEVADA_OURS(w))) w->filter->close_encoder(w->state);
     levada_output_destroy(&w->output);
     levada_free(w->state);
     levada_free(w->packed);

@@ -4,8 +4,10 @@
 
 #include <levada/writer.h>
 
-/* Lets `threads` threads compress, where the filter can; before the first byte. */
-LEVADA_MUST_USE levada_status levada_writer_threads(levada_writer *writer, int32_t threads,
+/* Lets up to `threads` threads compress, where the filter can; 0 = none. */
+LEVADA_MUST_USE levada_status levada_writer_open_on(levada_env *env, const char *path,
+                                                    const char *compression, int32_t level,
+                                                    int32_t threads, levada_writer **out,
                                                     levada_error *err);
 
 #endif

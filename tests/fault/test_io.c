@@ -472,8 +472,7 @@ static t_bytes encode_on_threads(const uint8_t *data, size_t size, int32_t threa
     size_t                   at = 0;
     bool                     flushing = false; /* until the output is not full */
 
-    assert_int_equal(filter->open_encoder(state, 1, NULL), LEVADA_OK);
-    assert_int_equal(filter->encode_threads(state, threads, NULL), LEVADA_OK);
+    assert_int_equal(filter->open_encoder(state, 1, threads, NULL), LEVADA_OK);
     while (!step.finished) {
         size_t n = size - at < 300000 ? size - at : 300000;
 

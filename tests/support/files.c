@@ -113,7 +113,7 @@ bool t_can(const char *name)
     if (!name) return true;
     assert_non_null(filter);
     state = calloc(1, filter->state_size);
-    st = filter->open_encoder(state, -1, NULL);
+    st = filter->open_encoder(state, -1, 0, NULL);
     if (st == LEVADA_OK) filter->close_encoder(state);
     free(state);
     return st == LEVADA_OK;
@@ -130,7 +130,7 @@ t_bytes t_encode(const char *name, const void *data, size_t size, size_t flush_a
     assert_non_null(filter);
     if (!filter->open_encoder) skip(); /* built without its library */
     state = calloc(1, filter->state_size);
-    st = filter->open_encoder(state, -1, NULL);
+    st = filter->open_encoder(state, -1, 0, NULL);
     if (st == LEVADA_EUNIMPLEMENTED) skip();
     assert_int_equal(st, LEVADA_OK);
     if (flush_at > 0) {

@@ -195,15 +195,16 @@ static levada_status filters_open_status(void *state, levada_error *err)
     return filters_open(state, FILTERS_STATUS, err);
 }
 
-static levada_status filters_begin(void *state, int32_t level, levada_error *err)
+static levada_status filters_begin(void *state, int32_t level, int32_t threads, levada_error *err)
 {
-    (void)level;
+    (void)level, (void)threads;
     return filters_open(state, FILTERS_NONE, err);
 }
 
-static levada_status filters_begin_anew(void *state, int32_t level, levada_error *err)
+static levada_status filters_begin_anew(void *state, int32_t level, int32_t threads,
+                                        levada_error *err)
 {
-    (void)level;
+    (void)level, (void)threads;
     return filters_open(state, FILTERS_ENCODE, err);
 }
 
