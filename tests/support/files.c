@@ -4,6 +4,7 @@
 #include "base/kernels.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,12 @@ const char *t_folder(void)
     (void)snprintf(files_folder, sizeof files_folder, "%s/levada-XXXXXX", where ? where : "/tmp");
     assert_non_null(mkdtemp(files_folder));
     return files_folder;
+}
+
+/* Before main(): where a shell ignores SIGCHLD, a test would not hear how its child ended. */
+__attribute__((constructor)) static void files_hear_of_children(void)
+{
+    (void)signal(SIGCHLD, SIG_DFL);
 }
 
 void t_folder_drop(void)
