@@ -147,15 +147,22 @@ static void urls_are_named_one_by_one(void **state)
     levada_files_clear(&files);
 }
 
+/* For every user, whatever the umask is. */
+static void make_open(const char *name)
+{
+    assert_int_equal(mkdir(t_path(name), 0755), 0);
+    assert_int_equal(chmod(t_path(name), 0755), 0);
+}
+
 static void a_folder_that_can_not_be_read_is_an_error(void **state)
 {
     bool root = geteuid() == 0; /* who may read everything */
 
     (void)state;
     assert_int_equal(chmod(t_path(""), 0755), 0);
-    assert_int_equal(mkdir(t_path("p"), 0755), 0);
-    assert_int_equal(mkdir(t_path("p/closed"), 0755), 0);
-    assert_int_equal(mkdir(t_path("p/open"), 0755), 0);
+    make_open("p");
+    make_open("p/closed");
+    make_open("p/open");
     t_write_file(t_path("p/closed/x-1"), "", 0);
     t_write_file(t_path("p/open/x-2"), "", 0);
     assert_int_equal(chmod(t_path("p/closed"), 0), 0);
