@@ -136,6 +136,9 @@ typedef struct levada_format_def {
     /* true if only an index shows where records are, so that the format cannot be read without one
      * (infer() sets index to true). next() is never called. */
     bool indexed;
+    /* true if next() is also called at the end of a file, with size 0, so that a format that knows
+     * the number of records reports a truncated file. */
+    bool counted;
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada._combined import open as open
     from levada._combined import range as range
     from levada._combined import source as source
+    from levada._combined import tokens as tokens
     from levada._combined import zip as zip
     from levada._config import show_config as show_config
     from levada._dataset import Dataset as Dataset
@@ -100,7 +101,9 @@ __version__ = _levada.VERSION
 _MODULES = {
     "_batch": "Batch",
     "_checkpoint": "load_checkpoint save_checkpoint",
-    "_combined": "concat from_arrays from_json from_records from_text mix open range source zip",
+    "_combined": (
+        "concat from_arrays from_json from_records from_text mix open range source tokens zip"
+    ),
     "_config": "show_config",
     "_dataset": "Dataset",
     "_decoders": "decode_csv decode_json decode_npy decode_padded_raw decode_raw",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Protocol
 
+    from levada._dtypes import DType
     from levada._typed import T
     from levada._values import Paths
 
@@ -118,6 +119,62 @@ def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[dict[st
     if stop is None:
         return source("range", count=start) if step == 1 else range(0, start, step)
     return source("range", start=start, stop=stop, step=step)
+
+
+def tokens(
+    files: Paths,
+    dtype: DType | str,
+    length: int,
+    hop: int | None = None,
+    *,
+    header_bytes: int = 0,
+    **options: Any,
+) -> Dataset[dict[str, Any]]:
+    """Reads flat files of tokens, such as those of nanoGPT and llm.c, as sequences of one length.
+
+    Records have numbers, because their positions follow from the size of the files: ``len(ds)``,
+    ``ds[i]``, ``shuffle_records=True``, ``records=`` and ``part=`` need no index.
+
+    Args:
+        files (Paths): paths and patterns of the files.
+        dtype (DType | str): type of a token, little endian, such as ``lv.uint16``.
+        length (int): tokens of a sequence.
+        hop (int): tokens from the start of a sequence to the start of the next; None = `length`.
+            Use ``length=T + 1, hop=T`` for inputs and targets.
+        header_bytes (int, default 0): bytes to skip at the start of every file; 1024 for llm.c.
+        options: options of ``lv.fixed_length``, such as ``shuffle_records``.
+
+    Returns:
+        Dataset: records with one column, ``tokens``. Tokens after the last whole sequence of a
+        file are dropped.
+
+    Raises:
+        InvalidArgumentError: `length` or `hop` is not positive, or `dtype` is not a number.
+
+    Example:
+        import numpy as np
+
+        np.arange(10, dtype=np.uint16).tofile("train.bin")
+        for record in lv.tokens("train.bin", lv.uint16, length=5, hop=4):
+            print(record["tokens"])
+    """
+    from levada._dtypes import as_dtype
+    from levada._sources import fixed_length
+
+    size = as_dtype(dtype).dtype.itemsize
+    step = length if hop is None else hop
+    if length < 1 or step < 1:
+        raise InvalidArgumentError(
+            f"tokens: length and hop must be positive, got {length} and {step}"
+        )
+    ds = fixed_length(
+        files,
+        length * size,
+        header_bytes=header_bytes,
+        hop_bytes=step * size,
+        **{"drop_partial": True, "index": True, "compression": "none", **options},
+    )
+    return ds.decode_raw("record", dtype, fixed_length=length * size, out="tokens")
 
 
 def from_text(description: str | bytes) -> Dataset[Any]:

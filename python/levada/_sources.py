@@ -22,6 +22,8 @@ __all__ = [
     "fixed_length",
     "framed",
     "jsonl",
+    "litdata",
+    "mds",
     "megatron",
     "tar",
     "text_lines",
@@ -532,6 +534,116 @@ def jsonl(
         files=files,
         fields=fields,
         invalid=invalid,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
+    )
+
+
+def litdata(
+    files: Paths,
+    *,
+    columns: Any = "auto",
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Reads samples of LitData: a directory with an index.json, or its chunks.
+
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        columns (Any, default 'auto'): {name: encoding} of all columns in their order, such as
+            {id: int, text: str}; auto = from index.json
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
+
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('litdata:chunk.bin,columns={s:str,n:"values:int16"}')
+    """
+    return _source(
+        "litdata",
+        files=files,
+        columns=columns,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
+    )
+
+
+def mds(
+    files: Paths,
+    *,
+    columns: Any = "auto",
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Reads samples of MosaicML Streaming (MDS): shards, or a directory with an index.json.
+
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        columns (Any, default 'auto'): {name: encoding} of all columns in their order, such as
+            {id: int, text: str}; auto = from the shards
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
+
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('mds:samples.mds,columns={s:str,n:uint8}')
+    """
+    return _source(
+        "mds",
+        files=files,
+        columns=columns,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,

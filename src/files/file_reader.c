@@ -150,7 +150,12 @@ static levada_status file_reader_check_size(const levada_file_reader *r, levada_
 static levada_status file_reader_check_end(const levada_file_reader *r, levada_error *err)
 {
     levada_status st = LEVADA_OK;
+    levada_spans  none = { 0 };
 
+    if (r->format->counted) {
+        LEVADA_TRY(r->format->next(r->state, r->args, levada_window_data(&r->window), 0, true,
+                                   &none, err));
+    }
     if (r->format->check_size) st = r->format->check_size(r->args, r->window.offset, err);
     if (st != LEVADA_OK && err) err->code = LEVADA_EDATA_LOSS;
     return st == LEVADA_OK ? LEVADA_OK : LEVADA_EDATA_LOSS;

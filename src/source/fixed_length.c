@@ -162,6 +162,21 @@ static levada_status fixed_length_next(void *state, const void *args, const uint
     return st;
 }
 
+/* Positions follow from the size alone. */
+static levada_status fixed_length_foreign(levada_env *env, const void *args, const char *path,
+                                          levada_index_sink *to, levada_error *err)
+{
+    const fixed_length_args *a = args;
+    int64_t at = a->header_bytes, hop = fixed_length_hop(a), n;
+
+    (void)env, (void)path;
+    LEVADA_TRY(fixed_length_check_size(args, to->size, err));
+    n = at > to->size ? 0 : fixed_length_records(a, to->size - at - a->footer_bytes);
+    for (int64_t i = 0; i < n; i++, at += hop)
+        LEVADA_TRY(to->add(to, at, i + 1 < n ? hop : to->size - at, 0, err));
+    return LEVADA_OK;
+}
+
 const levada_format_def levada_format_fixed_length = {
     .struct_size = sizeof(levada_format_def),
     .name = "fixed_length",
@@ -175,4 +190,5 @@ const levada_format_def levada_format_fixed_length = {
     .seek = fixed_length_seek,
     .next = fixed_length_next,
     .check_size = fixed_length_check_size,
+    .foreign = fixed_length_foreign,
 };
