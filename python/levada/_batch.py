@@ -385,7 +385,9 @@ class Batch(_levada.Batch):
         np.cumsum(self.lengths(name), out=offsets[1:])
         return part_of(column[self.mask(name)], (offsets,))
 
-    def flash_attention(self, name: str, *, labels: str | None = None) -> dict[str, Any]:
+    def flash_attention(
+        self, name: str, *, labels: str | None = None, tensors: bool = False, device: Any = None
+    ) -> dict[str, Any]:
         """Returns the arguments of a model with variable-length attention, all sequences in one
         row.
 
@@ -398,6 +400,8 @@ class Batch(_levada.Batch):
             name (str): the field with the tokens.
             labels (str): field with the targets; the first target of each sequence becomes -100,
                 because no value precedes it.
+            tensors (bool, default False): returns torch.Tensor over the same memory, not arrays.
+            device: copies the tensors to this device; None = no copy.
 
         Example:
             print(sorted(lv.from_arrays({"x": [[1, 2],
@@ -414,10 +418,12 @@ class Batch(_levada.Batch):
             starts = marks[:-1]
             targets[starts[starts < marks[1:]]] = -100
             made["labels"] = targets[None]
-        return made | {
-            "cu_seq_lens_q": marks, "cu_seq_lens_k": marks,
-            "max_length_q": longest, "max_length_k": longest,
-        }  # fmt: skip
+        made |= {"cu_seq_lens_q": marks, "cu_seq_lens_k": marks}
+        if tensors or device is not None:
+            from levada.interop._tensors import as_tensor
+
+            made = {key: as_tensor(value, device) for key, value in made.items()}
+        return made | {"max_length_q": longest, "max_length_k": longest}
 
     @property
     def origins(self) -> Array:
@@ -463,6 +469,8 @@ class Batch(_levada.Batch):
         lengths: bool = False,
         mask: bool = False,
         cu_seqlens: bool = False,
+        segment_ids: bool = False,
+        positions: bool = False,
         ragged: str = "ragged",
     ) -> dict[str, Any]:
         """Returns a dict of name to torch.Tensor over the same memory; byte fields become lists of
@@ -474,6 +482,8 @@ class Batch(_levada.Batch):
                 sequences.
             mask (bool, default False): adds ``<name>_mask`` (bool [n, T]) for each padded field.
             cu_seqlens (bool, default False): adds ``<name>_cu_seqlens`` (int32 [n + 1]).
+            segment_ids (bool, default False): adds ``<name>_segment_ids``, as `segment_ids`.
+            positions (bool, default False): adds ``<name>_positions``, as `positions`.
             ragged (str, default "ragged"): "ragged" returns ragged fields as ``Ragged`` of
                 tensors, "nested" as ``torch.nested`` tensors with the jagged layout.
 
@@ -482,7 +492,10 @@ class Batch(_levada.Batch):
         """
         from levada.interop._tensors import batch_to_torch
 
-        added = {"lengths": lengths, "mask": mask, "cu_seqlens": cu_seqlens}
+        added = {
+            "lengths": lengths, "mask": mask, "cu_seqlens": cu_seqlens,
+            "segment_ids": segment_ids, "positions": positions,
+        }  # fmt: skip
         return batch_to_torch(self, device, [kind for kind, on in added.items() if on], ragged)
 
     def to(self, device: Any, non_blocking: bool = True) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from levada._batch import Batch
 
 
-def _tensor(value, device=None, non_blocking=True):
+def as_tensor(value: Any, device: Any = None, non_blocking: bool = True) -> Any:
     """A tensor over the memory of an array; a Ragged with tensors inside; a list of ``bytes``."""
     import torch
 
@@ -48,8 +48,8 @@ def to_array(value: Any) -> Any:
 def ragged_to(value: Ragged, device: Any, non_blocking: bool = True) -> Ragged:
     """A Ragged of tensors. The offsets were checked when they were arrays."""
     inner, levels = value.values, value.nested
-    inner = inner if isinstance(inner, Bytes) else _tensor(inner, device, non_blocking)
-    return part_of(inner, [_tensor(level, device, non_blocking) for level in levels])
+    inner = inner if isinstance(inner, Bytes) else as_tensor(inner, device, non_blocking)
+    return part_of(inner, [as_tensor(level, device, non_blocking) for level in levels])
 
 
 def pinned(value: Any) -> Any:
@@ -81,16 +81,19 @@ def _nested(name, value):
 def _added(batch, kinds):
     """Fields that the caller wants besides: lengths, masks and cumulative lengths."""
     made: dict[str, Any] = {}
+    kind_of: dict[str, str] = {}
     for name, _, _, _, padded, _ in batch._block.fields() if kinds else ():
         ragged = not padded and isinstance(batch[name], Ragged)
         for kind in kinds if ragged or padded else ():
-            if kind != "mask" or padded:
+            there = kind in ("segment_ids", "positions") and f"{name}_{kind}" in batch
+            if (kind != "mask" or padded) and not there:
                 made[f"{name}_{kind}"] = getattr(batch, kind)(name)
+                kind_of[f"{name}_{kind}"] = kind
     for name in made:
         if name in batch:
             raise InvalidArgumentError(
                 f"torch(): the batch has a field {name!r} already; rename() it, or call "
-                f"batch.{name.rsplit('_', 1)[-1]}() yourself"
+                f"batch.{kind_of[name]}() yourself"
             )
     return made
 
@@ -106,7 +109,7 @@ def batch_to_torch(
     if ragged not in ("ragged", "nested"):
         raise InvalidArgumentError(f'{ragged=} must be "ragged" or "nested"')
     values = {**dict(batch.items()), **_added(batch, added)}
-    made = {name: _tensor(value, device, non_blocking) for name, value in values.items()}
+    made = {name: as_tensor(value, device, non_blocking) for name, value in values.items()}
     if ragged == "nested":
         for name, value in made.items():
             if isinstance(value, Ragged):
