@@ -59,10 +59,14 @@ def csv(
     infer_rows: int = 1000,
     header_columns: str = "all",
     misplaced_quotes: str = "resync",
+    skip_rows: int = 0,
+    comment: str | None = None,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     quote_char: str = '"',
     na_value: str = "",
+    na_values: str | Iterable[str] | None = None,
+    thousands: str | None = None,
     select_cols: int | Iterable[int] | None = None,
     columns: str | Iterable[str] | None = None,
     compression: str = "auto",
@@ -93,12 +97,17 @@ def csv(
             delimiter nor a line end follows: resync = the row ends at the first line end where
             it has all its fields, or before a line that is a whole row; tensorflow = the field
             continues until such a quote, as in CsvDataset (resync, tensorflow)
+        skip_rows (int, default 0): lines to skip at the start of every file, before the header
+        comment (str): character that begins a line of comment, which is not a row; None = none
         field_delim (str, default ','): one character between fields
         use_quote_delim (bool, default True): quotes enclose fields; False = quotes are ordinary
             characters
         quote_char (str, default '"'): the character that encloses fields
         na_value (str, default ''): string that marks a missing field, in addition to the empty
             string
+        na_values (str | Iterable[str]): further strings that mark a missing field: [NA, None,
+            '-']
+        thousands (str): character between groups of digits in numbers, such as ','; None = none
         select_cols (int | Iterable[int]): numbers of the fields to decode, ascending from 0;
             None = all
         columns (str | Iterable[str]): names of the columns; None = the names in record_defaults
@@ -138,10 +147,14 @@ def csv(
         infer_rows=infer_rows,
         header_columns=header_columns,
         misplaced_quotes=misplaced_quotes,
+        skip_rows=skip_rows,
+        comment=comment,
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
         quote_char=quote_char,
         na_value=na_value,
+        na_values=na_values,
+        thousands=thousands,
         select_cols=select_cols,
         columns=columns,
         compression=compression,

@@ -195,6 +195,8 @@ class Stages(Typed[T]):
         use_quote_delim: bool = True,
         quote_char: str = '"',
         na_value: str = "",
+        na_values: str | Iterable[str] | None = None,
+        thousands: str | None = None,
         select_cols: int | Iterable[int] | None = None,
         columns: str | Iterable[str] | None = None,
     ) -> Dataset[T]:
@@ -212,6 +214,10 @@ class Stages(Typed[T]):
             quote_char (str, default '"'): the character that encloses fields
             na_value (str, default ''): string that marks a missing field, in addition to the
                 empty string
+            na_values (str | Iterable[str]): further strings that mark a missing field: [NA,
+                None, '-']
+            thousands (str): character between groups of digits in numbers, such as ','; None =
+                none
             select_cols (int | Iterable[int]): numbers of the fields to decode, ascending from
                 0; None = all
             columns (str | Iterable[str]): names of the columns; None = the names in
@@ -236,6 +242,8 @@ class Stages(Typed[T]):
             use_quote_delim=use_quote_delim,
             quote_char=quote_char,
             na_value=na_value,
+            na_values=na_values,
+            thousands=thousands,
             select_cols=select_cols,
             columns=columns,
         )

@@ -65,6 +65,38 @@ static levada_status columns_check_number(const levada_csv_args *a, levada_error
     return LEVADA_OK;
 }
 
+bool levada_csv_is_missing(const levada_csv_args *a, const levada_csv_field *field)
+{
+    size_t size = (size_t)field->size, n = strlen(a->na_value);
+
+    if (size == 0 || (n == size && memcmp(field->at, a->na_value, n) == 0)) return true;
+    for (int64_t i = 0; i < a->na_values.n; i++) {
+        n = strlen(a->na_values.at[i]);
+        if (n == size && memcmp(field->at, a->na_values.at[i], n) == 0) return true;
+    }
+    return false;
+}
+
+static bool columns_is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+
+bool levada_csv_join_digits(const levada_csv_args *a, const levada_csv_field *field,
+                            char to[LEVADA_CSV_NUMBER], levada_csv_field *joined)
+{
+    int32_t n = 0, size = field->size;
+
+    if (!a->thousands || size > LEVADA_CSV_NUMBER) return false;
+    for (int32_t i = 0; i < size; i++) {
+        uint8_t c = field->at[i];
+
+        if (c != (uint8_t)a->thousands[0]) to[n++] = (char)c;
+        else if (i == 0 || i + 1 == size || !columns_is_digit(field->at[i - 1]) ||
+                 !columns_is_digit(field->at[i + 1]))
+            return false;
+    }
+    *joined = (levada_csv_field){ .at = (const uint8_t *)to, .size = n };
+    return n < size;
+}
+
 static levada_status columns_check_options(const levada_csv_args *a, levada_error *err)
 {
     if (strlen(a->field_delim) != 1) {
@@ -74,6 +106,10 @@ static levada_status columns_check_options(const levada_csv_args *a, levada_erro
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "quote_char must be one character other than a newline");
     }
+    if (a->thousands && (strlen(a->thousands) != 1 || strchr("0123456789+-.eE", *a->thousands)))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "thousands must be one character that numbers do not have, got '%.20s'",
+                           a->thousands);
     if (a->record_defaults) return columns_check_number(a, err);
     if (a->select_cols.n == 0 && a->columns.n == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

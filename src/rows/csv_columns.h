@@ -36,10 +36,13 @@ typedef struct levada_csv_args {
     bool                use_quote_delim;
     const char         *quote_char;
     const char         *na_value;
+    levada_texts        na_values;
+    const char         *thousands;
     levada_ints         select_cols;
     levada_texts        columns;
     bool                header, infer; /* format only */
-    int64_t             infer_rows, header_columns, misplaced_quotes;
+    int64_t             infer_rows, header_columns, misplaced_quotes, skip_rows;
+    const char         *comment;
 } levada_csv_args;
 
 /* The entries that both tables of options have. */
@@ -52,6 +55,11 @@ typedef struct levada_csv_args {
                    .doc = "the character that encloses fields"),                                 \
         LEVADA_ARG(TEXT, levada_csv_args, na_value, .otherwise = "\"\"",                         \
                    .doc = "string that marks a missing field, in addition to the empty string"), \
+        LEVADA_ARG(TEXTS, levada_csv_args, na_values,                                            \
+                   .doc = "further strings that mark a missing field: [NA, null, '-']"),         \
+        LEVADA_ARG(TEXT, levada_csv_args, thousands,                                             \
+                   .doc = "character between groups of digits in numbers, such as ','; null = "  \
+                          "none"),                                                               \
         LEVADA_ARG(INTS, levada_csv_args, select_cols,                                           \
                    .doc = "numbers of the fields to decode, ascending from 0; null = all"),      \
         LEVADA_ARG(TEXTS, levada_csv_args, columns,                                              \
@@ -62,6 +70,14 @@ typedef struct levada_csv_args {
 #define LEVADA_CSV_DEFAULTS                                                                       \
     "{name: entry, ...}, or a list with one entry per column: a dtype (float32, float64, int32, " \
     "int64, string; the field is required), or {dtype: ..., default: ...}"
+
+/* Whether a field is empty, or one of the strings that mark a missing one. */
+bool levada_csv_is_missing(const levada_csv_args *args, const levada_csv_field *field);
+/* The field without separators between its digits, in `to`. False: it has none, is too long, or one
+ * is elsewhere. */
+enum { LEVADA_CSV_NUMBER = 64 };
+bool levada_csv_join_digits(const levada_csv_args *args, const levada_csv_field *field,
+                            char to[LEVADA_CSV_NUMBER], levada_csv_field *joined);
 
 /* One column of the result. */
 typedef struct levada_csv_column {

@@ -139,13 +139,6 @@ static levada_status decode_row(const decode_block *b, int64_t row, levada_error
 
 /* -- columns */
 
-/* An empty field, or one that says so. */
-static bool decode_missing(const char *na, size_t n, const levada_csv_field *field)
-{
-    if (field->size == 0) return true;
-    return n > 0 && (size_t)field->size == n && memcmp(field->at, na, n) == 0;
-}
-
 static levada_csv_field decode_field(const decode_block *b, int64_t row, int64_t column)
 {
     const levada_csv *csv = b->csv;
@@ -235,13 +228,17 @@ static levada_status decode_slowly(const decode_block *b, int64_t row, int64_t c
                                          [LEVADA_INT32] = "int32", [LEVADA_INT64] = "int64" };
     const levada_csv_column *c = &b->csv->columns[column];
     const levada_csv_field   field = decode_field(b, row, column);
-    char                     place[96];
+    levada_csv_field         joined;
+    char                     place[96], digits[LEVADA_CSV_NUMBER];
 
-    if (decode_missing(b->args->na_value, strlen(b->args->na_value), &field)) {
+    if (levada_csv_is_missing(b->args, &field)) {
         decode_put_default(c, values, row);
         return c->required ? decode_required(b, row, column, err) : LEVADA_OK;
     }
-    if (decode_any_number(b->csv->file, c->dtype, &field, values, row)) return LEVADA_OK;
+    if (decode_any_number(b->csv->file, c->dtype, &field, values, row) ||
+        (levada_csv_join_digits(b->args, &field, digits, &joined) &&
+         decode_any_number(b->csv->file, c->dtype, &joined, values, row)))
+        return LEVADA_OK;
     decode_put_default(c, values, row);
     if (b->csv->bad[row]) return LEVADA_OK;
     return decode_reject(b, row, err, "Field %lld is not a valid %s: %.*s%s",
@@ -250,10 +247,17 @@ static levada_status decode_slowly(const decode_block *b, int64_t row, int64_t c
                          decode_place(b, row, column, place));
 }
 
-/* Does the text of missing fields look like a number? Then every field is compared with it. */
-static bool decode_na_is_number(const char *na)
+/* Does a text of missing fields look like a number? Then every field is compared with it. */
+static bool decode_na_is_number(const levada_csv_args *a)
 {
-    return *na != '\0' && na[strspn(na, "0123456789.-+eE")] == '\0';
+    bool found = false;
+
+    for (int64_t i = -1; i < a->na_values.n; i++) {
+        const char *na = i < 0 ? a->na_value : a->na_values.at[i];
+
+        found = found || (*na != '\0' && na[strspn(na, "0123456789.-+eE")] == '\0');
+    }
+    return found;
 }
 
 static levada_status decode_numbers(const decode_block *b, int64_t column, levada_error *err)
@@ -261,7 +265,7 @@ static levada_status decode_numbers(const decode_block *b, int64_t column, levad
     int32_t odd[LEVADA_CSV_PIECE + 1], nodd;
     int64_t n;
     void   *values = NULL;
-    bool    quick = !decode_na_is_number(b->args->na_value);
+    bool    quick = !decode_na_is_number(b->args);
 
     LEVADA_TRY(levada_builder_values(b->out, (int32_t)column, b->in->n, &values, err));
     for (int64_t from = 0; from < b->in->n; from += n) {
@@ -349,17 +353,16 @@ static levada_status decode_strings(const decode_block *b, int64_t column, levad
     levada_csv              *csv = b->csv;
     const levada_csv_column *c = &csv->columns[column];
     levada_csv_field        *fields = csv->fields + (csv->is_even ? 0 : column * csv->stride);
-    const char              *na = b->args->na_value;
-    size_t                   nna = strlen(na);
+    bool                     marks = *b->args->na_value || b->args->na_values.n > 0;
     bool                     done = false, pairs = csv->is_even &&
                                            levada_csv_even_has_pairs(csv, column);
 
-    if (csv->is_even && nna == 0 && b->in->owner->size <= INT32_MAX)
+    if (csv->is_even && !marks && b->in->owner->size <= INT32_MAX)
         LEVADA_TRY(decode_indexed(b, column, &done, err));
     if (done) return LEVADA_OK;
     for (int64_t row = 0; row < b->in->n; row++) {
         if (csv->is_even) fields[row] = decode_even_field(b, row, column, pairs);
-        if (!decode_missing(na, nna, &fields[row])) continue;
+        if (!levada_csv_is_missing(b->args, &fields[row])) continue;
         if (c->required) LEVADA_TRY(decode_required(b, row, column, err));
         fields[row] = (levada_csv_field){ (const uint8_t *)c->otherwise, (int32_t)c->size, false };
     }

@@ -15,6 +15,7 @@ levada_csv_rules levada_csv_rules_of(const levada_csv_args *args)
         .quote = (uint8_t)args->quote_char[0],
         .wanted = args->select_cols.n > 0 ? args->select_cols.at : NULL,
         .nwanted = args->select_cols.n,
+        .comment = args->comment ? (uint8_t)args->comment[0] : 0,
         .file = true,
     };
 }

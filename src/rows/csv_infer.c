@@ -31,14 +31,6 @@ typedef struct infer_job {
 
 /* -- what the fields are */
 
-static bool infer_is_missing(const infer_job *job, const levada_csv_field *f)
-{
-    size_t n = strlen(job->args->na_value);
-
-    return f->size == 0 ||
-           (n > 0 && (size_t)f->size == n && memcmp(f->at, job->args->na_value, n) == 0);
-}
-
 /* "007" is a text: as a number it would lose its zeros. */
 static bool infer_has_zeros(const levada_csv_field *f)
 {
@@ -47,13 +39,17 @@ static bool infer_has_zeros(const levada_csv_field *f)
     return at + 1 < f->size && f->at[at] == '0' && f->at[at + 1] >= '0' && f->at[at + 1] <= '9';
 }
 
-static infer_kind infer_kind_of(const levada_csv_field *f)
+static infer_kind infer_kind_of(const levada_csv_args *args, const levada_csv_field *f)
 {
-    const char        *text = (const char *)f->at;
+    char               digits[LEVADA_CSV_NUMBER];
+    levada_csv_field   joined;
+    bool               groups = levada_csv_join_digits(args, f, digits, &joined);
+    const char        *text = groups ? digits : (const char *)f->at;
     int64_t            i;
     double             x;
     levada_number_kind kind;
 
+    if (groups) f = &joined;
     if (infer_has_zeros(f)) return INFER_TEXT;
     kind = levada_number_scan_int(text, (size_t)f->size, &i);
     if (kind == LEVADA_NUMBER_INT) return INFER_INT;
@@ -86,11 +82,11 @@ static void infer_look(infer_job *job)
         infer_column *c = &job->columns[i];
         infer_kind    kind;
 
-        if (infer_is_missing(job, &job->fields[i])) {
+        if (levada_csv_is_missing(job->args, &job->fields[i])) {
             c->missing = true;
             continue;
         }
-        kind = infer_kind_of(&job->fields[i]);
+        kind = infer_kind_of(job->args, &job->fields[i]);
         if (kind > c->kind) c->kind = kind;
         c->seen = true;
     }
@@ -102,7 +98,8 @@ static bool infer_has_names(const infer_job *job)
     for (int64_t i = 0; i < job->n; i++) {
         const levada_csv_field *f = &job->fields[i];
 
-        if (infer_is_missing(job, f) || infer_kind_of(f) != INFER_TEXT) return false;
+        if (levada_csv_is_missing(job->args, f) || infer_kind_of(job->args, f) != INFER_TEXT)
+            return false;
         for (int64_t k = 0; k < i; k++)
             if (job->fields[k].size == f->size &&
                 memcmp(job->fields[k].at, f->at, (size_t)f->size) == 0)

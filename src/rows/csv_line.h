@@ -21,6 +21,7 @@ typedef struct levada_csv_rules {
     uint8_t        quote;
     const int64_t *wanted;  /* numbers of the fields to return, ascending; NULL = all             */
     int64_t        nwanted; /* with wanted: fields after the last of them are not read            */
+    uint8_t        comment; /* lines that begin with it are not rows; 0 = none                    */
     bool           file;    /* a row of a file: newlines do not occur outside of quotes, and an
                              * empty row is one empty field                                       */
 } levada_csv_rules;

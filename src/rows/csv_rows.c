@@ -52,7 +52,7 @@ bool levada_csv_is_row(const levada_csv_framing *framing, const uint8_t *data, i
     int64_t n;
     int32_t at;
 
-    return end > begin &&
+    return end > begin && !levada_csv_is_comment(framing, data, begin) &&
            !levada_csv_split(&framing->rules, data + begin, (int32_t)(end - begin), NULL, 0, &n,
                              &at) &&
            n == framing->columns;
@@ -90,7 +90,7 @@ static void csv_quote(csv_rows *w, int64_t at)
     const levada_csv_rules *rules = &w->framing->rules;
     uint8_t                 next;
 
-    if (w->broken) return;
+    if (w->broken || levada_csv_is_comment(w->framing, w->data, w->row)) return;
     if (!w->quoted) {
         w->quoted = at == w->row || w->data[at - 1] == rules->delim;
         return;
@@ -119,7 +119,7 @@ static void csv_newline(csv_rows *w, int64_t at)
     w->broken = false;
     out->begin[out->n] = (int32_t)w->row;
     out->end[out->n] = (int32_t)at;
-    out->n += at > w->row;
+    out->n += at > w->row && !levada_csv_is_comment(w->framing, w->data, w->row);
     w->row = w->past = levada_csv_line_after(w->data, at, w->size);
 }
 
@@ -132,7 +132,7 @@ static bool csv_index(csv_rows *w, int32_t capacity)
     int32_t       mark[CSV_MARKS + LEVADA_KERNEL_SLACK];
     size_t        scanned = 0;
 
-    if (rules->quotes && rules->quote != '"') return false;
+    if ((rules->quotes && rules->quote != '"') || rules->comment) return false;
     for (int64_t from = 0; from < w->size && !w->cut; from += (int64_t)scanned) {
         int64_t n = w->framing->kernels->quoted_index(w->data + from, (size_t)(w->size - from),
                                                       &how, mark, CSV_MARKS, &scanned);
@@ -182,7 +182,8 @@ static levada_status csv_end(csv_rows *w, levada_error *err)
                            "Reached end of file without closing quoted field in record");
     }
     w->out->begin[w->out->n] = (int32_t)w->row;
-    w->out->end[w->out->n++] = (int32_t)w->size;
+    w->out->end[w->out->n] = (int32_t)w->size;
+    w->out->n += !levada_csv_is_comment(w->framing, w->data, w->row);
     w->row = w->size;
     return LEVADA_OK;
 }

@@ -71,6 +71,13 @@ static inline int64_t levada_csv_line_after(const uint8_t *data, int64_t at, int
     return at + 1 + (data[at] == '\r' && at + 1 < size && data[at + 1] == '\n');
 }
 
+/* Whether the line at data[begin] is a comment. */
+static inline bool levada_csv_is_comment(const levada_csv_framing *framing, const uint8_t *data,
+                                         int64_t begin)
+{
+    return framing->rules.comment && data[begin] == framing->rules.comment;
+}
+
 /* Whether data[begin, end) is a row of framing->columns fields by itself. */
 bool levada_csv_is_row(const levada_csv_framing *framing, const uint8_t *data, int64_t begin,
                        int64_t end);

@@ -14,6 +14,7 @@
 #include "rows/csv_header.h"
 #include "rows/csv_infer.h"
 #include "rows/csv_rows.h"
+#include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "registry/registry.h"
 
@@ -27,6 +28,7 @@ typedef struct csv_state {
     int64_t               limit;   /* max_record_bytes */
     bool                  heading; /* the next row is the header of the file */
     bool                  first;   /* of the file: a mark of UTF-8 may be there */
+    int64_t               to_skip; /* lines at the start of the file */
     levada_csv_long       row;     /* over the limit, while it is passed over */
 } csv_state;
 
@@ -52,6 +54,10 @@ static const levada_arg csv_options[] = {
                       "follows: resync = the row ends at the first line end where it has all its "
                       "fields, or before a line that is a whole row; tensorflow = the field "
                       "continues until such a quote, as in CsvDataset"),
+    LEVADA_ARG(INT, levada_csv_args, skip_rows, .otherwise = "0", .min = 0, .max = INT64_MAX,
+               .doc = "lines to skip at the start of every file, before the header"),
+    LEVADA_ARG(TEXT, levada_csv_args, comment,
+               .doc = "character that begins a line of comment, which is not a row; null = none"),
     LEVADA_CSV_OPTIONS, LEVADA_ARG_END
 };
 
@@ -70,6 +76,12 @@ static levada_status csv_check(const void *args, levada_spec **out, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "header_columns=any needs header=true, and record_defaults in place of "
                            "columns to name them");
+    if (a->comment && (strlen(a->comment) != 1 || strchr("\r\n", *a->comment) ||
+                       *a->comment == delim || *a->comment == *a->quote_char))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "comment must be one character that is not field_delim, quote_char or "
+                           "a newline, got '%.20s'",
+                           a->comment);
     if (a->infer_rows < 1 || a->infer_rows > CSV_INFER_MOST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "infer_rows must be from 1 to %d, got %lld", CSV_INFER_MOST,
@@ -95,32 +107,53 @@ static levada_status csv_seek(void *state, const void *args, int64_t offset, lev
     (void)err;
     s->first = offset == 0;
     s->heading = offset == 0 && ((const levada_csv_args *)args)->header;
+    s->to_skip = offset == 0 ? ((const levada_csv_args *)args)->skip_rows : 0;
     s->row = (levada_csv_long){ 0 };
     return LEVADA_OK;
 }
 
-/* Bytes that begin no row: the mark of UTF-8, and empty lines. */
-static int64_t csv_no_row(csv_state *s, const uint8_t *data, int64_t size)
+/* After the line at data[at], or `at` if the window does not hold its end. */
+static int64_t csv_pass_line(const uint8_t *data, int64_t at, int64_t size, bool at_end)
+{
+    int64_t end = levada_csv_line_end(data, at, size);
+
+    if (end == size || (data[end] == '\r' && end + 1 == size)) return at_end ? size : at;
+    return levada_csv_line_after(data, end, size);
+}
+
+/* Bytes that begin no row: the mark of UTF-8, skipped lines, comments and empty lines. *cut: more
+ * bytes are needed to know. */
+static int64_t csv_no_row(csv_state *s, const levada_csv_framing *framing, const uint8_t *data,
+                          int64_t size, bool at_end, bool *cut)
 {
     int64_t n = 0;
 
     if (s->first && size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) n = 3;
-    else while (n < size && (data[n] == '\n' || data[n] == '\r')) n++;
-    if (n > 0) s->first = false;
+    s->first = s->first && n == 0;
+    while (n < size && !*cut) {
+        bool    line = s->to_skip > 0 || levada_csv_is_comment(framing, data, n);
+        int64_t next = line ? csv_pass_line(data, n, size, at_end) : n + 1;
+
+        if (!line && data[n] != '\n' && data[n] != '\r') break;
+        *cut = next == n;
+        s->to_skip -= s->to_skip > 0 && next > n;
+        n = next;
+    }
     return n;
 }
 
 static levada_status csv_next(void *state, const void *args, const uint8_t *data, int64_t size,
                               bool at_end, levada_spans *out, levada_error *err)
 {
-    csv_state              *s = state;
+    csv_state               *s = state;
     const levada_csv_framing framing = levada_csv_framing_of(args, s->kernels, s->limit);
+    bool                     cut = s->first && size < 3 && !at_end;
     levada_status            st;
 
     out->n = 0;
     out->need = 0;
-    out->used = csv_no_row(s, data, size);
-    if (out->used > 0 || (s->first && size < 3 && !at_end)) return LEVADA_OK;
+    out->used = cut ? 0 : csv_no_row(s, &framing, data, size, at_end, &cut);
+    if (out->used > 0 || cut) return LEVADA_OK;
     s->first = false;
     st = levada_csv_rows_find(&framing, data, size, at_end, s->heading ? 1 : out->capacity, out,
                               err);
@@ -199,7 +232,8 @@ static levada_status csv_sample_open(csv_sample *s, const levada_csv_args *a, le
 static levada_status csv_sample_rows(csv_sample *s, const levada_csv_args *a, levada_env *env,
                                      int64_t made, levada_strings *rows, levada_error *err)
 {
-    csv_state      state = { .kernels = levada_env_kernels(env), .first = true };
+    csv_state      state = { .kernels = levada_env_kernels(env), .first = true,
+                              .to_skip = a->skip_rows };
     const uint8_t *at = s->bytes + CSV_SLACK, *stop = at + made;
     levada_spans   spans = { .begin = s->begin, .end = s->end, .capacity = s->nrows,
                              .stride = s->nrows + CSV_SLACK };
@@ -252,11 +286,11 @@ static levada_status csv_infer_path(levada_env *env, const levada_csv_args *a, c
     return st;
 }
 
-static levada_status csv_infer(levada_env *env, const void *args, const levada_texts *files,
-                               const char *compression, const levada_value *options,
-                               levada_value **out, levada_error *err)
+static levada_status csv_infer_columns(levada_env *env, const levada_csv_args *a,
+                                       const levada_texts *files, const char *compression,
+                                       const levada_value *options, levada_value **out,
+                                       levada_error *err)
 {
-    const levada_csv_args *a = args;
     levada_files           found = { 0 };
     levada_spec           *spec = NULL; /* of the other options: that they are good */
     bool                   named = levada_csv_is_named(a);
@@ -268,7 +302,7 @@ static levada_status csv_infer(levada_env *env, const void *args, const levada_t
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "infer=true cannot be combined with record_defaults, columns or "
                            "select_cols");
-    LEVADA_TRY(csv_check(args, &spec, err));
+    LEVADA_TRY(csv_check(a, &spec, err));
     levada_spec_unref(&spec);
     st = levada_files_find(files, &found, &why);
     if (st == LEVADA_OK && found.n == 0)
@@ -279,6 +313,68 @@ static levada_status csv_infer(levada_env *env, const void *args, const levada_t
     levada_files_clear(&found);
     if (named && st != LEVADA_ERESOURCE_EXHAUSTED) return LEVADA_OK; /* the run reports it */
     if (st != LEVADA_OK && err) *err = why;
+    return st;
+}
+
+/* "a.tsv", "a.tsv.gz" */
+static bool csv_is_tabbed(const char *path)
+{
+    const char *found = strstr(path, ".tsv");
+
+    while (found && found[4] && found[4] != '.' && found[4] != '-')
+        found = strstr(found + 4, ".tsv");
+    return found && !strchr(found, '/');
+}
+
+/* map[key] = a copy of the value, or of a tab where the key is that of the delimiter. */
+static levada_status csv_copy_option(levada_value *map, const char *key, const levada_value *value,
+                                     levada_error *err)
+{
+    bool          delim = strcmp(key, "field_delim") == 0;
+    levada_value *copy = delim ? levada_value_text("\t", 1) : levada_value_copy(value);
+    levada_status st = copy ? levada_value_set(map, key, &copy, err)
+                            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+
+    levada_value_destroy(&copy);
+    return st;
+}
+
+/* The options with a tab in place of the default delimiter, where all files are .tsv files. */
+static levada_status csv_tabs(const levada_csv_args *a, const levada_texts *files,
+                              const levada_value *options, levada_value **out, levada_error *err)
+{
+    levada_value *copy;
+    bool          tabs = files->n > 0 && strcmp(a->field_delim, ",") == 0;
+    levada_status st;
+
+    for (int64_t i = 0; i < files->n; i++) tabs = tabs && csv_is_tabbed(files->at[i]);
+    if (!tabs) return LEVADA_OK;
+    copy = levada_value_map();
+    st = copy ? LEVADA_OK : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(options); i++)
+        st = csv_copy_option(copy, levada_value_key(options, i), levada_value_item(options, i),
+                             err);
+    if (st == LEVADA_OK) *out = copy;
+    else levada_value_destroy(&copy);
+    return st;
+}
+
+static levada_status csv_infer(levada_env *env, const void *args, const levada_texts *files,
+                               const char *compression, const levada_value *options,
+                               levada_value **out, levada_error *err)
+{
+    levada_csv_args a = *(const levada_csv_args *)args;
+    levada_value   *tabs = NULL;
+    levada_status   st;
+
+    LEVADA_TRY(csv_tabs(&a, files, options, &tabs, err));
+    if (tabs) a.field_delim = "\t";
+    st = csv_infer_columns(env, &a, files, compression, tabs ? tabs : options, out, err);
+    if (st == LEVADA_OK && !*out) {
+        *out = tabs;
+        tabs = NULL;
+    }
+    levada_value_destroy(&tabs);
     return st;
 }
 
@@ -358,7 +454,7 @@ static const levada_example_file csv_files[] = {
     { NULL, NULL, 0 }
 };
 
-static const char *const csv_suffixes[] = { ".csv", NULL };
+static const char *const csv_suffixes[] = { ".csv", ".tsv", NULL };
 
 const levada_format_def levada_format_csv = {
     .struct_size = sizeof(levada_format_def),

@@ -101,7 +101,7 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
 }
 
 static const char *const text_lines_suffixes[] = {
-    ".txt", ".tsv", ".log", ".py", ".c", ".md", NULL
+    ".txt", ".log", ".py", ".c", ".md", NULL
 };
 
 const levada_format_def levada_format_text_lines = {
