@@ -3,11 +3,13 @@
 have commands in the background (`make test &`) ignore Ctrl-C, `nohup` has them ignore SIGHUP, and
 so do their children: tests that send these signals would wait forever."""
 
+import atexit
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -59,7 +61,11 @@ def preloaded(tmp_path_factory, word):
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None or sys.platform != "linux":
         pytest.skip("no C compiler, or another system")
-    path = tmp_path_factory.mktemp("shim") / f"{word}.so"
+    folder = tmp_path_factory.mktemp("shim")
+    if set(" :") & set(str(folder)):  # LD_PRELOAD would end there
+        folder = Path(tempfile.mkdtemp(prefix="levada-shim-", dir="/tmp"))
+        atexit.register(shutil.rmtree, folder)
+    path = folder / f"{word}.so"
     source = Path(__file__).resolve().parents[2] / "tests" / "fault" / f"{word}.c"
     flags = ["-std=gnu17", "-D_GNU_SOURCE", "-shared", "-fPIC"]
     subprocess.run([compiler, *flags, "-o", path, source, "-ldl"], check=True)
