@@ -334,6 +334,73 @@ static void a_reject_is_an_error_whatever_its_code(void **state)
     end(&f);
 }
 
+static void a_reject_must_be_of_a_row(void **state)
+{
+    levada_field field = { .name = "n", .dtype = LEVADA_INT64 };
+    levada_error why = LEVADA_ERROR_INIT;
+
+    (void)state;
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "no");
+    for (int64_t row = 0; row < 4; row++) {
+        fixture f;
+
+        begin(&f, &field, 1, -1);
+        assert_int_equal(levada_builder_push_i64(f.b, 0, 1, NULL), LEVADA_OK);
+        assert_int_equal(levada_builder_push_i64(f.b, 0, 2, NULL), LEVADA_OK);
+        assert_int_equal(levada_builder_reject(f.b, row, &why, NULL), LEVADA_OK);
+        assert_int_equal(publish(&f), row < 2 ? LEVADA_OK : LEVADA_EINVALID_ARGUMENT);
+        end(&f);
+        begin(&f, &field, 1, 2); /* with a known number of rows at once */
+        assert_int_equal(levada_builder_reject(f.b, row, &why, NULL),
+                         row < 2 ? LEVADA_OK : LEVADA_EINVALID_ARGUMENT);
+        end(&f);
+    }
+}
+
+static void dimensions_are_those_of_the_builder(void **state)
+{
+    levada_field  field = { .name = "n", .dtype = LEVADA_UINT8, .ndim = 3, .dims = { -1, -1, -1 } };
+    const int64_t dims[3] = { 300, 0, 70000 };
+    fixture       f;
+    int32_t      *lengths = NULL;
+    void         *values = NULL;
+
+    (void)state;
+    begin(&f, &field, 1, 2);
+    levada_builder_dims(f.b, 0, dims);
+    assert_int_equal(levada_builder_values(f.b, 0, 0, &values, NULL), LEVADA_OK);
+    assert_int_equal(levada_builder_lengths(f.b, 0, &lengths, NULL), LEVADA_OK);
+    lengths[0] = lengths[1] = 3;
+    assert_int_equal(publish(&f), LEVADA_OK);
+    assert_int_equal(levada_block_bytes(f.block), 2 * sizeof *lengths);
+    for (int d = 0; d < 3; d++) {
+        assert_int_equal(levada_column_dim(levada_block_at(f.block, 0), d + 1), dims[d]);
+    }
+    end(&f);
+}
+
+static void origins_are_those_of_the_builder(void **state)
+{
+    levada_field field = { .name = "n", .dtype = LEVADA_INT64 };
+    fixture      f;
+
+    (void)state;
+    begin(&f, &field, 1, -1);
+    for (int i = 0; i < 4; i++) assert_int_equal(0, levada_builder_push_i64(f.b, 0, i, NULL));
+    assert_int_equal(0, levada_builder_origin(f.b, 2, 7, 11, 13, NULL));
+    assert_int_equal(0, levada_builder_origin(f.b, 1, 0, 0, -1, NULL));
+    assert_int_equal(publish(&f), LEVADA_OK);
+    for (int64_t i = 0; i < 4; i++) {
+        levada_origin o = levada_block_origin(f.block, i);
+
+        assert_int_equal(o.source, -1); /* the core knows which */
+        assert_int_equal(o.shard, i == 2 ? 7 : i == 1 ? 0 : -1);
+        assert_int_equal(o.record, i == 2 ? 11 : i == 1 ? 0 : -1);
+        assert_int_equal(o.offset, i == 2 ? 13 : -1);
+    }
+    end(&f);
+}
+
 static void may_be_given_up(void **state)
 {
     levada_field fields[2] = { { .name = "w", .dtype = LEVADA_BYTES, .depth = 1 },
@@ -366,6 +433,9 @@ int main(void)
         cmocka_unit_test(shares_foreign_values),
         cmocka_unit_test(keeps_rejects),
         cmocka_unit_test(a_reject_is_an_error_whatever_its_code),
+        cmocka_unit_test(a_reject_must_be_of_a_row),
+        cmocka_unit_test(dimensions_are_those_of_the_builder),
+        cmocka_unit_test(origins_are_those_of_the_builder),
         cmocka_unit_test(may_be_given_up),
     };
 
