@@ -127,7 +127,6 @@ void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims)
 levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t level, int64_t n,
                                      int32_t **out, levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_level *l = NULL;
     uint8_t      *at = NULL;
@@ -144,7 +143,6 @@ levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t l
 levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t level, int64_t n,
                                     int32_t **begin, int32_t **end, levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(begin != NULL, "begin", err));
     LEVADA_TRY(levada_require(end != NULL, "end", err));
     levada_level *l = NULL;
@@ -162,7 +160,6 @@ levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t le
 levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t count, void **out,
                                     levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_builder_check(b, field, err));
     LEVADA_TRY(levada_require_range(count, 0, INT64_MAX, "count", err));
@@ -216,7 +213,6 @@ levada_status levada_builder_encoded_bytes(levada_builder *b, int32_t field, int
 levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t **out,
                                      levada_error *err)
 {
-    LEVADA_TRY(levada_require(b != NULL, "b", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_builder_check(b, field, err));
     levada_column *c = &b->block->columns[field];

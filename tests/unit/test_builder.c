@@ -379,6 +379,24 @@ static void dimensions_are_those_of_the_builder(void **state)
     end(&f);
 }
 
+static void ranges_are_two_arrays(void **state)
+{
+    levada_field field = { .name = "n", .dtype = LEVADA_UINT8, .depth = 1 };
+    fixture      f;
+    int32_t     *begins = NULL, *ends = NULL;
+    void        *values = NULL;
+
+    (void)state;
+    begin(&f, &field, 1, 40);
+    assert_int_equal(levada_builder_ranges(f.b, 0, 0, 40, &begins, &ends, NULL), LEVADA_OK);
+    assert_int_equal(levada_builder_values(f.b, 0, 1, &values, NULL), LEVADA_OK);
+    for (int i = 0; i < 40; i++) begins[i] = ends[i] = i & 1;
+    assert_int_equal(publish(&f), LEVADA_OK);
+    assert_int_equal(levada_block_bytes(f.block), 2 * 40 * sizeof *begins + 1);
+    assert_int_equal(levada_column_begins(levada_block_at(f.block, 0), 0)[39], 1);
+    end(&f);
+}
+
 static void origins_are_those_of_the_builder(void **state)
 {
     levada_field field = { .name = "n", .dtype = LEVADA_INT64 };
@@ -435,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_reject_is_an_error_whatever_its_code),
         cmocka_unit_test(a_reject_must_be_of_a_row),
         cmocka_unit_test(dimensions_are_those_of_the_builder),
+        cmocka_unit_test(ranges_are_two_arrays),
         cmocka_unit_test(origins_are_those_of_the_builder),
         cmocka_unit_test(may_be_given_up),
     };
