@@ -50,12 +50,18 @@ static void index_put(uint8_t *to, uint64_t value, int bytes)
     for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
 }
 
+static uint32_t index_get32(const uint8_t *from)
+{
+    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+           (uint32_t)from[3] << 24;
+}
+
+/* 4 or 8 bytes. */
 static uint64_t index_get(const uint8_t *from, int bytes)
 {
-    uint64_t value = 0;
+    uint64_t low = index_get32(from);
 
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)from[i] << (8 * i);
-    return value;
+    return bytes == 4 ? low : low | (uint64_t)index_get32(from + 4) << 32;
 }
 
 /* Where the parts of the last page stand. */

@@ -16,9 +16,12 @@ typedef struct index_foreign {
     uint8_t               page[LEVADA_INDEX_PAGE];
 } index_foreign;
 
-static void foreign_put(uint8_t *to, uint64_t value, int bytes)
+static void foreign_put32(uint8_t *to, uint32_t value)
 {
-    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+    to[2] = (uint8_t)(value >> 16);
+    to[3] = (uint8_t)(value >> 24);
 }
 
 /* Appends the page and empties it. */
@@ -29,8 +32,8 @@ static levada_status foreign_flush(index_foreign *f, bool last, levada_error *er
     if (!levada_reserve(&image->at, &image->capacity, image->size + LEVADA_INDEX_PAGE, 1))
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     if (!last) {
-        foreign_put(f->page + LEVADA_INDEX_SUM, levada_index_sum(f->kernels, f->page, f->pages++),
-                    4);
+        foreign_put32(f->page + LEVADA_INDEX_SUM,
+                      levada_index_sum(f->kernels, f->page, f->pages++));
     }
     memcpy(image->at + image->size, f->page, sizeof f->page);
     image->size += LEVADA_INDEX_PAGE;
@@ -56,8 +59,9 @@ static levada_status foreign_add(levada_index_sink *sink, int64_t offset, int64_
         !levada_reserve(&f->lengths, &f->lengths_capacity, f->count + 1, sizeof *f->lengths))
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for lengths");
     if (sink->field) f->lengths[f->count] = (uint32_t)length;
-    foreign_put(to, (uint64_t)offset, 8);
-    foreign_put(to + 8, (uint64_t)size, 4);
+    foreign_put32(to, (uint32_t)offset);
+    foreign_put32(to + 4, (uint32_t)(offset >> 32));
+    foreign_put32(to + 8, (uint32_t)size);
     f->end = offset + size;
     return ++f->count % LEVADA_INDEX_ROWS == 0 ? foreign_flush(f, false, err) : LEVADA_OK;
 }
@@ -67,7 +71,7 @@ static levada_status foreign_lengths(index_foreign *f, levada_error *err)
     for (int64_t i = 0; f->sink.field && i < f->count; i++) {
         int64_t at = i % LEVADA_INDEX_LENGTHS;
 
-        foreign_put(f->page + 4 * at, f->lengths[i], 4);
+        foreign_put32(f->page + 4 * at, f->lengths[i]);
         if (at + 1 == LEVADA_INDEX_LENGTHS || i + 1 == f->count)
             LEVADA_TRY(foreign_flush(f, false, err));
     }

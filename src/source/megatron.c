@@ -46,12 +46,17 @@ typedef struct megatron_index {
     uint8_t *lengths, *positions, *firsts;
 } megatron_index;
 
+static int64_t megatron_i32(const uint8_t *p)
+{
+    return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+                     (uint32_t)p[3] << 24);
+}
+
+/* 4 or 8 bytes. */
 static int64_t megatron_number(const uint8_t *p, int bytes)
 {
-    uint64_t value = 0;
-
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)p[i] << (8 * i);
-    return bytes == 4 ? (int32_t)(uint32_t)value : (int64_t)value;
+    if (bytes == 4) return megatron_i32(p);
+    return (int64_t)((uint64_t)(uint32_t)megatron_i32(p) | (uint64_t)megatron_i32(p + 4) << 32);
 }
 
 static levada_status megatron_head(const uint8_t *head, int64_t size, megatron_index *out,
