@@ -203,7 +203,7 @@ void levada_choice_report(const levada_choice *c, const levada_buckets *buckets,
     }
     levada_text_format(&text, "%s%s%s", c->made ? "], " : "", choice_origin(c),
                        c->fixed || c->pending ? "" : c->why);
-    if (!text.failed) levada_context_chosen(context, text.at);
+    if (!text.failed) levada_context_set_explain_note(context, text.at);
     if (!text.failed && made) {
         levada_context_log(context, LEVADA_LOG_INFO, "bucket_by_sequence_length: %s", text.at);
     }

@@ -509,13 +509,13 @@ void levada_ready_show(const levada_unroll_state *s)
     const levada_taken *oldest = levada_ledger_oldest(&own->ledger);
     int64_t age = oldest ? levada_now() - levada_ready_batch_of(oldest)->taken_at : -1;
 
-    levada_context_show(context, 0, "live", c->live, false);
-    levada_context_show(context, 1, "ready", c->ready, false);
-    levada_context_show(context, 2, "incomplete", c->incomplete, false);
-    levada_context_show(context, 3, "unsaved", c->unsaved, false);
-    levada_context_show(context, 4, "unsaved_seconds", age, true);
-    levada_context_show(context, 5, "discarded", c->discarded, false);
-    levada_context_show(context, 6, "dropped_steps", s->records.dropped_steps, false);
+    levada_context_set_gauge(context, 0, "live", c->live, false);
+    levada_context_set_gauge(context, 1, "ready", c->ready, false);
+    levada_context_set_gauge(context, 2, "incomplete", c->incomplete, false);
+    levada_context_set_gauge(context, 3, "unsaved", c->unsaved, false);
+    levada_context_set_gauge(context, 4, "unsaved_seconds", age, true);
+    levada_context_set_gauge(context, 5, "discarded", c->discarded, false);
+    levada_context_set_gauge(context, 6, "dropped_steps", s->records.dropped_steps, false);
 }
 
 static levada_status ready_next(levada_unroll_state *s, levada_input *in, levada_block **out,

@@ -61,10 +61,10 @@ static void slots_show(const levada_unroll_state *s)
     const slots_state *own = s->own;
     const levada_context *context = s->records.context;
 
-    levada_context_show(context, 0, "slots", own->n, false);
-    levada_context_show(context, 1, "used_slots", own->nused, false);
-    levada_context_show(context, 2, "empty_rows", own->empty, false);
-    levada_context_show(context, 3, "dropped_steps", s->records.dropped_steps, false);
+    levada_context_set_gauge(context, 0, "slots", own->n, false);
+    levada_context_set_gauge(context, 1, "used_slots", own->nused, false);
+    levada_context_set_gauge(context, 2, "empty_rows", own->empty, false);
+    levada_context_set_gauge(context, 3, "dropped_steps", s->records.dropped_steps, false);
 }
 
 /* Fills the free slots in their order. END: the input has ended, and some are free. */

@@ -404,7 +404,7 @@ static void mix_show(const mix_state *s, const mix_args *a)
     for (int32_t i = 0; i < s->n && i < most; i++) {
         const char *name = a->names.n ? a->names.at[i] : names[i];
 
-        levada_context_show(s->context, i, name, s->inputs[i].drawn, false);
+        levada_context_set_gauge(s->context, i, name, s->inputs[i].drawn, false);
     }
 }
 

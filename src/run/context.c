@@ -110,7 +110,7 @@ void levada_context_hint_batch_size(const levada_context *context, int64_t rows)
     if (fused && levada_node_can_coalesce(in->inputs[0])) levada_fused_set_batch(fused, rows);
 }
 
-void levada_context_chosen(const levada_context *context, const char *text)
+void levada_context_set_explain_note(const levada_context *context, const char *text)
 {
     size_t size = strlen(text) + 1;
     char  *copy = context->node ? levada_alloc(size) : NULL, *old;
@@ -124,8 +124,8 @@ void levada_context_chosen(const levada_context *context, const char *text)
     levada_free(old);
 }
 
-void levada_context_show(const levada_context *context, int which, const char *name, int64_t value,
-                         bool age)
+void levada_context_set_gauge(const levada_context *context, int which, const char *name,
+                              int64_t value, bool age)
 {
     levada_gauge *g = context->node && which < LEVADA_GAUGES ? &context->node->gauges[which] : NULL;
 

@@ -27,14 +27,14 @@ bool levada_context_numbers(const levada_context *context);
  * a file, then emit blocks that are whole batches where they can; others never matter. At open. */
 void levada_context_hint_batch_size(const levada_context *context, int64_t rows);
 
-/* For levada_iter_explain: what the stage has chosen by looking at data. Copies the text, and keeps
- * the previous one if memory is short. */
-void levada_context_chosen(const levada_context *context, const char *text);
+/* Sets what levada_iter_explain prints about the choice that the stage made by looking at data.
+ * Copies the text, and keeps the previous one if memory is short. */
+void levada_context_set_explain_note(const levada_context *context, const char *text);
 
-/* Number `which` (0 to LEVADA_GAUGES - 1) that the stage shows in statistics and wait reports,
+/* Sets number `which` (0 to LEVADA_GAUGES - 1) that the stage shows in statistics and wait reports,
  * under a name that is a constant. `age`: the value is an age in nanoseconds; how
  * old it is when somebody looks is shown, in seconds. -1 = none. */
-void levada_context_show(const levada_context *context, int which, const char *name, int64_t value,
-                         bool age);
+void levada_context_set_gauge(const levada_context *context, int which, const char *name,
+                              int64_t value, bool age);
 
 #endif

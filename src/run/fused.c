@@ -17,7 +17,7 @@ struct levada_fused {
     int32_t      threads, n;
     int64_t      capacity; /* of links */
     bool         batched;  /* its input is batches */
-    bool         late;     /* its result may be encoded */
+    bool         encoded;  /* its result may be (tensor/encoded.h) */
     int64_t      batch;    /* rows of the batches that its result becomes; 0 = not known */
     int64_t      pulled;   /* rows of its input so far */
     atomic_llong rejected; /* of these */
@@ -49,10 +49,10 @@ levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_er
 
 void levada_fused_set_input_batched(levada_fused *fused) { fused->batched = true; }
 
-void levada_fused_set_late(levada_fused *fused) { fused->late = true; }
+void levada_fused_set_encoded(levada_fused *fused) { fused->encoded = true; }
 
 /* Whether what link i - 1 makes may be encoded. */
-static bool fused_takes_late(const levada_fused *fused, int32_t i)
+static bool fused_reads_encoded(const levada_fused *fused, int32_t i)
 {
     for (; i < fused->n; i++) {
         const levada_op *op = fused->links[i]->op;
@@ -61,7 +61,7 @@ static bool fused_takes_late(const levada_fused *fused, int32_t i)
 
         if (late != LEVADA_LATE_PASS) return late == LEVADA_LATE_TAKES;
     }
-    return fused->late;
+    return fused->encoded;
 }
 
 /* What the decoder that is link i may leave encoded. */
@@ -70,10 +70,10 @@ static levada_late_decode fused_late(const levada_fused *fused, const levada_run
     levada_late_decode how = (levada_late_decode)levada_env_late_decode(run->env);
 
     if (how != LEVADA_LATE_DECODE_AUTO) return how;
-    return fused_takes_late(fused, i + 1) ? how : LEVADA_LATE_DECODE_NEVER;
+    return fused_reads_encoded(fused, i + 1) ? how : LEVADA_LATE_DECODE_NEVER;
 }
 
-bool levada_fused_takes_late(const levada_fused *fused) { return fused_takes_late(fused, 0); }
+bool levada_fused_reads_encoded(const levada_fused *fused) { return fused_reads_encoded(fused, 0); }
 
 /* -- blocks that become batches */
 

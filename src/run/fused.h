@@ -32,10 +32,10 @@ bool levada_fused_rereadable(const levada_fused *fused);
 /* Its input is batches, which are not cut. Before it is applied. */
 void levada_fused_set_input_batched(levada_fused *fused);
 /* Lets the result have columns that are not decoded (tensor/encoded.h). Before it is applied. */
-void levada_fused_set_late(levada_fused *fused);
+void levada_fused_set_encoded(levada_fused *fused);
 /* Whether its input may have such columns: its first stage that does not only pass columns on
  * reads them, or there is none and the result may have them. */
-bool levada_fused_takes_late(const levada_fused *fused);
+bool levada_fused_reads_encoded(const levada_fused *fused);
 /* Its result becomes batches of `rows` records: it wants its input in blocks that become whole
  * batches, if all stages keep the number of rows and all columns can be passed on as those of a
  * batch. A record that was rejected shifts the next batches; a smaller block puts them right. */

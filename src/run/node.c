@@ -15,13 +15,13 @@ static const int32_t node_consumer = 0;
 
 void levada_node_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
 {
-    snprintf(out, size, "%s%d.%s", run->prefix, run->visits.position, at->op->name);
+    snprintf(out, size, "%s%d.%s", run->prefix, run->planned.position, at->op->name);
 }
 
 levada_context levada_node_context(levada_run *run, const levada_dataset *at)
 {
     uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
-                                  (uint64_t)run->visits.namesakes);
+                                  (uint64_t)run->planned.namesakes);
     levada_context context = {
         .struct_size = sizeof context,
         .env = run->env,
@@ -62,7 +62,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
     it->context = levada_node_context(run, at);
     it->context.node = it;
-    it->passes = node_passes(at);
+    it->repeat_count = node_passes(at);
     levada_inlet_clear(&it->inlet);
     it->worker = run->inner ? run->inner->worker : &node_consumer;
     levada_node_path(run, at, it->path, sizeof it->path);
@@ -91,33 +91,33 @@ void levada_node_destroy(levada_node **it)
 }
 
 /* Whether a node reads columns that are not decoded, as far as is known. */
-static bool node_takes_late(const levada_node *it)
+static bool node_reads_encoded(const levada_node *it)
 {
     const levada_op *op = it->at->op;
     levada_fused    *fused = levada_node_is_fused(it);
     int32_t          late = LEVADA_LATE_NO;
 
-    if (fused) return levada_fused_takes_late(fused);
+    if (fused) return levada_fused_reads_encoded(fused);
     if (op->family == LEVADA_FAMILY_STAGE) late = (int32_t)levada_op_core(op)->late;
     if (op->family == LEVADA_FAMILY_COMBINER) late = op->def.combiner.late;
     return late == LEVADA_LATE_TAKES || (late == LEVADA_LATE_PASS && it->encoded);
 }
 
-static void node_set_late(levada_node *it)
+static void node_set_encoded(levada_node *it)
 {
     levada_fused *fused = levada_node_is_fused(it);
 
     it->encoded = true;
-    if (fused) levada_fused_set_late(fused);
-    if (!node_takes_late(it)) return;
+    if (fused) levada_fused_set_encoded(fused);
+    if (!node_reads_encoded(it)) return;
     for (int32_t i = 0; i < it->ninputs; i++) {
-        if (!it->inputs[i]->encoded) node_set_late(it->inputs[i]);
+        if (!it->inputs[i]->encoded) node_set_encoded(it->inputs[i]);
     }
 }
 
 levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, levada_error *err)
 {
-    bool late = node_takes_late(it);
+    bool late = node_reads_encoded(it);
 
     it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
     if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
@@ -126,7 +126,7 @@ levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, le
         it->inputs[i] = in[i];
         in[i]->consumer = it;
         in[i] = NULL;
-        if (late) node_set_late(it->inputs[i]);
+        if (late) node_set_encoded(it->inputs[i]);
     }
     it->ninputs = n;
     return LEVADA_OK;

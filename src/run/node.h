@@ -92,7 +92,7 @@ struct levada_node {
     int32_t                version;                 /* of its state                           */
     int32_t                source, first_pass;      /* combiners with pipes: of their sources */
     int64_t                opened_as;               /* context.pass before any rewind      */
-    int64_t                passes; /* of the inputs for each of a repeat; else 1                */
+    int64_t                repeat_count; /* passes of the inputs for each one of a repeat; or 1 */
     levada_node          **inputs;
     int32_t                ninputs;
     levada_context         context;
@@ -152,7 +152,7 @@ bool levada_node_ahead(levada_node *it, bool work);
 
 /* Nothing is read ahead in `it` and upstream of it before it is pulled, in each pass: its consumer
  * may not need it. When the tree is made. */
-void levada_node_rest(levada_node *it);
+void levada_node_disable_readahead(levada_node *it);
 
 /* -- the tree (tree.c) */
 
@@ -172,7 +172,7 @@ bool levada_node_rereadable(const levada_node *it);
 /* Origins of a record here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);
 /* Whether this part of an origin may be of that source. */
-bool levada_node_gives(const levada_node *it, int32_t part, int32_t source);
+bool levada_node_owns_source(const levada_node *it, int32_t part, int32_t source);
 void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
 extern const levada_edge_ops levada_node_edge_ops;

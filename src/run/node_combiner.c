@@ -101,7 +101,7 @@ static int64_t combiner_run(const levada_node *in, const levada_origin *origins,
     int64_t k = 0;
 
     while (k < n && ((k > 0 && origins[k].source == origins[k - 1].source) ||
-                     levada_node_gives(in, 0, origins[k].source))) {
+                     levada_node_owns_source(in, 0, origins[k].source))) {
         k++;
     }
     return k;

@@ -163,12 +163,12 @@ static const levada_node_ops fused_ops = {
     .ahead = &(const levada_ahead_ops){ .work = fused_ahead, .halt = fused_halt },
 };
 
-void levada_node_rest(levada_node *it)
+void levada_node_disable_readahead(levada_node *it)
 {
     levada_result_ring *j = it->ops->kind == LEVADA_NODE_FUSED ? fused_ring(it) : NULL;
 
     if (j && !j->rests) j->rests = j->resting = true; /* later passes find it so */
-    for (int32_t i = 0; i < it->ninputs; i++) levada_node_rest(it->inputs[i]);
+    for (int32_t i = 0; i < it->ninputs; i++) levada_node_disable_readahead(it->inputs[i]);
 }
 
 /* The thread that has the intake of the ring pulls `it`, as the ring's consumer did before. */

@@ -23,7 +23,7 @@ static int32_t numbers_find(const levada_node *it, int32_t source)
 {
     int32_t i = 0;
 
-    while (i + 1 < it->ninputs && !levada_node_gives(it->inputs[i], 0, source)) i++;
+    while (i + 1 < it->ninputs && !levada_node_owns_source(it->inputs[i], 0, source)) i++;
     return i;
 }
 

@@ -9,11 +9,11 @@
 #include <string.h>
 
 /* A stage that runs after the batching stage downstream of it (run/own.h). */
-typedef struct plan_later {
+typedef struct plan_postponed {
     const levada_dataset *at;
     levada_context        context;
     char                  path[LEVADA_STATE_PATH];
-} plan_later;
+} plan_postponed;
 
 /* The nodes made so far, and the run of fused stages that reads from them. */
 typedef struct plan_work {
@@ -27,8 +27,8 @@ typedef struct plan_work {
     int64_t     window, window_bytes;
     const char *feeds; /* the stage that the consumer feeds: only PURE ones may follow; or NULL */
     levada_own  own;   /* of the stage with ranks that is downstream; stage NULL = none */
-    plan_later *later; /* where its input has numbers: those upstream of it that run after it */
-    int64_t     nlater, later_capacity;
+    plan_postponed *postponed; /* stages upstream of it that run after it: its input has numbers */
+    int64_t         npostponed, postponed_capacity;
 } plan_work;
 
 #define PLAN_END ".apply" /* ends the path of a node that runs only such an end */
@@ -40,7 +40,7 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
  * change no path and no randomness. */
 static levada_status plan_visit(levada_run *run, const levada_dataset *at, levada_error *err)
 {
-    levada_visits *v = &run->visits;
+    levada_plan_position *v = &run->planned;
 
     if (!levada_reserve(&v->names, &v->capacity, v->n + 1, sizeof(*v->names))) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
@@ -57,21 +57,21 @@ static void plan_clear(plan_work *w)
 {
     levada_node_destroy(&w->below);
     levada_fused_destroy(&w->fused);
-    levada_free(w->later);
+    levada_free(w->postponed);
 }
 
 /* Ends the run of fused stages: w->below is then their node. */
 static levada_status plan_close_fused(plan_work *w, levada_error *err)
 {
     levada_node  *node = NULL;
-    int32_t       now = w->run->visits.position;
+    int32_t       now = w->run->planned.position;
     levada_status st;
 
     if (!w->fused) return LEVADA_OK;
-    w->run->visits.position = w->position;
+    w->run->planned.position = w->position;
     st = levada_node_fused(w->run, w->top, &w->fused, w->window, w->window_bytes,
                            w->tickets && !w->feeds, &w->below, &node, err);
-    w->run->visits.position = now;
+    w->run->planned.position = now;
     if (st != LEVADA_OK) return st;
     if (w->end_only) strcat(node->path, PLAN_END);
     w->below = node;
@@ -88,30 +88,30 @@ static bool plan_has_numbers(const plan_work *w)
 static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool end,
                                    levada_error *err)
 {
-    plan_later *later;
+    plan_postponed *one;
 
-    if (!levada_reserve(&w->later, &w->later_capacity, w->nlater + 1, sizeof *w->later)) {
+    if (!levada_reserve(&w->postponed, &w->postponed_capacity, w->npostponed + 1, sizeof *one)) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
     }
-    later = &w->later[w->nlater++];
-    later->at = at;
-    later->context = levada_node_context(w->run, at);
-    later->context.fused_end = end;
-    levada_node_path(w->run, at, later->path, sizeof later->path);
+    one = &w->postponed[w->npostponed++];
+    one->at = at;
+    one->context = levada_node_context(w->run, at);
+    one->context.fused_end = end;
+    levada_node_path(w->run, at, one->path, sizeof one->path);
     return LEVADA_OK;
 }
 
 /* The stages that waited for the records follow the stage that fetched them. */
 static levada_status plan_resume(plan_work *w, levada_error *err)
 {
-    if (w->nlater == 0) return LEVADA_OK;
+    if (w->npostponed == 0) return LEVADA_OK;
     LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    for (int64_t i = 0; i < w->nlater; i++) {
-        const plan_later *later = &w->later[i];
+    for (int64_t i = 0; i < w->npostponed; i++) {
+        const plan_postponed *one = &w->postponed[i];
 
-        LEVADA_TRY(levada_fused_add(w->fused, later->at, &later->context, later->path, err));
+        LEVADA_TRY(levada_fused_add(w->fused, one->at, &one->context, one->path, err));
     }
-    w->nlater = 0;
+    w->npostponed = 0;
     return LEVADA_OK;
 }
 
@@ -125,7 +125,7 @@ static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, b
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     context.fused_end = w->end_only = end;
     w->top = at;
-    w->position = w->run->visits.position;
+    w->position = w->run->planned.position;
     levada_node_path(w->run, at, path, sizeof path);
     return levada_fused_add(w->fused, at, &context, path, err);
 }
@@ -139,7 +139,7 @@ static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, lev
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     w->top = at;
     w->end_only = false;
-    w->position = w->run->visits.position;
+    w->position = w->run->planned.position;
     return LEVADA_OK;
 }
 
@@ -251,7 +251,7 @@ static levada_status plan_read_files(plan_work *w, const levada_dataset *at, lev
     LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     w->top = at;
     w->end_only = true;
-    w->position = w->run->visits.position;
+    w->position = w->run->planned.position;
     return plan_close_fused(w, err);
 }
 
@@ -260,17 +260,17 @@ levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, c
 {
     plan_work     w = { .run = run, .tickets = tickets };
     const char   *prefix_before = run->prefix;
-    levada_visits before = run->visits;
+    levada_plan_position before = run->planned;
     levada_status st;
 
     run->prefix = prefix;
-    run->visits.first = run->visits.n;
+    run->planned.first = run->planned.n;
     st = plan_open(&w, dataset, err);
     if (st == LEVADA_OK) st = plan_read_files(&w, dataset, err);
     run->prefix = prefix_before;
-    before.names = run->visits.names; /* may have moved */
-    before.capacity = run->visits.capacity;
-    run->visits = before;
+    before.names = run->planned.names; /* may have moved */
+    before.capacity = run->planned.capacity;
+    run->planned = before;
     if (st == LEVADA_OK) {
         *out = w.below;
         w.below = NULL;

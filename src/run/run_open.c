@@ -122,7 +122,7 @@ void levada_run_destroy(levada_run **run, levada_node **root)
     levada_dataset_unref(&r->dataset);
     levada_env_unref(&r->env);
     levada_free(r->errors);
-    levada_free(r->visits.names);
+    levada_free(r->planned.names);
     levada_skips_clear(&r->skips);
     levada_file_names_clear(&r->names);
     levada_file_marks_clear(&r->marks);

@@ -194,7 +194,7 @@ static int64_t tree_pass(const levada_node *it)
  * since what was read ahead in the one before depends on threads and on the size of blocks. */
 static int64_t tree_first_pass(const levada_node *it, int64_t n)
 {
-    return n <= LEVADA_COUNT_LIMIT / it->passes ? n * it->passes : n;
+    return n <= LEVADA_COUNT_LIMIT / it->repeat_count ? n * it->repeat_count : n;
 }
 
 /* `read_to_end`: the consumer read the pass that ends. Threads may have read further upstream. */
@@ -237,13 +237,13 @@ int32_t levada_node_origin_parts(const levada_node *it)
     return nparts;
 }
 
-bool levada_node_gives(const levada_node *it, int32_t part, int32_t source)
+bool levada_node_owns_source(const levada_node *it, int32_t part, int32_t source)
 {
     bool forwards = tree_forwards(it);
     bool found = it->ninputs == 0 && part == 0 && it->source == source;
 
     for (int32_t i = 0; !found && i < it->ninputs; i++) {
-        found = levada_node_gives(it->inputs[i], part, source);
+        found = levada_node_owns_source(it->inputs[i], part, source);
         if (!forwards) part -= levada_node_origin_parts(it->inputs[i]);
     }
     return found;
@@ -294,9 +294,9 @@ static int32_t tree_edge_parts(const levada_edge *edge)
     return levada_node_origin_parts((const levada_node *)edge);
 }
 
-static bool tree_edge_gives(const levada_edge *edge, int32_t part, int32_t source)
+static bool tree_edge_owns_source(const levada_edge *edge, int32_t part, int32_t source)
 {
-    return levada_node_gives((const levada_node *)edge, part, source);
+    return levada_node_owns_source((const levada_node *)edge, part, source);
 }
 
 static bool tree_edge_rereadable(const levada_edge *edge)
@@ -323,7 +323,7 @@ static void tree_edge_place(const levada_edge *edge, const char *path, const lev
 
 const levada_edge_ops levada_node_edge_ops = {
     .nparts = tree_edge_parts,
-    .gives = tree_edge_gives,
+    .owns_source = tree_edge_owns_source,
     .rereadable = tree_edge_rereadable,
     .reread = tree_edge_reread,
     .check_cancelled = tree_edge_check_cancelled,

@@ -46,7 +46,7 @@ typedef struct levada_result_ring {
     const char          *name;  /* the path of its last stage, for reports */
     struct levada_result_ring *next;  /* the next one further up */
     int64_t              window, window_bytes;
-    bool                 rests; /* each pass begins at rest (levada_node_rest) */
+    bool                 rests; /* each pass begins at rest (levada_node_disable_readahead) */
     levada_ticket       *tickets; /* window of them */
     /* -- guarded by the worker pool's lock */
     int64_t          head, tail;         /* tickets delivered; drawn     */

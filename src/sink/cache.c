@@ -161,9 +161,9 @@ static levada_status cache_open(void *state, const void *args, const levada_cont
     s->passes = 1;
     LEVADA_TRY(cache_refuse(in->at, a->path, err));
     for (const levada_node *n = in; n->ninputs == 1; n = n->inputs[0]) {
-        s->passes = s->passes < INT32_MAX / n->passes ? s->passes * n->passes : s->passes;
+        if (s->passes < INT32_MAX / n->repeat_count) s->passes *= n->repeat_count;
     }
-    levada_node_rest(in);
+    levada_node_disable_readahead(in);
     LEVADA_TRY(cache_fingerprint(cache_dataset(s)->inputs[0], fingerprint, err));
     LEVADA_TRY(cache_find(s, a->path, fingerprint, err));
     if (s->store) return LEVADA_OK;

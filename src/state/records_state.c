@@ -42,7 +42,7 @@ static bool records_by_origin(const levada_edge *edge, const levada_origin *o, i
             bool same = i > part && o[i].source == o[i - nparts].source;
 
             if (o[i].sub) return false;
-            if (!same && !edge->ops->gives(edge, part, o[i].source)) return false;
+            if (!same && !edge->ops->owns_source(edge, part, o[i].source)) return false;
         }
     }
     return true;

@@ -30,7 +30,7 @@ typedef struct levada_edge_ops {
     /* Origins that a record has here: those of all sources whose records zips put together. */
     int32_t (*nparts)(const levada_edge *edge);
     /* Whether origins of that origin part may be of source `source`. */
-    bool (*gives)(const levada_edge *edge, int32_t part, int32_t source);
+    bool (*owns_source)(const levada_edge *edge, int32_t part, int32_t source);
     bool (*rereadable)(const levada_edge *edge);
     /* n records again, by their origins, which ascend (levada_node_ops). */
     levada_status (*reread)(levada_edge *edge, const levada_origin *origins, int64_t n,
