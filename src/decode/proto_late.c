@@ -112,7 +112,7 @@ levada_status levada_late_encode(levada_proto *x, const levada_feature *f,
                                  .level = f->steps,
                                  .kernels = x->kernels };
     late_sum sum;
-    levada_item *to = NULL;
+    levada_encoded_item *to = NULL;
     uint8_t *copy = NULL;
     bool place;
 

@@ -94,7 +94,7 @@ static levada_status runs_list(levada_proto *x, const levada_feature *f, const r
     const levada_encoded how = { .encoding = LEVADA_ENCODING_ELEMENTS,
                                  .kernels = x->kernels,
                                  .gap = (int32_t)h->gap };
-    levada_item *to = NULL;
+    levada_encoded_item *to = NULL;
 
     LEVADA_TRY(levada_builder_encoded(x->out, f->column, &how, x->rows, x->in->owner, &to, err));
     for (int64_t row = 0; row < x->rows; row++, to++) {

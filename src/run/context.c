@@ -99,7 +99,7 @@ const levada_dataset *levada_context_input(const levada_context *context)
 
 bool levada_context_numbers(const levada_context *context)
 {
-    return context->node && context->node->fetches;
+    return context->node && levada_node_fetches(context->node);
 }
 
 void levada_context_hint_batch_size(const levada_context *context, int64_t rows)
@@ -118,8 +118,8 @@ void levada_context_set_explain_note(const levada_context *context, const char *
     if (!copy) return;
     memcpy(copy, text, size);
     levada_mutex_lock(&context->run->noting);
-    old = context->node->chosen;
-    context->node->chosen = copy;
+    old = context->node->shown.chosen;
+    context->node->shown.chosen = copy;
     levada_mutex_unlock(&context->run->noting);
     levada_free(old);
 }
@@ -127,7 +127,8 @@ void levada_context_set_explain_note(const levada_context *context, const char *
 void levada_context_set_gauge(const levada_context *context, int which, const char *name,
                               int64_t value, bool age)
 {
-    levada_gauge *g = context->node && which < LEVADA_GAUGES ? &context->node->gauges[which] : NULL;
+    levada_gauge *g =
+        context->node && which < LEVADA_GAUGES ? &context->node->shown.gauges[which] : NULL;
 
     if (!g) return;
     if (age && value >= 0) value = levada_now() - value;

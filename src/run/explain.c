@@ -66,7 +66,7 @@ static void explain_name(levada_text *text, const levada_dataset *at)
 /* The node that runs a stage by itself; NULL = none. */
 static const levada_node *explain_node(const levada_node *it, const levada_dataset *at)
 {
-    const levada_node *found = it->at == at && (it->chosen || it->reads) ? it : NULL;
+    const levada_node *found = it->at == at && (it->shown.chosen || it->shown.reads) ? it : NULL;
 
     for (int32_t i = 0; !found && i < it->ninputs; i++) found = explain_node(it->inputs[i], at);
     return found;
@@ -102,9 +102,11 @@ static void explain_stage(levada_text *text, const levada_dataset *at, const lev
     levada_text_format(text, "\n    runs    %s\n", explain_threads(at->op));
     if (drawn) levada_text_format(text, "    random  %s, from seed and epoch\n", drawn);
     levada_text_format(text, "    saved   %s\n", explain_saved(at->op));
-    if (node && node->reads) levada_text_format(text, "    reads   %s\n", node->reads);
+    if (node && node->shown.reads) levada_text_format(text, "    reads   %s\n", node->shown.reads);
     else if (!node) explain_reads(text, at);
-    if (node && node->chosen) levada_text_format(text, "    chosen  %s\n", node->chosen);
+    if (node && node->shown.chosen) {
+        levada_text_format(text, "    chosen  %s\n", node->shown.chosen);
+    }
 }
 
 levada_status levada_dataset_explain(const levada_dataset *dataset, char **out, levada_error *err)

@@ -31,8 +31,7 @@ typedef struct fused_pass {
     const levada_skip_place *place;
     int32_t                  thread;
     const levada_block      *in;
-    levada_reject           *bad; /* of `in` and all links so far, by the rows of `in` */
-    int32_t                  nbad;
+    levada_rejects           bad; /* of its item and all links so far, by the rows of `in` */
     bool                     batched;
     levada_late_decode       late; /* for the decoder that comes next */
 } fused_pass;
@@ -315,48 +314,21 @@ static levada_status fused_origins(const fused_pass *p, const levada_fused_link 
 
 /* -- rejects */
 
-/* The rejects of a block stay with the pass: the next stage makes another block. Both lists are in
+/* The rejects of a link stay with the pass: the next stage makes another block. Both lists are in
  * the order of rows of `in`, and so is the one that they are merged to. */
-static levada_status fused_keep_rejects(fused_pass *p, levada_block *made, levada_error *err)
+static levada_status fused_keep_rejects(fused_pass *p, const levada_rejects *made,
+                                        levada_error *err)
 {
-    size_t         a = (size_t)p->nbad, b = (size_t)made->nrejects, n = a + b;
-    levada_reject *more = levada_realloc(p->bad, n * sizeof *more);
+    int32_t        a = p->bad.n, b = made->n;
+    levada_reject *to;
 
-    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                  "out of memory while skipping records");
-    for (int32_t i = 0; i < made->nrejects; i++) {
-        made->rejects[i].row = made->rejects[i].loss.total - 1;
-    }
-    for (size_t i = n; b > 0; i--) {
-        bool theirs = a > 0 && more[a - 1].row > made->rejects[b - 1].row;
+    LEVADA_TRY(levada_rejects_add(&p->bad, made->list, b, err));
+    for (int32_t i = 0; i < b; i++) made->list[i].row = made->list[i].loss.total - 1;
+    for (to = p->bad.list + p->bad.n; b > 0;) {
+        bool theirs = a > 0 && p->bad.list[a - 1].row > made->list[b - 1].row;
 
-        more[i - 1] = theirs ? more[--a] : made->rejects[--b];
+        *--to = theirs ? p->bad.list[--a] : made->list[--b];
     }
-    p->bad = more;
-    p->nbad = (int32_t)n;
-    levada_free(made->rejects);
-    made->rejects = NULL;
-    made->nrejects = 0;
-    return LEVADA_OK;
-}
-
-/* The rejects of the input, which the links do not see: they get the same rows in another block. */
-static levada_status fused_begin(fused_pass *p, levada_block **at, levada_error *err)
-{
-    size_t n = (size_t)p->in->nrejects;
-
-    if (n == 0) {
-        *at = levada_block_ref(p->in);
-        return LEVADA_OK;
-    }
-    LEVADA_TRY(levada_block_copy_rows(p->in, at, err));
-    p->bad = levada_alloc(n * sizeof *p->bad);
-    if (!p->bad) {
-        levada_block_unref(at);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
-    }
-    memcpy(p->bad, p->in->rejects, n * sizeof *p->bad);
-    p->nbad = p->in->nrejects;
     return LEVADA_OK;
 }
 
@@ -368,34 +340,18 @@ static void fused_place_rejects(const fused_pass *p, const levada_block *made)
     const levada_block *in = p->in;
     int64_t             k = 0, row = -1;
 
-    for (int32_t i = 0; i < p->nbad; i++) {
-        while (!p->batched && k < made->n && row < p->bad[i].row) {
+    for (int32_t i = 0; i < p->bad.n; i++) {
+        levada_reject *bad = &p->bad.list[i];
+
+        while (made && !p->batched && k < made->n && row < bad->row) {
             int64_t from = row > 0 ? row : 0;
             int64_t at = levada_run_find(in, from, levada_block_origin(made, k));
 
             row = at >= 0 ? at : in->n;
-            k += row < p->bad[i].row;
+            k += row < bad->row;
         }
-        p->bad[i].row = k;
+        bad->row = k;
     }
-}
-
-/* Hands the rejects over to the result, as a block that nobody else has. */
-static levada_status fused_finish(fused_pass *p, levada_block **at, levada_error *err)
-{
-    levada_block *alone = NULL;
-
-    if (p->nbad == 0) return LEVADA_OK;
-    if (!levada_block_exclusive(*at)) {
-        LEVADA_TRY(levada_block_copy_rows(*at, &alone, err));
-        levada_block_unref(at);
-        *at = alone;
-    }
-    fused_place_rejects(p, *at);
-    (*at)->rejects = p->bad;
-    (*at)->nrejects = p->nbad;
-    p->bad = NULL;
-    return LEVADA_OK;
 }
 
 static levada_status fused_link_apply(fused_pass *p, levada_fused_link *l, const levada_block *in,
@@ -412,8 +368,12 @@ static levada_status fused_link_apply(fused_pass *p, levada_fused_link *l, const
     }
     if (st == LEVADA_OK) st = fused_origins(p, l, in, made, err);
     if (st == LEVADA_OK && made->nrejects) {
-        st = levada_run_reject(p->run, p->place, l->path, p->in, &made, err);
-        if (st == LEVADA_OK) st = fused_keep_rejects(p, made, err);
+        levada_item item = { .block = made };
+
+        st = levada_run_reject(p->run, p->place, l->path, p->in, &item, err);
+        if (st == LEVADA_OK) st = fused_keep_rejects(p, &item.rejects, err);
+        levada_rejects_clear(&item.rejects);
+        made = item.block;
     }
     if (st != LEVADA_OK) {
         levada_block_unref(&made);
@@ -430,14 +390,14 @@ static levada_status fused_link_apply(fused_pass *p, levada_fused_link *l, const
 
 levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
                                  const levada_skip_place *place, int32_t thread,
-                                 const levada_block *in, levada_block **out, levada_error *err)
+                                 const levada_item *in, levada_item *out, levada_error *err)
 {
-    fused_pass    pass = { .run = run, .place = place, .thread = thread, .in = in };
-    levada_block *at = NULL;
-    levada_status st = fused_begin(&pass, &at, err);
+    fused_pass    pass = { .run = run, .place = place, .thread = thread, .in = in->block,
+                           .batched = fused->batched };
+    levada_block *at = in->block ? levada_block_ref(in->block) : NULL;
+    levada_status st = levada_rejects_add(&pass.bad, in->rejects.list, in->rejects.n, err);
 
-    pass.batched = fused->batched;
-    for (int32_t i = 0; st == LEVADA_OK && i < fused->n && at->n > 0; i++) {
+    for (int32_t i = 0; st == LEVADA_OK && i < fused->n && at && at->n > 0; i++) {
         levada_block *next = NULL;
 
         pass.late = fused_late(fused, run, i);
@@ -445,14 +405,17 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
         levada_block_unref(&at);
         at = next;
     }
-    if (st == LEVADA_OK) st = fused_finish(&pass, &at, err);
-    if (st == LEVADA_OK && in->n > at->n) {
-        atomic_fetch_add_explicit(&fused->rejected, in->n - at->n, memory_order_relaxed);
+    if (st != LEVADA_OK) {
+        levada_rejects_clear(&pass.bad);
+        levada_block_unref(&at);
+        return st;
     }
-    levada_free(pass.bad);
-    if (st == LEVADA_OK) *out = at;
-    else levada_block_unref(&at);
-    return st;
+    fused_place_rejects(&pass, at);
+    if (at && in->block->n > at->n) {
+        atomic_fetch_add_explicit(&fused->rejected, in->block->n - at->n, memory_order_relaxed);
+    }
+    *out = (levada_item){ at, pass.bad };
+    return LEVADA_OK;
 }
 
 bool levada_fused_end(levada_fused *fused)

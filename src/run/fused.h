@@ -10,6 +10,7 @@
 
 typedef struct levada_fused levada_fused;
 struct levada_hint;
+struct levada_item;
 struct levada_run;
 struct levada_skip_place;
 struct levada_absent;
@@ -57,8 +58,8 @@ void levada_fused_rewind(levada_fused *fused);
  * those of these stages, each before the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,
                                                  const struct levada_skip_place *place,
-                                                 int32_t thread, const levada_block *in,
-                                                 levada_block **out, levada_error *err);
+                                                 int32_t thread, const struct levada_item *in,
+                                                 struct levada_item *out, levada_error *err);
 /* A pass has been read to its end, and no thread is in it. Whether it is the first one. */
 bool levada_fused_end(levada_fused *fused);
 /* Adds what the decoders found. No thread is in it. */

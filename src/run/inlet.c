@@ -9,30 +9,64 @@
 #define INLET_SKIP_ROWS "drop"
 #define INLET_SKIP_REJECTS "drop.rejects"
 
-bool levada_inlet_take(levada_inlet *inlet, levada_block **out)
+void levada_item_clear(levada_item *item)
+{
+    levada_block_unref(&item->block);
+    levada_rejects_clear(&item->rejects);
+}
+
+levada_status levada_item_cut(levada_item *item, int64_t rows, int32_t rejects, levada_item *rest,
+                              levada_error *err)
+{
+    int64_t       n = levada_item_rows(item);
+    int32_t       more = item->rejects.n - rejects;
+    levada_block *head = NULL;
+    levada_status st = LEVADA_OK;
+
+    if (rows < n) st = levada_block_slice(NULL, item->block, rows, n - rows, &rest->block, err);
+    if (st == LEVADA_OK && rows > 0) {
+        st = levada_block_slice(NULL, item->block, 0, rows, &head, err);
+    }
+    if (st == LEVADA_OK && more > 0) {
+        st = levada_rejects_add(&rest->rejects, &item->rejects.list[rejects], more, err);
+    }
+    if (st != LEVADA_OK) {
+        levada_block_unref(&head);
+        levada_item_clear(rest);
+        return st;
+    }
+    for (int32_t i = 0; i < rest->rejects.n; i++) {
+        int64_t *row = &rest->rejects.list[i].row;
+
+        *row = *row > rows ? *row - rows : 0;
+    }
+    levada_block_unref(&item->block);
+    item->block = head;
+    item->rejects.n = rejects;
+    return LEVADA_OK;
+}
+
+bool levada_inlet_take(levada_inlet *inlet, levada_item *out)
 {
     if (inlet->n == 0) return false;
-    *out = inlet->blocks[0];
+    *out = inlet->items[0];
     inlet->n--;
-    memmove(inlet->blocks, inlet->blocks + 1, (size_t)inlet->n * sizeof(*inlet->blocks));
+    memmove(inlet->items, inlet->items + 1, (size_t)inlet->n * sizeof(*inlet->items));
     inlet->returned = false;
     return true;
 }
 
-static void inlet_push(levada_inlet *inlet, levada_block **block, bool whole)
+static void inlet_push(levada_inlet *inlet, levada_item *item, bool whole)
 {
-    LEVADA_ASSERT(inlet->n < LEVADA_INLET_BLOCKS && !inlet->returned);
-    memmove(inlet->blocks + 1, inlet->blocks, (size_t)inlet->n * sizeof(*inlet->blocks));
-    inlet->blocks[0] = *block;
+    LEVADA_ASSERT(inlet->n < LEVADA_INLET_ITEMS && !inlet->returned);
+    memmove(inlet->items + 1, inlet->items, (size_t)inlet->n * sizeof(*inlet->items));
+    inlet->items[0] = *item;
     inlet->n++;
     inlet->returned = whole;
-    *block = NULL;
+    *item = (levada_item){ 0 };
 }
 
-void levada_inlet_return(levada_inlet *inlet, levada_block **block)
-{
-    inlet_push(inlet, block, true);
-}
+void levada_inlet_return(levada_inlet *inlet, levada_item *item) { inlet_push(inlet, item, true); }
 
 levada_status levada_inlet_report(levada_inlet *inlet, levada_error *err)
 {
@@ -43,54 +77,40 @@ levada_status levada_inlet_report(levada_inlet *inlet, levada_error *err)
 
 void levada_inlet_clear(levada_inlet *inlet)
 {
-    for (int32_t i = 0; i < inlet->n; i++) levada_block_unref(&inlet->blocks[i]);
+    for (int32_t i = 0; i < inlet->n; i++) levada_item_clear(&inlet->items[i]);
     *inlet = (levada_inlet){ .why = LEVADA_ERROR_INIT };
 }
 
-void levada_inlet_restore(levada_inlet *inlet, levada_block **returned, levada_block **rest)
+void levada_inlet_restore(levada_inlet *inlet, levada_item *returned, levada_item *rest)
 {
-    if (*rest) inlet_push(inlet, rest, false);
-    if (*returned) inlet_push(inlet, returned, true);
+    if (rest->block || rest->rejects.n) inlet_push(inlet, rest, false);
+    if (returned->block || returned->rejects.n) inlet_push(inlet, returned, true);
 }
 
-levada_status levada_inlet_cut(levada_inlet *inlet, levada_block **block, int64_t rows,
+levada_status levada_inlet_cut(levada_inlet *inlet, levada_item *item, int64_t rows,
                                int32_t rejects, levada_error *err)
 {
-    const levada_block *whole = *block;
-    levada_block       *head = NULL, *rest = NULL;
-    levada_status       st;
+    levada_item rest = { 0 };
 
-    if (rows == whole->n && rejects == whole->nrejects) return LEVADA_OK;
-    LEVADA_TRY(levada_block_part(whole, rows, whole->n - rows, rejects, whole->nrejects - rejects,
-                                 &rest, err));
-    st = levada_block_part(whole, 0, rows, 0, rejects, &head, err);
-    if (st != LEVADA_OK) {
-        levada_block_unref(&rest);
-        return st;
-    }
-    levada_block_unref(block);
-    *block = head;
+    if (rows == levada_item_rows(item) && rejects == item->rejects.n) return LEVADA_OK;
+    LEVADA_TRY(levada_item_cut(item, rows, rejects, &rest, err));
     inlet_push(inlet, &rest, false);
     return LEVADA_OK;
 }
 
-levada_status levada_inlet_skip(levada_inlet *inlet, levada_block **block, levada_error *err)
+levada_status levada_inlet_skip(levada_inlet *inlet, levada_item *item, levada_error *err)
 {
-    const levada_block *whole = *block;
-    int64_t             rows = inlet->skip_rows < whole->n ? inlet->skip_rows : whole->n;
-    int64_t             rejects = whole->nrejects;
-    levada_block       *rest = NULL;
+    int64_t     rows = levada_item_rows(item), rejects = item->rejects.n;
+    levada_item rest = { 0 };
 
+    if (inlet->skip_rows < rows) rows = inlet->skip_rows;
     if (inlet->skip_rejects < rejects) rejects = inlet->skip_rejects;
     if (rows == 0 && rejects == 0) return LEVADA_OK;
-    if (rows < whole->n || rejects < whole->nrejects) {
-        LEVADA_TRY(levada_block_part(whole, rows, whole->n - rows, (int32_t)rejects,
-                                     whole->nrejects - (int32_t)rejects, &rest, err));
-    }
+    LEVADA_TRY(levada_item_cut(item, rows, (int32_t)rejects, &rest, err));
     inlet->skip_rows -= rows;
     inlet->skip_rejects -= rejects;
-    levada_block_unref(block);
-    *block = rest;
+    levada_item_clear(item);
+    *item = rest;
     return LEVADA_OK;
 }
 

@@ -120,19 +120,19 @@ void levada_iter_close(levada_iter **iter)
 /* Returns the next block with a row, after everything that was skipped before it was counted. */
 static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error *err)
 {
-    levada_block *block = NULL;
+    levada_item   item = { 0 };
     levada_status st;
 
     it->run->interrupted = false;
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
-    while (!block) {
-        LEVADA_TRY(levada_node_next(it->root, LEVADA_HINT_ANY, &block, err));
-        if (block->nrejects) LEVADA_TRY(levada_node_commit_rejects(it->root, &block, err));
-        if (block->n == 0) levada_block_unref(&block);
+    while (levada_item_rows(&item) == 0) {
+        levada_item_clear(&item);
+        LEVADA_TRY(levada_node_next(it->root, LEVADA_HINT_ANY, &item, err));
+        if (item.rejects.n) LEVADA_TRY(levada_node_commit_rejects(it->root, &item, err));
     }
-    st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
-    levada_block_unref(&block);
+    st = levada_block_gather(levada_env_pool(it->run->env), item.block, out, err);
+    levada_item_clear(&item);
     return st;
 }
 
@@ -198,10 +198,14 @@ levada_status levada_iter_next_slice(levada_iter *it, int64_t nanoseconds, levad
 
 void levada_iter_unread(levada_iter *it, levada_block **block)
 {
+    levada_item item = { 0 };
+
     if (!LEVADA_OURS(it) || !block || !*block) return;
     levada_iter_enter(it);
     levada_stats_recount(it, *block, 0, -1);
-    levada_node_unread(it->root, block);
+    item.block = *block;
+    *block = NULL;
+    levada_node_unread(it->root, &item);
     levada_iter_leave(it);
 }
 
@@ -315,7 +319,7 @@ static levada_status iter_save_at(levada_iter *it, const levada_block *last, int
                                     char **out, size_t *size, levada_error *err)
 {
     levada_inlet *inlet = &it->root->inlet;
-    levada_block *rest = NULL;
+    levada_item   rest = { 0 };
     bool          batch = levada_spec_flags_of(it->root->edge.spec) & LEVADA_SPEC_BATCHED;
     levada_status st;
 
@@ -324,18 +328,18 @@ static levada_status iter_save_at(levada_iter *it, const levada_block *last, int
                            (long long)row, batch ? "0 or " : "0 to ", (long long)last->n);
     }
     if (row == last->n) return iter_save(it, out, size, err);
-    if (levada_inlet_returned(inlet)) {
+    if (inlet->returned) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the block was returned to the iterator; use levada_iter_save");
     }
-    LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), last, row, last->n - row, &rest,
-                                  err));
+    LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), last, row, last->n - row,
+                                  &rest.block, err));
     levada_inlet_return(inlet, &rest);
     levada_stats_recount(it, last, row, -1);
     st = iter_save(it, out, size, err);
     levada_stats_recount(it, last, row, 1);
     (void)levada_inlet_take(inlet, &rest);
-    levada_block_unref(&rest);
+    levada_item_clear(&rest);
     return st;
 }
 
@@ -636,7 +640,7 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 static void iter_report_stages(const levada_node *it, levada_text *text)
 {
     for (int32_t i = 0; i < it->ninputs; i++) iter_report_stages(it->inputs[i], text);
-    if (!atomic_load(&it->gauges[0].name)) return;
+    if (!atomic_load(&it->shown.gauges[0].name)) return;
     if (text->at && text->at[text->size - 1] != '[') levada_text_char(text, ',');
     levada_text_put(text, "{\"path\":");
     levada_text_json(text, it->path, strlen(it->path));

@@ -80,9 +80,9 @@ void levada_node_destroy(levada_node **it)
     *it = NULL;
     if (!i) return;
     levada_inlet_clear(&i->inlet);
-    levada_free(i->kept);
-    levada_free(i->chosen);
-    levada_free(i->reads);
+    levada_rejects_clear(&i->kept);
+    levada_free(i->shown.chosen);
+    levada_free(i->shown.reads);
     if (i->ops->close) i->ops->close(i);
     for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
     levada_free(i->inputs);

@@ -24,6 +24,15 @@ typedef struct levada_gauge {
     atomic_bool           since; /* value is a time, of which the age is shown; -1 = none */
 } levada_gauge;
 
+/* What statistics and levada_iter_explain show of a node. */
+typedef struct levada_node_shown {
+    levada_gauge gauges[LEVADA_GAUGES]; /* of its stage (context.h) */
+    atomic_llong records, blocks, nanoseconds; /* time includes that of the inputs */
+    char *reads;  /* levada_own_print of its stage, owned; NULL = it has no ranks */
+    char *chosen; /* what its stage chose while data flowed, owned; NULL = nothing; guarded by the
+                   * lock of the run's notes */
+} levada_node_shown;
+
 typedef enum levada_node_kind {
     LEVADA_NODE_FORMAT, /* a source of files */
     LEVADA_NODE_SOURCE, /* any other source  */
@@ -67,8 +76,8 @@ typedef struct levada_files_ops {
  * caller (tree.c); fused stages alone save their input themselves. */
 typedef struct levada_node_ops {
     levada_node_kind kind;
-    levada_status (*next)(levada_node *it, levada_hint hint, levada_block **out,
-                          levada_error *err);
+    /* Returns the next item. Rows that a descriptor has rejected are marked in its block. */
+    levada_status (*next)(levada_node *it, levada_hint hint, levada_item *out, levada_error *err);
     levada_status (*save)(levada_node *it, levada_state_writer *to, levada_error *err);
     /* NULL = nothing to restore: the inputs have it. */
     levada_status (*restore)(levada_node *it, levada_state_reader *from, levada_error *err);
@@ -104,19 +113,11 @@ struct levada_node {
     levada_skip_counts     skips;        /* its own, for the consumer's thread                  */
     levada_skip_place      place;        /* where it counts: here, or at a combiner            */
     levada_skip_progress   progress;
-    levada_reject         *kept; /* rejects for its next block, nkept of them; none between calls */
-    int64_t                kept_capacity;
-    int32_t                nkept;
+    levada_rejects         kept; /* for its next item; none between calls                      */
     const levada_node     *numbers; /* the source or combiner, where it emits numbers in place
                                      * of records; NULL = it emits records                    */
-    const levada_node     *fetches; /* that of the records that it emits by their numbers     */
-    char                  *reads;  /* levada_own_print of its stage; NULL = it has no ranks   */
-    char                  *chosen; /* what its stage chose while data flowed, owned; NULL =
-                                    * nothing; guarded by the lock of the run's notes          */
-    levada_spec  *fed;     /* columns that the consumer feeds; NULL = it feeds none, or any     */
-    bool          feeding; /* the consumer feeds it                                             */
-    levada_gauge  gauges[LEVADA_GAUGES]; /* what the stage shows (context.h)                    */
-    atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
+    levada_spec           *fed;     /* columns that the consumer feeds; NULL = none, or any    */
+    levada_node_shown      shown;
 };
 
 /* Returns true if next() is that of a descriptor: it may fail with records in its hands. */
@@ -125,23 +126,29 @@ static inline bool levada_node_has_hooks(const levada_node *it)
     return it->ops->kind == LEVADA_NODE_SOURCE || it->ops->kind == LEVADA_NODE_STAGE;
 }
 
+/* Returns the node whose numbers a stage replaces by their records; NULL = it does not. */
+static inline const levada_node *levada_node_fetches(const levada_node *it)
+{
+    return it->numbers || it->ninputs == 0 ? NULL : it->inputs[0]->numbers;
+}
+
 /* -- the stream of a node (node_stream.c) */
 
-/* Returns the next block with its rejects: for fused stages and the iterator of the user. All
- * others call levada_input_next, whose blocks have no rejects. */
-LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_hint hint,
-                                               levada_block **out, levada_error *err);
-/* Returns the whole block that `it` returned last to its inlet. */
-void levada_node_unread(levada_node *it, levada_block **block);
-/* Cuts the block that `it` returned last (levada_inlet_cut). */
-LEVADA_MUST_USE levada_status levada_node_cut(levada_node *it, levada_block **block, int64_t rows,
+/* Returns the next item: for fused stages and the iterator of the user. All others call
+ * levada_input_next, which returns blocks. */
+LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_hint hint, levada_item *out,
+                                               levada_error *err);
+/* Returns the whole item that `it` returned last to its inlet. */
+void levada_node_unread(levada_node *it, levada_item *item);
+/* Cuts the item that `it` returned last (levada_inlet_cut). */
+LEVADA_MUST_USE levada_status levada_node_cut(levada_node *it, levada_item *item, int64_t rows,
                                               int32_t rejects, levada_error *err);
 struct levada_fused;
 /* levada_node_next for fused stages, of as many rows as they want. */
 LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, struct levada_fused *fused,
-                                               levada_block **out, levada_error *err);
-/* Returns the block that was pulled last, since it could not be applied. */
-void levada_node_unpull(levada_node *it, struct levada_fused *fused, levada_block **block);
+                                               levada_item *out, levada_error *err);
+/* Returns the item that was pulled last, since it could not be applied. */
+void levada_node_unpull(levada_node *it, struct levada_fused *fused, levada_item *item);
 /* Ends the stream of `it` with END or an error, after what waits in its inlet. Adds the path of
  * `it` to the error. In next(), which then returns a block or rejects that precede the end. */
 void levada_node_end(levada_node *it, levada_status end, levada_error *why);
@@ -150,8 +157,8 @@ void levada_node_end(levada_node *it, levada_status end, levada_error *why);
  * nothing to do now. `work` false: only says so. Any thread that does not pull. */
 bool levada_node_ahead(levada_node *it, bool work);
 
-/* Nothing is read ahead in `it` and upstream of it before it is pulled, in each pass: its consumer
- * may not need it. When the tree is made. */
+/* Disables reading ahead in `it` and upstream of it, in each pass until `it` is pulled: its
+ * consumer may not need its records. When the tree is made. */
 void levada_node_disable_readahead(levada_node *it);
 
 /* -- the tree (tree.c) */
@@ -171,7 +178,7 @@ LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_o
 bool levada_node_rereadable(const levada_node *it);
 /* Origins of a record here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);
-/* Whether this part of an origin may be of that source. */
+/* Returns whether this part of an origin may be of that source. */
 bool levada_node_owns_source(const levada_node *it, int32_t part, int32_t source);
 void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
@@ -208,16 +215,16 @@ LEVADA_MUST_USE levada_status levada_node_note(levada_node *it, const levada_err
 LEVADA_MUST_USE levada_status levada_node_dropped(levada_node *it, int64_t records,
                                                   levada_error *err);
 /* Numbers the rejects of this node in `made`, which it made of the last `records` that it read. */
-void levada_node_number(levada_node *it, levada_block *made, int64_t records);
+void levada_node_number(levada_node *it, levada_rejects *made, int64_t records);
 /* Cuts out rows that a source or SERIAL stage rejected in its block. */
-LEVADA_MUST_USE levada_status levada_node_judge(levada_node *it, levada_block **made,
+LEVADA_MUST_USE levada_status levada_node_judge(levada_node *it, levada_item *made,
                                                 levada_error *err);
-/* Adds the rejects that the node kept to its block: before or after its rows. */
-LEVADA_MUST_USE levada_status levada_node_attach(levada_node *it, levada_block **made,
+/* Adds the rejects that the node kept to its item: before or after its rows. */
+LEVADA_MUST_USE levada_status levada_node_attach(levada_node *it, levada_item *made,
                                                  levada_error *err);
-/* Counts the rejects of a block of the root. If a budget ends, *block becomes the rows before that,
- * and the next block begins there. Without such rows, returns the error and frees *block. */
-LEVADA_MUST_USE levada_status levada_node_commit_rejects(levada_node *root, levada_block **block,
+/* Counts the rejects of an item of the root. If a budget ends, the item becomes the rows before
+ * that, and the next one begins there. Without such rows, returns the error and clears the item. */
+LEVADA_MUST_USE levada_status levada_node_commit_rejects(levada_node *root, levada_item *item,
                                                          levada_error *err);
 
 /* Counts records that a SERIAL stage read from `it`, or returned to it (less than 0). */

@@ -16,11 +16,11 @@ static const levada_combiner_def *combiner_def(const levada_node *it)
     return &it->at->op->def.combiner;
 }
 
-static levada_status combiner_next(levada_node *it, levada_hint hint, levada_block **out,
-                                    levada_error *err)
+static levada_status combiner_next(levada_node *it, levada_hint hint, levada_item *out,
+                                   levada_error *err)
 {
     (void)hint;
-    return combiner_def(it)->next(levada_stage_state_of(it), it->at->args, out, err);
+    return combiner_def(it)->next(levada_stage_state_of(it), it->at->args, &out->block, err);
 }
 
 static levada_status combiner_open(levada_node *it, void *state, levada_error *err)

@@ -14,12 +14,16 @@ static int32_t format_pass(const levada_node *it)
 
 /* -- blocks */
 
-/* AGAIN: an opener was interrupted, and so is the call of the consumer. */
-static levada_status format_read(levada_node *it, levada_block **out, levada_error *err)
+/* Reads a block, or rejects. AGAIN: an opener was interrupted, and so is the consumer's call. */
+static levada_status format_read(levada_node *it, int64_t rows, levada_item *out,
+                                 levada_error *err)
 {
-    levada_status st = levada_file_reader_next(it->self, out, err);
+    levada_status st;
 
+    levada_file_reader_limit(it->self, rows);
+    st = levada_file_reader_next(it->self, &out->block, err);
     if (st == LEVADA_AGAIN) it->run->interrupted = true;
+    if (st == LEVADA_OK) levada_rejects_take(&out->rejects, out->block);
     return st;
 }
 
@@ -34,76 +38,58 @@ static levada_status format_add(levada_merge *to, levada_merge_input *from,
 /* Adds the next blocks to `to`, up to the rows or bytes of the hint, or to damage, whose rejects
  * are *last. An end or a failure ends the stream of the node after them. */
 static levada_status format_collect(levada_node *it, levada_hint hint, levada_merge *to,
-                                    levada_merge_input *from, levada_block **last,
+                                    levada_merge_input *from, levada_rejects *last,
                                     levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st = LEVADA_OK, read = LEVADA_OK;
 
-    while (st == LEVADA_OK && to->n < hint.rows && hint.bytes > 0 && !*last) {
-        levada_block *block = NULL;
+    while (st == LEVADA_OK && to->n < hint.rows && hint.bytes > 0 && last->n == 0) {
+        levada_item next = { 0 };
 
-        levada_file_reader_limit(it->self, hint.rows - to->n);
-        read = format_read(it, &block, &why);
+        read = format_read(it, hint.rows - to->n, &next, &why);
         if (read != LEVADA_OK) break;
-        hint.bytes -= block->bytes;
-        st = format_add(to, from, block, err);
-        if (block->nrejects) *last = block;
-        else levada_block_unref(&block);
+        hint.bytes -= next.block->bytes;
+        st = format_add(to, from, next.block, err);
+        levada_block_unref(&next.block);
+        *last = next.rejects;
     }
     /* After AGAIN the next call opens the file again. */
     if (read != LEVADA_OK && read != LEVADA_AGAIN) levada_node_end(it, read, &why);
     return st;
 }
 
-/* Moves rejects to the end of a block without any. */
-static void format_move_rejects(levada_block *from, levada_block *to)
-{
-    to->rejects = from->rejects;
-    to->nrejects = from->nrejects;
-    for (int32_t i = 0; i < to->nrejects; i++) to->rejects[i].row = to->n;
-    from->rejects = NULL;
-    from->nrejects = 0;
-}
-
 /* Replaces a block that has less rows than the consumer wants by a selection of it and of those
- * that follow. */
-static levada_status format_coalesce(levada_node *it, levada_hint hint, levada_block **block,
+ * that follow, with the rejects after them. */
+static levada_status format_coalesce(levada_node *it, levada_hint hint, levada_item *item,
                                      levada_error *err)
 {
     levada_merge       merge = { 0 };
     levada_merge_input input = { 0 };
-    levada_block      *joined = NULL, *last = NULL;
+    levada_block      *joined = NULL;
     levada_status      st;
 
-    hint.bytes -= (*block)->bytes;
+    hint.bytes -= item->block->bytes;
     st = levada_merge_begin(&merge, levada_env_pool(it->run->env), hint.rows, err);
-    if (st == LEVADA_OK) st = format_add(&merge, &input, *block, err);
-    if (st == LEVADA_OK) st = format_collect(it, hint, &merge, &input, &last, err);
-    if (st == LEVADA_OK && (merge.nfrom > 1 || last)) st = levada_merge_end(&merge, &joined, err);
-    if (joined && last) format_move_rejects(last, joined);
-    levada_block_unref(&last);
-    if (joined || st != LEVADA_OK) {
-        levada_block_unref(block);
-        *block = joined;
+    if (st == LEVADA_OK) st = format_add(&merge, &input, item->block, err);
+    if (st == LEVADA_OK) st = format_collect(it, hint, &merge, &input, &item->rejects, err);
+    if (st == LEVADA_OK && merge.nfrom > 1) st = levada_merge_end(&merge, &joined, err);
+    if (joined) {
+        levada_block_unref(&item->block);
+        item->block = joined;
     }
+    for (int32_t i = 0; i < item->rejects.n; i++) item->rejects.list[i].row = item->block->n;
     levada_merge_clear(&merge);
     levada_merge_input_clear(&input);
     return st;
 }
 
-static levada_status format_next(levada_node *it, levada_hint hint, levada_block **out,
+static levada_status format_next(levada_node *it, levada_hint hint, levada_item *out,
                                  levada_error *err)
 {
-    levada_block *block = NULL;
-
-    levada_file_reader_limit(it->self, hint.rows);
-    LEVADA_TRY(format_read(it, &block, err));
-    if (block->nrejects == 0 && block->n < hint.rows && hint.bytes > 0) {
-        LEVADA_TRY(format_coalesce(it, hint, &block, err));
-    }
-    *out = block;
-    return LEVADA_OK;
+    LEVADA_TRY(format_read(it, hint.rows, out, err));
+    if (out->rejects.n || out->block->n >= hint.rows || hint.bytes == 0) return LEVADA_OK;
+    return format_coalesce(it, hint, out, err);
 }
 
 static bool format_ahead(levada_node *it, bool work)

@@ -55,11 +55,11 @@ static levada_status fused_ended(levada_node *it, levada_status st, levada_error
     return LEVADA_END;
 }
 
-static levada_status fused_next(levada_node *it, levada_hint hint, levada_block **out,
+static levada_status fused_next(levada_node *it, levada_hint hint, levada_item *out,
                                 levada_error *err)
 {
     levada_result_ring *j = fused_ring(it);
-    levada_block *in = NULL;
+    levada_item   in = { 0 };
     int64_t       records = -j->delivered; /* which only the thread that takes results changes */
     levada_status st;
 
@@ -71,14 +71,14 @@ static levada_status fused_next(levada_node *it, levada_hint hint, levada_block 
     } else {
         st = levada_node_pull(it->inputs[0], j->fused, &in, err);
         if (st != LEVADA_OK) return fused_ended(it, st, err);
-        records = levada_block_rows(in);
-        st = levada_fused_apply(j->fused, it->run, &it->place, 0, in, out, err);
+        records = levada_item_rows(&in);
+        st = levada_fused_apply(j->fused, it->run, &it->place, 0, &in, out, err);
         if (st != LEVADA_OK) levada_node_unpull(it->inputs[0], j->fused, &in);
-        levada_block_unref(&in);
+        levada_item_clear(&in);
         if (st != LEVADA_OK) return st;
     }
     it->progress.read += records;
-    levada_node_number(it, *out, records);
+    levada_node_number(it, &out->rejects, records);
     return LEVADA_OK;
 }
 
@@ -119,21 +119,22 @@ static bool fused_rereadable(const levada_node *it)
 static levada_status fused_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                   levada_block **out, levada_error *err)
 {
-    levada_block *in = NULL;
+    levada_item   in = { 0 }, made = { 0 };
     levada_status st;
 
-    LEVADA_TRY(levada_node_reread(it->inputs[0], origins, n, &in, err));
-    st = levada_fused_apply(fused_ring(it)->fused, it->run, &it->place, 0, in, out, err);
-    levada_block_unref(&in);
-    for (int32_t i = 0; st == LEVADA_OK && i < (*out)->nrejects; i++) {
-        const levada_reject *r = &(*out)->rejects[i];
+    LEVADA_TRY(levada_node_reread(it->inputs[0], origins, n, &in.block, err));
+    st = levada_fused_apply(fused_ring(it)->fused, it->run, &it->place, 0, &in, &made, err);
+    levada_item_clear(&in);
+    for (int32_t i = 0; st == LEVADA_OK && i < made.rejects.n; i++) {
+        const levada_reject *r = &made.rejects.list[i];
 
         if (levada_reject_is_note(r)) continue; /* counted when the record was read first */
         if (err) *err = r->why; /* it was good when the checkpoint was saved */
         st = r->why.code;
     }
-    if (st != LEVADA_OK) levada_block_unref(out);
-    else if ((*out)->nrejects) (*out)->nrejects = 0;
+    levada_rejects_clear(&made.rejects);
+    if (st == LEVADA_OK) *out = made.block;
+    else levada_block_unref(&made.block);
     return st;
 }
 

@@ -80,15 +80,15 @@ static void source_put_origins(const levada_node *it, int64_t given, levada_bloc
     o->first.offset = -1;
 }
 
-static levada_status source_next(levada_node *it, levada_hint hint, levada_block **out,
-                                  levada_error *err)
+static levada_status source_next(levada_node *it, levada_hint hint, levada_item *out,
+                                 levada_error *err)
 {
     levada_stage_state *s = it->self;
 
     (void)hint;
-    LEVADA_TRY(source_def(it)->next(s->state, source_args(it), out, err));
-    if ((*out)->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->emitted, *out);
-    s->emitted += (*out)->n;
+    LEVADA_TRY(source_def(it)->next(s->state, source_args(it), &out->block, err));
+    if (out->block->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->emitted, out->block);
+    s->emitted += out->block->n;
     return LEVADA_OK;
 }
 

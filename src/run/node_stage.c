@@ -18,7 +18,7 @@ static levada_status stage_fetch(levada_node *it, levada_block **block, levada_e
 {
     levada_block  *numbers = *block, *made = NULL;
     levada_layout *layout = levada_layout_ref(numbers->layout);
-    levada_status  st = levada_node_fetch(it->fetches, numbers, &made, err);
+    levada_status  st = levada_node_fetch(levada_node_fetches(it), numbers, &made, err);
 
     LEVADA_ASSERT(layout && !layout->numbers);
     *block = NULL;
@@ -33,13 +33,13 @@ static levada_status stage_fetch(levada_node *it, levada_block **block, levada_e
     return st;
 }
 
-static levada_status stage_next(levada_node *it, levada_hint hint, levada_block **out,
-                                 levada_error *err)
+static levada_status stage_next(levada_node *it, levada_hint hint, levada_item *out,
+                                levada_error *err)
 {
     (void)hint;
-    LEVADA_TRY(stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0], out,
-                                   err));
-    return it->fetches ? stage_fetch(it, out, err) : LEVADA_OK;
+    LEVADA_TRY(stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0],
+                                   &out->block, err));
+    return levada_node_fetches(it) ? stage_fetch(it, &out->block, err) : LEVADA_OK;
 }
 
 static levada_status stage_open(levada_node *it, void *state, levada_error *err)
@@ -78,16 +78,22 @@ static const levada_node_ops stage_ops = {
 
 /* -- blocks that the consumer passes back: without tickets, nothing runs ahead of it */
 
-static levada_node *stage_on_top(levada_node *it)
+static levada_node *stage_on_top(const levada_node *it)
 {
     while (it->ops->kind == LEVADA_NODE_FUSED) it = it->inputs[0];
-    return it;
+    return (levada_node *)(uintptr_t)it;
+}
+
+static bool stage_is_fed(const levada_node *it)
+{
+    return it->ops->kind == LEVADA_NODE_STAGE && stage_def(it)->feed &&
+           (it->fed || !levada_op_core(it->at->op)->feeds);
 }
 
 const levada_node *levada_node_fed(const levada_node *it)
 {
-    while (it->ops->kind == LEVADA_NODE_FUSED) it = it->inputs[0];
-    return it->feeding ? it : NULL;
+    it = stage_on_top(it);
+    return stage_is_fed(it) ? it : NULL;
 }
 
 levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)
@@ -95,7 +101,7 @@ levada_status levada_node_feed(levada_node *it, const levada_block *back, levada
     levada_status st;
 
     it = stage_on_top(it);
-    if (it->feeding) {
+    if (stage_is_fed(it)) {
         st = stage_def(it)->feed(levada_stage_state_of(it), it->at->args, back, err);
     } else {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
@@ -108,7 +114,7 @@ levada_status levada_node_feed(levada_node *it, const levada_block *back, levada
 bool levada_node_take_back(levada_node *it)
 {
     it = stage_on_top(it);
-    if (!it->feeding || !levada_op_core(it->at->op)->take_back) return false;
+    if (!stage_is_fed(it) || !levada_op_core(it->at->op)->take_back) return false;
     levada_op_core(it->at->op)->take_back(levada_stage_state_of(it));
     return true;
 }
@@ -119,9 +125,10 @@ static levada_status stage_note_own(levada_node *it, const levada_own *own, leva
     char line[LEVADA_INDEX_WHY + 64];
 
     levada_own_print(own, line, sizeof line);
-    it->reads = levada_strdup(line);
-    return it->reads ? LEVADA_OK
-                     : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
+    it->shown.reads = levada_strdup(line);
+    return it->shown.reads
+               ? LEVADA_OK
+               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
 /* Downstream of a source of numbers: the stage passes them on, or fetches their records. */
@@ -130,8 +137,7 @@ static void stage_take_numbers(levada_node *it, const levada_own *own)
     const levada_node *in = it->inputs[0];
 
     if (!in->numbers) return;
-    if (own) it->fetches = in->numbers;
-    else it->numbers = in->numbers;
+    if (!own) it->numbers = in->numbers;
     it->edge.spec = own ? levada_node_records(in->numbers) : in->edge.spec;
 }
 
@@ -151,7 +157,6 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const
     if (st == LEVADA_OK) stage_take_numbers(it, own);
     if (st == LEVADA_OK && own) st = stage_note_own(it, own, err);
     if (st == LEVADA_OK && core->feeds) st = core->feeds(at->args, &it->fed, err);
-    it->feeding = def->feed && (it->fed || !core->feeds);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", at->op->name);

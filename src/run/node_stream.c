@@ -29,8 +29,8 @@ static levada_status stream_interrupted(const levada_node *it, levada_error *err
 static bool stream_loses(const levada_node *it)
 {
     if (!levada_node_has_hooks(it)) return false;
-    return it->ninputs == 0 || !(it->inputs[0]->inlet.reported < 0 ||
-                                 levada_inlet_returned(&it->inputs[0]->inlet));
+    return it->ninputs == 0 ||
+           !(it->inputs[0]->inlet.reported < 0 || it->inputs[0]->inlet.returned);
 }
 
 /* A cancelled run is not the end of the stream: each call finds out by itself. Memory runs out
@@ -46,8 +46,8 @@ void levada_node_end(levada_node *it, levada_status end, levada_error *why)
     inlet->why = *why;
 }
 
-/* Makes a block, with the rejects that the node kept meanwhile: perhaps without a row. */
-static levada_status stream_make(levada_node *it, levada_hint hint, levada_block **out,
+/* Makes an item, with the rejects that the node kept meanwhile. */
+static levada_status stream_make(levada_node *it, levada_hint hint, levada_item *out,
                                  levada_error *why)
 {
     levada_status st;
@@ -55,14 +55,14 @@ static levada_status stream_make(levada_node *it, levada_hint hint, levada_block
     LEVADA_TRY(levada_inlet_report(&it->inlet, why));
     LEVADA_TRY(stream_interrupted(it, why));
     st = it->ops->next(it, hint, out, why);
-    if (st == LEVADA_OK && it->ninputs == 0) it->progress.read += (*out)->n;
+    if (st == LEVADA_OK && it->ninputs == 0) it->progress.read += levada_item_rows(out);
     if (st == LEVADA_OK) st = levada_node_judge(it, out, why);
     if (st < 0 && stream_loses(it)) it->inlet.lost = true;
-    if (it->nkept == 0) return st;
+    if (it->kept.n == 0) return st;
     if (st != LEVADA_OK) { /* it follows the rejects */
         if (st != LEVADA_AGAIN) levada_node_end(it, st, why);
         levada_error_clear(why);
-        LEVADA_TRY(levada_block_create(it->edge.spec, 0, out, why));
+        levada_item_clear(out);
     }
     return levada_node_attach(it, out, why);
 }
@@ -79,154 +79,159 @@ static levada_status stream_stop(levada_node *it, levada_status st, levada_error
     return st;
 }
 
-/* The pieces of a block that was cut count as one block, together with the last of them. */
-static void stream_count(levada_node *it, const levada_block *block, int64_t times)
+/* The pieces of an item that was cut count as one block, together with the last of them. */
+static void stream_count(levada_node *it, const levada_item *item, int64_t times)
 {
-    atomic_fetch_add_explicit(&it->records, block->n * times, memory_order_relaxed);
+    atomic_fetch_add_explicit(&it->shown.records, levada_item_rows(item) * times,
+                              memory_order_relaxed);
     if (it->inlet.n) return;
-    atomic_fetch_add_explicit(&it->blocks, times, memory_order_relaxed);
+    atomic_fetch_add_explicit(&it->shown.blocks, times, memory_order_relaxed);
 }
 
-levada_status levada_node_next(levada_node *it, levada_hint hint, levada_block **out,
+levada_status levada_node_next(levada_node *it, levada_hint hint, levada_item *out,
                                levada_error *err)
 {
-    levada_block *block = NULL;
+    levada_item   item = { 0 };
     levada_error  why = LEVADA_ERROR_INIT;
     int64_t       began;
     levada_status st = levada_inlet_report(&it->inlet, err);
 
     if (st != LEVADA_OK) return st;
     began = levada_now();
-    while (st == LEVADA_OK && !block) {
-        if (!levada_inlet_take(&it->inlet, &block)) st = stream_make(it, hint, &block, &why);
-        if (st == LEVADA_OK && block->n == 0 && block->nrejects == 0) levada_block_unref(&block);
-        if (st == LEVADA_OK && block) st = levada_inlet_skip(&it->inlet, &block, &why);
+    while (st == LEVADA_OK && levada_item_rows(&item) == 0 && item.rejects.n == 0) {
+        levada_item_clear(&item);
+        if (!levada_inlet_take(&it->inlet, &item)) st = stream_make(it, hint, &item, &why);
+        if (st == LEVADA_OK) st = levada_inlet_skip(&it->inlet, &item, &why);
     }
-    if (st == LEVADA_OK && !it->encoded) {
-        st = levada_block_decode(levada_env_pool(it->run->env), &block, &why);
+    if (st == LEVADA_OK && item.block && !it->encoded) {
+        st = levada_block_decode(levada_env_pool(it->run->env), &item.block, &why);
     }
-    atomic_fetch_add_explicit(&it->nanoseconds, levada_now() - began, memory_order_relaxed);
+    atomic_fetch_add_explicit(&it->shown.nanoseconds, levada_now() - began, memory_order_relaxed);
     if (st != LEVADA_OK) {
-        levada_block_unref(&block);
+        levada_item_clear(&item);
         return stream_stop(it, st, &why, err);
     }
-    stream_count(it, block, 1);
-    *out = block;
+    stream_count(it, &item, 1);
+    *out = item;
     return LEVADA_OK;
 }
 
-levada_status levada_node_cut(levada_node *it, levada_block **block, int64_t rows, int32_t rejects,
+levada_status levada_node_cut(levada_node *it, levada_item *item, int64_t rows, int32_t rejects,
                               levada_error *err)
 {
     levada_status st;
 
-    if (rows == (*block)->n && rejects == (*block)->nrejects) return LEVADA_OK;
-    stream_count(it, *block, -1);
-    st = levada_inlet_cut(&it->inlet, block, rows, rejects, err);
-    stream_count(it, *block, 1);
+    if (rows == levada_item_rows(item) && rejects == item->rejects.n) return LEVADA_OK;
+    stream_count(it, item, -1);
+    st = levada_inlet_cut(&it->inlet, item, rows, rejects, err);
+    stream_count(it, item, 1);
     return st;
 }
 
-/* Cuts a block before row number `rows`, unless it is a part of a block already: its remainder
+/* Cuts an item before row number `rows`, unless it is a part of an item already: its remainder
  * waits. */
-static levada_status stream_limit(levada_node *it, levada_block **block, int64_t rows,
+static levada_status stream_limit(levada_node *it, levada_item *item, int64_t rows,
                                   levada_error *err)
 {
     int32_t n = 0;
 
-    if (rows >= (*block)->n || it->inlet.n) return LEVADA_OK;
-    while (n < (*block)->nrejects && (*block)->rejects[n].row < rows) n++;
-    return levada_node_cut(it, block, rows, n, err);
+    if (rows >= levada_item_rows(item) || it->inlet.n) return LEVADA_OK;
+    while (n < item->rejects.n && item->rejects.list[n].row < rows) n++;
+    return levada_node_cut(it, item, rows, n, err);
 }
 
-static void stream_return(levada_node *it, levada_block **block)
+static void stream_return(levada_node *it, levada_item *item)
 {
-    stream_count(it, *block, -1);
-    levada_inlet_return(&it->inlet, block);
+    stream_count(it, item, -1);
+    levada_inlet_return(&it->inlet, item);
 }
 
-levada_status levada_node_pull(levada_node *it, levada_fused *fused, levada_block **out,
+levada_status levada_node_pull(levada_node *it, levada_fused *fused, levada_item *out,
                                levada_error *err)
 {
     levada_hint   hint = levada_fused_hint(fused);
-    levada_block *block = NULL;
+    levada_item   item = { 0 };
     int64_t       rows = 0;
-    levada_status st;
+    levada_status st = LEVADA_OK;
 
-    LEVADA_TRY(levada_node_next(it, hint, &block, err));
-    st = levada_fused_measure(fused, block, &rows, err);
+    LEVADA_TRY(levada_node_next(it, hint, &item, err));
+    if (item.block) st = levada_fused_measure(fused, item.block, &rows, err);
     if (rows > hint.rows) rows = hint.rows;
-    if (st == LEVADA_OK) st = stream_limit(it, &block, rows, err);
-    levada_fused_pulled(fused, block->n);
-    if (st == LEVADA_OK) *out = block;
-    else levada_node_unpull(it, fused, &block);
+    if (st == LEVADA_OK) st = stream_limit(it, &item, rows, err);
+    levada_fused_pulled(fused, levada_item_rows(&item));
+    if (st == LEVADA_OK) *out = item;
+    else levada_node_unpull(it, fused, &item);
     return st;
 }
 
-void levada_node_unpull(levada_node *it, levada_fused *fused, levada_block **block)
+void levada_node_unpull(levada_node *it, levada_fused *fused, levada_item *item)
 {
-    levada_fused_pulled(fused, -(*block)->n);
-    levada_node_unread(it, block);
+    levada_fused_pulled(fused, -levada_item_rows(item));
+    levada_node_unread(it, item);
 }
 
 /* -- at an input */
 
 /* Rejects before the first row go to the consumer, and the remainder waits. */
-static levada_status stream_hand_over(levada_node *it, levada_block **block, levada_error *err)
+static levada_status stream_hand_over(levada_node *it, levada_item *item, levada_error *err)
 {
     levada_node  *to = it->consumer;
-    int32_t       n = 0, kept = to->nkept;
+    int32_t       n = 0, kept = to->kept.n;
     levada_status st = LEVADA_OK;
 
-    while (st == LEVADA_OK && n < (*block)->nrejects && (*block)->rejects[n].row == 0) {
-        st = levada_node_keep(to, &(*block)->rejects[n++], err);
+    while (st == LEVADA_OK && n < item->rejects.n && item->rejects.list[n].row == 0) {
+        st = levada_node_keep(to, &item->rejects.list[n++], err);
     }
-    if (st == LEVADA_OK) st = levada_node_cut(it, block, 0, n, err);
+    if (st == LEVADA_OK) st = levada_node_cut(it, item, 0, n, err);
     if (st == LEVADA_OK) {
-        levada_block_unref(block);
+        levada_item_clear(item);
         return LEVADA_AGAIN;
     }
-    to->nkept = kept;
+    to->kept.n = kept;
+    stream_return(it, item);
     return st;
 }
 
 /* Pulls the rows up to the next reject. */
-static levada_status stream_pull_rows(levada_node *it, levada_hint hint, levada_block **out,
+static levada_status stream_pull_rows(levada_node *it, levada_hint hint, levada_item *item,
                                       levada_error *err)
 {
-    levada_block *block = NULL;
     int64_t       rows;
     levada_status st;
 
     LEVADA_TRY(levada_require(it != NULL, "in", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_ASSERT(it->consumer);
-    if (it->consumer->nkept) return LEVADA_AGAIN; /* these come first */
-    LEVADA_TRY(levada_node_next(it, hint, &block, err));
-    rows = block->nrejects ? block->rejects[0].row : block->n;
+    if (it->consumer->kept.n) return LEVADA_AGAIN; /* these come first */
+    LEVADA_TRY(levada_node_next(it, hint, item, err));
+    rows = item->rejects.n ? item->rejects.list[0].row : item->block->n;
     if (hint.rows < rows && it->inlet.n == 0) rows = hint.rows;
-    st = rows > 0 ? levada_node_cut(it, &block, rows, 0, err) : stream_hand_over(it, &block, err);
-    if (st == LEVADA_OK) *out = block;
-    else if (block) stream_return(it, &block);
+    if (rows == 0) return stream_hand_over(it, item, err);
+    st = levada_node_cut(it, item, rows, 0, err);
+    if (st == LEVADA_OK) levada_rejects_clear(&item->rejects);
+    else stream_return(it, item);
     return st;
 }
 
 levada_status levada_input_next(levada_input *it, levada_block **out, levada_error *err)
 {
-    LEVADA_TRY(stream_pull_rows(it, LEVADA_HINT_ANY, out, err));
-    levada_node_count_read(it, (*out)->n);
+    levada_item item = { 0 };
+
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(stream_pull_rows(it, LEVADA_HINT_ANY, &item, err));
+    levada_node_count_read(it, item.block->n);
+    *out = item.block;
     return LEVADA_OK;
 }
 
 levada_status levada_input_peek_hinted(levada_input *in, levada_hint hint,
                                        const levada_block **out, levada_error *err)
 {
-    levada_block *block = NULL;
+    levada_item item = { 0 };
 
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(stream_pull_rows(in, hint, &block, err));
-    *out = block;
-    stream_return(in, &block);
+    LEVADA_TRY(stream_pull_rows(in, hint, &item, err));
+    *out = item.block;
+    stream_return(in, &item);
     return LEVADA_OK;
 }
 
@@ -244,14 +249,14 @@ levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_er
     return levada_input_next(in, &cur->block, err);
 }
 
-void levada_node_unread(levada_node *it, levada_block **block)
+void levada_node_unread(levada_node *it, levada_item *item)
 {
-    levada_node_count_read(it, -(*block)->n);
+    levada_node_count_read(it, -levada_item_rows(item));
     if (levada_node_take_back(it)) {
-        stream_count(it, *block, -1);
-        levada_block_unref(block);
+        stream_count(it, item, -1);
+        levada_item_clear(item);
     } else {
-        stream_return(it, block);
+        stream_return(it, item);
     }
 }
 

@@ -167,7 +167,7 @@ static levada_status plan_serial(plan_work *w, const levada_dataset *at, levada_
         w->own.stage = NULL;
         LEVADA_TRY(plan_resume(w, err));
     }
-    if (node->feeding) w->feeds = def->name;
+    if (levada_node_fed(node)) w->feeds = def->name;
     if (w->run->inner) LEVADA_TRY(plan_keeps(w->feeds, w->run->inner->name, err));
     return def->apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bad records: a decoder marks rows, which are cut out here, wherever a stage ran. From then on
- * they travel with the block (skip/skips.h). Notes on good records do so, too, and cut nothing.
+ * they travel between the rows (skip/rejects.h). Notes on good records do so, too, and cut nothing.
  */
 #include "base/alloc.h"
 #include "base/text.h"
@@ -95,34 +95,30 @@ static void reject_line(levada_run *run, levada_origin origin, levada_error *err
     if (line > 0) levada_error_wrap(err, "line %lld", (long long)line);
 }
 
-static levada_status reject_cut(levada_block **made, levada_error *err)
+static levada_status reject_cut(levada_block **made, const levada_rejects *rejects,
+                                levada_error *err)
 {
-    levada_block       *block = *made;
-    int32_t            *rows = levada_alloc((size_t)block->n * sizeof *rows);
-    levada_block       *kept = NULL;
-    int64_t             n = 0;
-    int32_t             next = 0;
-    levada_status       st;
+    levada_block *block = *made, *good = NULL;
+    int32_t      *rows = levada_alloc((size_t)block->n * sizeof *rows);
+    int64_t       n = 0;
+    int32_t       next = 0;
+    levada_status st;
 
     if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                   "out of memory while skipping records");
     for (int64_t i = 0; i < block->n; i++) {
         bool bad = false;
 
-        for (; next < block->nrejects && block->rejects[next].row == i; next++) {
-            bad = bad || !levada_reject_is_note(&block->rejects[next]);
+        for (; next < rejects->n && rejects->list[next].row == i; next++) {
+            bad = bad || !levada_reject_is_note(&rejects->list[next]);
         }
         if (!bad) rows[n++] = (int32_t)i;
     }
-    st = n < block->n ? levada_block_select(block, rows, n, &kept, err) : LEVADA_OK;
+    st = n < block->n ? levada_block_select(block, rows, n, &good, err) : LEVADA_OK;
     levada_free(rows);
-    if (st != LEVADA_OK || !kept) return st; /* NULL: all are good */
-    kept->rejects = block->rejects;
-    kept->nrejects = block->nrejects;
-    block->rejects = NULL;
-    block->nrejects = 0;
+    if (st != LEVADA_OK || !good) return st; /* NULL: all are good */
     levada_block_unref(made);
-    *made = kept;
+    *made = good;
     return LEVADA_OK;
 }
 
@@ -162,12 +158,13 @@ int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin reco
 /* The bad records become rejects of what is left: each precedes a row of it, and has the number of
  * its record in `in`, from 1. A note precedes its own row. */
 static void reject_number(const levada_skip_place *place, const levada_policy *policy,
-                          const levada_block *in, const levada_block *made, levada_block *kept)
+                          const levada_block *in, const levada_block *made,
+                          levada_rejects *rejects)
 {
     int64_t row = 0, gone = 0, last = -1;
 
-    for (int32_t i = 0; i < kept->nrejects; i++) {
-        levada_reject *r = &kept->rejects[i];
+    for (int32_t i = 0; i < rejects->n; i++) {
+        levada_reject *r = &rejects->list[i];
         int64_t        at = levada_run_find(in, row, levada_block_origin(made, r->row));
         bool           note = levada_reject_is_note(r);
 
@@ -182,27 +179,29 @@ static void reject_number(const levada_skip_place *place, const levada_policy *p
 }
 
 levada_status levada_run_reject(levada_run *run, const levada_skip_place *place, const char *path,
-                                const levada_block *in, levada_block **made, levada_error *err)
+                                const levada_block *in, levada_item *made, levada_error *err)
 {
-    levada_block *block = *made, *whole;
-    levada_status st;
+    levada_rejects *rejects = &made->rejects;
+    levada_block   *whole;
+    levada_status   st;
 
-    reject_sort(block->rejects, block->nrejects);
-    for (int32_t i = 0; i < block->nrejects; i++) {
-        levada_error *why = &block->rejects[i].why;
+    levada_rejects_take(rejects, made->block);
+    reject_sort(rejects->list, rejects->n);
+    for (int32_t i = 0; i < rejects->n; i++) {
+        levada_error *why = &rejects->list[i].why;
 
         bool placed = why->record >= 0;
 
-        levada_run_place(run, path, block, block->rejects[i].row, why);
+        levada_run_place(run, path, made->block, rejects->list[i].row, why);
         if (i == 0 && !placed && !run->skips.policy.skip)
-            reject_line(run, levada_block_origin(block, block->rejects[i].row), why);
+            reject_line(run, levada_block_origin(made->block, rejects->list[i].row), why);
         if (why->code != LEVADA_ECANCELLED) continue;
         if (err) *err = *why; /* the record is not bad: nobody has looked at it to the end */
         return why->code;
     }
-    whole = levada_block_ref(block);
-    st = reject_cut(made, err);
-    if (st == LEVADA_OK) reject_number(place, &run->skips.policy, in, whole, *made);
+    whole = levada_block_ref(made->block);
+    st = reject_cut(&made->block, rejects, err);
+    if (st == LEVADA_OK) reject_number(place, &run->skips.policy, in, whole, rejects);
     levada_block_unref(&whole);
     return st;
 }

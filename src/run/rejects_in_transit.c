@@ -2,17 +2,13 @@
 /*
  * Rejects on their way to the consumer. They stay before the row that came after them:
  *
- *  - Fused stages receive whole blocks with their rejects (levada_node_next), and move them.
+ *  - Fused stages receive items (levada_node_next), and move their rejects with the rows.
  *  - A SERIAL stage or a combiner never sees one. levada_input_next returns the rows up to the next
- *    reject. The call after that keeps the reject for the block of the stage and returns AGAIN:
+ *    reject. The call after that keeps the reject for the next item of the stage and returns AGAIN:
  *    everything that the stage has made so far comes before it.
  *  - The iterator of the user counts them (levada_node_commit_rejects).
  */
-#include "base/alloc.h"
 #include "run/node.h"
-#include "tensor/block_priv.h"
-
-#include <string.h>
 
 #define TRANSIT_AFTER INT64_MAX /* row of a reject that follows all rows of a block */
 
@@ -24,11 +20,8 @@ static levada_status transit_add(levada_node *it, const levada_reject *reject, i
 {
     levada_reject *kept;
 
-    if (!levada_reserve(&it->kept, &it->kept_capacity, it->nkept + 1, sizeof *it->kept)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
-    }
-    kept = &it->kept[it->nkept++];
-    *kept = *reject;
+    LEVADA_TRY(levada_rejects_add(&it->kept, reject, 1, err));
+    kept = &it->kept.list[it->kept.n - 1];
     kept->row = row;
     if (kept->loss.piped && !it->place.piped) {
         kept->loss.piped = false;
@@ -75,10 +68,10 @@ levada_status levada_node_dropped(levada_node *it, int64_t records, levada_error
     return transit_add(it, &reject, 0, err);
 }
 
-void levada_node_number(levada_node *it, levada_block *made, int64_t records)
+void levada_node_number(levada_node *it, levada_rejects *made, int64_t records)
 {
-    for (int32_t i = 0; i < made->nrejects; i++) {
-        levada_loss *loss = &made->rejects[i].loss;
+    for (int32_t i = 0; i < made->n; i++) {
+        levada_loss *loss = &made->list[i].loss;
 
         if (!loss->records || loss->lost || loss->piped) continue;
         loss->lost = ++it->progress.lost;
@@ -86,73 +79,55 @@ void levada_node_number(levada_node *it, levada_block *made, int64_t records)
     }
 }
 
-levada_status levada_node_judge(levada_node *it, levada_block **made, levada_error *err)
+levada_status levada_node_judge(levada_node *it, levada_item *made, levada_error *err)
 {
-    int64_t rows = (*made)->n;
+    int64_t rows = levada_item_rows(made);
 
-    if (it->ops->kind == LEVADA_NODE_FUSED || (*made)->nrejects == 0 ||
-        (*made)->rejects[0].loss.counts) {
-        return LEVADA_OK;
-    }
-    LEVADA_TRY(levada_run_reject(it->run, &it->place, it->path, *made, made, err));
-    levada_node_number(it, *made, rows);
+    if (!made->block || made->block->nrejects == 0) return LEVADA_OK;
+    LEVADA_TRY(levada_run_reject(it->run, &it->place, it->path, made->block, made, err));
+    levada_node_number(it, &made->rejects, rows);
     return LEVADA_OK;
 }
 
-levada_status levada_node_attach(levada_node *it, levada_block **made, levada_error *err)
+levada_status levada_node_attach(levada_node *it, levada_item *made, levada_error *err)
 {
-    int32_t        own = (*made)->nrejects, before = 0;
-    levada_reject *all = levada_alloc((size_t)(own + it->nkept) * sizeof *all);
-    levada_block  *alone = NULL;
+    levada_rejects *kept = &it->kept, all = { 0 };
+    int32_t         before = 0, own = made->rejects.n;
+    levada_status   st;
 
-    if (!all) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                 "out of memory while skipping records");
-    if (!levada_block_exclusive(*made)) {
-        levada_status st = levada_block_copy_rows(*made, &alone, err);
-
-        if (st != LEVADA_OK) {
-            levada_free(all);
-            return st;
-        }
+    while (before < kept->n && kept->list[before].row == 0) before++;
+    st = levada_rejects_add(&all, kept->list, before, err);
+    if (st == LEVADA_OK) st = levada_rejects_add(&all, made->rejects.list, own, err);
+    if (st == LEVADA_OK) {
+        st = levada_rejects_add(&all, kept->list + before, kept->n - before, err);
     }
-    while (before < it->nkept && it->kept[before].row == 0) before++;
-    memcpy(all, it->kept, (size_t)before * sizeof *all);
-    if (own) memcpy(all + before, (*made)->rejects, (size_t)own * sizeof *all);
-    memcpy(all + before + own, it->kept + before, (size_t)(it->nkept - before) * sizeof *all);
-    for (int32_t i = before + own; i < own + it->nkept; i++) all[i].row = (*made)->n;
-    if (alone) {
-        levada_block_unref(made);
-        *made = alone;
+    if (st != LEVADA_OK) {
+        levada_rejects_clear(&all);
+        return st;
     }
-    levada_free((*made)->rejects);
-    (*made)->rejects = all;
-    (*made)->nrejects = own + it->nkept;
-    it->nkept = 0;
+    for (int32_t i = before + own; i < all.n; i++) all.list[i].row = levada_item_rows(made);
+    levada_rejects_clear(&made->rejects);
+    made->rejects = all;
+    kept->n = 0;
     return LEVADA_OK;
 }
 
 /* -- at the iterator */
 
-levada_status levada_node_commit_rejects(levada_node *root, levada_block **block,
-                                         levada_error *err)
+levada_status levada_node_commit_rejects(levada_node *root, levada_item *item, levada_error *err)
 {
-    levada_skips *account = &root->run->skips;
-    int32_t       i = 0;
-    levada_status st = LEVADA_OK;
+    const levada_rejects *rejects = &item->rejects;
+    int32_t               i = 0;
+    levada_status         st = LEVADA_OK;
 
-    for (; st == LEVADA_OK && i < (*block)->nrejects; i++) {
-        st = levada_skip_commit(account, root->run->env, &(*block)->rejects[i], err);
+    for (; st == LEVADA_OK && i < rejects->n; i++) {
+        st = levada_skip_commit(&root->run->skips, root->run->env, &rejects->list[i], err);
     }
-    if (st != LEVADA_OK && (*block)->rejects[--i].row > 0) { /* reported after the rows before it */
+    if (st != LEVADA_OK && rejects->list[--i].row > 0) { /* reported after the rows before it */
         levada_error_clear(err);
-        st = levada_node_cut(root, block, (*block)->rejects[i].row, i, err);
+        st = levada_node_cut(root, item, rejects->list[i].row, i, err);
     }
-    if (st != LEVADA_OK) {
-        levada_block_unref(block);
-        return st;
-    }
-    levada_free((*block)->rejects);
-    (*block)->rejects = NULL;
-    (*block)->nrejects = 0;
-    return LEVADA_OK;
+    if (st == LEVADA_OK) levada_rejects_clear(&item->rejects);
+    else levada_item_clear(item);
+    return st;
 }

@@ -18,9 +18,10 @@
 typedef struct levada_workers levada_workers;
 typedef struct levada_node levada_node; /* stages see their inputs as levada_input */
 typedef struct levada_run  levada_run;
+struct levada_item;
 struct levada_pipe_place;
 
-/* The stages that the plan has come by, and the one that it is at. */
+/* The stages that the plan has visited, and the current one. */
 typedef struct levada_plan_position {
     const char **names; /* of all, in order; those from `first` on belong to this pipe */
     int32_t n, first;
@@ -75,12 +76,12 @@ LEVADA_MUST_USE levada_status levada_run_origin_file(levada_run *run, const leva
 
 /* -- bad records (reject.c) */
 
-/* Cuts the rejected rows out of `made`, which has its origins and was made of `in`. They become
- * rejects of the result, at `place`; loss.total is the number of the record in `in`, from 1. Takes
- * and replaces *made. Any thread. */
+/* Cuts the rejected rows out of the block of `made`, which has its origins and was made of `in`.
+ * They become rejects of the item, at `place`; loss.total is the number of the record in `in`, from
+ * 1. Any thread. */
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const levada_skip_place *place,
                                                 const char *path, const levada_block *in,
-                                                levada_block **made, levada_error *err);
+                                                struct levada_item *made, levada_error *err);
 /* The row of `in`, from row `from` on, that a record was made of; -1: not known. Records stay in
  * order, so looking for all of them is one walk. */
 int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record);

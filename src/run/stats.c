@@ -110,7 +110,7 @@ static void stats_notes(levada_text *text, levada_run *run)
 void levada_stats_gauges(const levada_node *it, levada_text *text)
 {
     for (int i = 0; i < LEVADA_GAUGES; i++) {
-        const levada_gauge *g = &it->gauges[i];
+        const levada_gauge *g = &it->shown.gauges[i];
         const char         *name = atomic_load_explicit(&g->name, memory_order_acquire);
         int64_t             value = atomic_load_explicit(&g->value, memory_order_relaxed);
 
@@ -145,7 +145,7 @@ static int64_t stats_below(const levada_node *it)
 {
     int64_t sum = 0;
 
-    for (int32_t i = 0; i < it->ninputs; i++) sum += atomic_load(&it->inputs[i]->nanoseconds);
+    for (int32_t i = 0; i < it->ninputs; i++) sum += atomic_load(&it->inputs[i]->shown.nanoseconds);
     return sum;
 }
 
@@ -153,12 +153,12 @@ static int64_t stats_below(const levada_node *it)
 static void stats_node(levada_text *text, const levada_node *it)
 {
     const levada_fused *fused = levada_node_is_fused(it);
-    int64_t             own = atomic_load(&it->nanoseconds) - stats_below(it);
+    int64_t             own = atomic_load(&it->shown.nanoseconds) - stats_below(it);
 
     for (int32_t i = 0; i < it->ninputs; i++) stats_node(text, it->inputs[i]);
     if (!fused) {
-        stats_stage(text, it, it->path, atomic_load(&it->records), atomic_load(&it->blocks),
-                    own > 0 ? own : 0);
+        stats_stage(text, it, it->path, atomic_load(&it->shown.records),
+                    atomic_load(&it->shown.blocks), own > 0 ? own : 0);
     }
     for (int32_t i = 0; fused && i < levada_fused_count(fused); i++) {
         const char *path;

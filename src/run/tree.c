@@ -33,10 +33,10 @@ static levada_status tree_save_waiting(levada_node *it, levada_state_writer *to,
 
     for (int32_t i = 0; i < inlet->n; i++) {
         const char         *key = i == 0 && inlet->returned ? TREE_RETURNED : TREE_REST;
-        const levada_cursor all = { .block = inlet->blocks[i] };
+        const levada_cursor all = { .block = inlet->items[i].block };
 
         LEVADA_TRY(levada_input_cursor_save(&all, it, to, key, err));
-        LEVADA_TRY(levada_rejects_save(all.block, to, key, err));
+        LEVADA_TRY(levada_rejects_save(&inlet->items[i].rejects, to, key, err));
     }
     if (tree_has_progress(it)) LEVADA_TRY(levada_skip_progress_save(&it->progress, to, err));
     return levada_inlet_save_skip(it->path, inlet->skip_rows, inlet->skip_rejects, to, err);
@@ -57,38 +57,31 @@ static levada_skip_counts *tree_find_counts(void *user, const char *path)
     return found;
 }
 
-/* Leaves *out alone if there is no such block in the state. */
-static levada_status tree_restore_block(levada_node *it, levada_block **out, const char *key,
-                                        levada_state_reader *from, levada_error *err)
+/* Leaves *out empty if there is no such item in the state. */
+static levada_status tree_restore_item(levada_node *it, levada_item *out, const char *key,
+                                       levada_state_reader *from, levada_error *err)
 {
     levada_cursor cur = { 0 };
     char          name[LEVADA_STATE_NAME];
-    levada_status st;
 
     snprintf(name, sizeof name, "%s.n", key);
     if (!levada_state_has(from, name)) return LEVADA_OK;
     LEVADA_TRY(levada_input_cursor_restore(&cur, it, from, key, err));
-    *out = cur.block;
-    snprintf(name, sizeof name, "%s.rejects", key);
-    if (!levada_state_has(from, name)) return LEVADA_OK;
-    st = *out ? levada_block_copy_rows(*out, &cur.block, err)
-              : levada_block_create(it->edge.spec, 0, &cur.block, err);
-    LEVADA_TRY(st);
-    levada_block_unref(out);
-    *out = cur.block;
-    return levada_rejects_restore(*out, from, key, tree_find_counts, it, err);
+    out->block = cur.block;
+    return levada_rejects_restore(&out->rejects, levada_item_rows(out), from, key,
+                                  tree_find_counts, it, err);
 }
 
 static levada_status tree_restore_waiting(levada_node *it, levada_state_reader *from,
                                           levada_error *err)
 {
-    levada_block *rest = NULL, *returned = NULL;
+    levada_item   rest = { 0 }, returned = { 0 };
     levada_status st;
 
     LEVADA_TRY(levada_inlet_restore_skip(&it->inlet, from, err));
     LEVADA_TRY(levada_skip_progress_restore(&it->progress, from, err));
-    st = tree_restore_block(it, &returned, TREE_RETURNED, from, err);
-    if (st == LEVADA_OK) st = tree_restore_block(it, &rest, TREE_REST, from, err);
+    st = tree_restore_item(it, &returned, TREE_RETURNED, from, err);
+    if (st == LEVADA_OK) st = tree_restore_item(it, &rest, TREE_REST, from, err);
     levada_inlet_restore(&it->inlet, &returned, &rest);
     return st;
 }
@@ -207,7 +200,7 @@ static levada_status tree_rewind(levada_node *it, int64_t pass, bool read_to_end
     levada_skip_next_pass(&it->progress, read_to_end);
     it->context.pass = it->opened_as + pass;
     levada_inlet_clear(&it->inlet);
-    it->nkept = 0;
+    it->kept.n = 0;
     return it->ops->rewind(it, read_to_end, err);
 }
 

@@ -220,25 +220,26 @@ void levada_workers_wake(levada_workers *workers)
 /* -- work */
 
 static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, int64_t number,
-                                 levada_block *in, int32_t worker)
+                                 levada_item in, int32_t worker)
 {
     levada_ticket *t = &j->tickets[number % j->window];
-    levada_block *out = NULL;
+    levada_item   out = { 0 };
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
     LEVADA_ASSERT(!t->done);
     workers_offer_locked(workers, j); /* the intake is free again */
     workers_unlock(workers);
-    st = levada_fused_apply(j->fused, workers->run, &j->node->place, worker, in, &out, &why);
-    if (st != LEVADA_AGAIN) levada_block_unref(&in);
+    st = levada_fused_apply(j->fused, workers->run, &j->node->place, worker, &in, &out, &why);
+    if (st != LEVADA_AGAIN) levada_item_clear(&in);
     else if (worker == 0) workers->run->interrupted = true;
     workers_lock(workers);
     t->in = in;
+    t->again = st == LEVADA_AGAIN;
     t->st = st;
     if (st != LEVADA_OK) t->why = why;
     t->out = out;
-    t->bytes = out ? levada_block_bytes(out) : 0;
+    t->bytes = out.block ? levada_block_bytes(out.block) : 0;
     t->done = true;
     j->bytes += t->bytes;
     if (number == j->head || j->halting) workers_tell_locked(workers, j);
@@ -247,7 +248,7 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
 /* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
 static void workers_work_locked(levada_workers *workers, levada_result_ring *j, int32_t worker)
 {
-    levada_block  *in = NULL;
+    levada_item    in = { 0 };
     levada_error   why = LEVADA_ERROR_INIT;
     levada_ticket *t;
     levada_status  st;
@@ -272,10 +273,11 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     }
     number = j->tail++;
     t = &j->tickets[number % j->window];
-    LEVADA_ASSERT(number - j->head < j->window && !t->in && !t->out); /* delivered, or never used */
+    /* It was delivered, or never used. */
+    LEVADA_ASSERT(number - j->head < j->window && !t->again && !t->out.block);
     memset(t, 0, sizeof *t);
-    t->rows_in = levada_block_rows(in);
-    t->rejects_in = in->nrejects;
+    t->rows_in = levada_item_rows(&in);
+    t->rejects_in = in.rejects.n;
     j->drawn += t->rows_in;
     j->rejects_drawn += t->rejects_in;
     workers_apply_locked(workers, j, number, in, worker);
@@ -384,12 +386,12 @@ bool levada_workers_abandon(levada_workers *workers)
 /* -- the consumer's side */
 
 static levada_status workers_deliver_locked(levada_workers *workers, levada_result_ring *j,
-                                            levada_block **out, levada_error *err)
+                                            levada_item *out, levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
     int64_t        space;
 
-    LEVADA_ASSERT(j->head < j->tail && t->done && !t->in);
+    LEVADA_ASSERT(j->head < j->tail && t->done && !t->again);
     if (t->st != LEVADA_OK) { /* it stays first: a ring may be saved before it reports that */
         if (err) *err = t->why;
         return t->st;
@@ -403,7 +405,7 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
     /* Waking for each block costs more than the block: let some slots become free first. */
     if (space * 4 >= j->window) workers_offer_locked(workers, j);
     *out = t->out;
-    t->out = NULL;
+    t->out = (levada_item){ 0 };
     return LEVADA_OK;
 }
 
@@ -412,13 +414,13 @@ static levada_status workers_redo_locked(levada_workers *workers, levada_result_
                                          int32_t worker, levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
-    levada_block  *in = t->in;
+    levada_item    in = t->in;
 
     LEVADA_TRY(levada_run_check_cancelled(workers->run, err));
-    t->in = NULL;
-    t->done = false;
+    t->in = (levada_item){ 0 };
+    t->done = t->again = false;
     workers_apply_locked(workers, j, j->head, in, worker);
-    return t->in ? LEVADA_AGAIN : LEVADA_OK;
+    return t->again ? LEVADA_AGAIN : LEVADA_OK;
 }
 
 static bool workers_ready_locked(const levada_result_ring *j)
@@ -433,7 +435,7 @@ static levada_status workers_closed_locked(const levada_result_ring *j, levada_e
 }
 
 levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j, int32_t worker,
-                               levada_block **out, levada_error *err)
+                               levada_item *out, levada_error *err)
 {
     bool          consumer = worker == 0;
     levada_status st = LEVADA_OK;
@@ -449,7 +451,7 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
             st = LEVADA_AGAIN;
         } else if (until >= 0 && workers->run->pulls > 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
-        } else if (workers_ready_locked(j) && j->tickets[j->head % j->window].in) {
+        } else if (workers_ready_locked(j) && j->tickets[j->head % j->window].again) {
             st = workers_redo_locked(workers, j, worker, err);
         } else if (workers_ready_locked(j)) {
             st = workers_deliver_locked(workers, j, out, err);
@@ -538,8 +540,9 @@ levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j
 static void workers_empty(levada_result_ring *j)
 {
     for (int64_t i = 0; j->tickets && i < j->window; i++) {
-        levada_block_unref(&j->tickets[i].in);
-        levada_block_unref(&j->tickets[i].out);
+        levada_item_clear(&j->tickets[i].in);
+        levada_item_clear(&j->tickets[i].out);
+        j->tickets[i].again = false;
     }
     levada_snapshot_free(j->snapshots);
     j->snapshots = NULL;

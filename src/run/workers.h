@@ -25,12 +25,12 @@
 #define LEVADA_WORKERS_MAX 256
 
 typedef struct levada_ticket {
-    levada_block *in; /* of a call that answered AGAIN and is to be repeated; else NULL */
-    levada_block *out;
+    levada_item   in; /* of a call that answered AGAIN and is to be repeated; else empty */
+    levada_item   out;
     levada_status st;
     levada_error  why;
     int64_t       rows_in, rejects_in, bytes;
-    bool          done;
+    bool          done, again; /* again: `in` waits */
 } levada_ticket;
 
 /* State of everything above the ring just before a ticket was drawn. */
@@ -91,7 +91,7 @@ void levada_workers_report(levada_workers *workers, struct levada_text *to);
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
 /* The next result in order. `worker`: the number of the thread that calls, 0 = the consumer. */
 LEVADA_MUST_USE levada_status levada_workers_take(levada_workers *workers, levada_result_ring *ring,
-                                               int32_t worker, levada_block **out,
+                                               int32_t worker, levada_item *out,
                                                levada_error *err);
 /* State of everything upstream of the ring, and the records and rejects to drop there. */
 LEVADA_MUST_USE levada_status levada_workers_save(levada_workers *workers, levada_result_ring *ring,

@@ -291,8 +291,8 @@ static void cache_notice_rejects(cache_state *s)
 {
     const levada_node *it = s->context->node;
 
-    for (int32_t i = 0; s->writer && i < it->nkept; i++) {
-        if (!it->kept[i].loss.dropped) levada_cache_writer_skip(s->writer);
+    for (int32_t i = 0; s->writer && i < it->kept.n; i++) {
+        if (!it->kept.list[i].loss.dropped) levada_cache_writer_skip(s->writer);
     }
 }
 

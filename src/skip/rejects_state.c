@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rejects that wait with their block, in a state.
+ * Rejects that wait at an inlet, in a state.
  */
 #include "base/alloc.h"
+#include "skip/rejects.h"
 #include "skip/skips_priv.h"
 #include "state/damaged.h"
 
@@ -71,7 +72,7 @@ static levada_status rejects_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
-levada_status levada_rejects_save(const levada_block *block, levada_state_writer *to,
+levada_status levada_rejects_save(const levada_rejects *rejects, levada_state_writer *to,
                                   const char *key, levada_error *err)
 {
     int64_t      *numbers;
@@ -79,18 +80,18 @@ levada_status levada_rejects_save(const levada_block *block, levada_state_writer
     char          name[LEVADA_STATE_NAME];
     levada_status st;
 
-    if (block->nrejects == 0) return LEVADA_OK;
-    numbers = levada_alloc((size_t)block->nrejects * REJECTS_NUMBERS * sizeof *numbers);
+    if (rejects->n == 0) return LEVADA_OK;
+    numbers = levada_alloc((size_t)rejects->n * REJECTS_NUMBERS * sizeof *numbers);
     if (!numbers) return rejects_memory(err);
-    for (int32_t i = 0; i < block->nrejects; i++) {
-        const levada_reject *r = &block->rejects[i];
+    for (int32_t i = 0; i < rejects->n; i++) {
+        const levada_reject *r = &rejects->list[i];
 
         rejects_put_numbers(r, numbers + (size_t)i * REJECTS_NUMBERS);
         levada_skips_put_texts(&text, &r->why);
         levada_text_add(&text, r->loss.counts->path, strlen(r->loss.counts->path) + 1);
     }
     snprintf(name, sizeof name, "%s.rejects", key);
-    st = levada_state_put_i64s(to, name, numbers, (int64_t)block->nrejects * REJECTS_NUMBERS, err);
+    st = levada_state_put_i64s(to, name, numbers, (int64_t)rejects->n * REJECTS_NUMBERS, err);
     snprintf(name, sizeof name, "%s.rejects.text", key);
     if (st == LEVADA_OK && text.failed) st = rejects_memory(err);
     if (st == LEVADA_OK) st = levada_state_put_bytes(to, name, text.at, text.size, err);
@@ -128,8 +129,8 @@ static levada_status rejects_take(rejects_saved *s, levada_reject *r, int64_t le
     return LEVADA_OK;
 }
 
-levada_status levada_rejects_restore(levada_block *block, levada_state_reader *from,
-                                     const char *key,
+levada_status levada_rejects_restore(levada_rejects *rejects, int64_t rows,
+                                     levada_state_reader *from, const char *key,
                                      levada_skip_counts *(*find)(void *user, const char *path),
                                      void *user, levada_error *err)
 {
@@ -139,6 +140,7 @@ levada_status levada_rejects_restore(levada_block *block, levada_state_reader *f
     size_t        size = 0;
 
     snprintf(s.numbers_key, sizeof s.numbers_key, "%s.rejects", key);
+    if (!levada_state_has(from, s.numbers_key)) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64s(from, s.numbers_key, &s.numbers, &n, err));
     snprintf(s.text_key, sizeof s.text_key, "%s.rejects.text", key);
     LEVADA_TRY(levada_state_get_bytes(from, s.text_key, &text, &size, err));
@@ -148,14 +150,15 @@ levada_status levada_rejects_restore(levada_block *block, levada_state_reader *f
                                     REJECTS_NUMBERS);
     }
     n /= REJECTS_NUMBERS;
-    block->rejects = levada_alloc_zero((size_t)n * sizeof *block->rejects);
-    if (!block->rejects) return rejects_memory(err);
-    block->nrejects = (int32_t)n;
+    if (!levada_reserve(&rejects->list, &rejects->capacity, n, sizeof *rejects->list)) {
+        return rejects_memory(err);
+    }
+    rejects->n = (int32_t)n;
     s.at = text;
     s.end = s.at + size;
-    for (int32_t i = 0; i < block->nrejects; i++) {
-        LEVADA_TRY(rejects_take(&s, &block->rejects[i], row, block->n, find, user, err));
-        row = block->rejects[i].row;
+    for (int32_t i = 0; i < rejects->n; i++) {
+        LEVADA_TRY(rejects_take(&s, &rejects->list[i], row, rows, find, user, err));
+        row = rejects->list[i].row;
     }
     if (s.at == s.end) return LEVADA_OK;
     return levada_state_damaged(from, s.text_key, err, "%lld bytes after the last text",

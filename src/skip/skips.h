@@ -3,10 +3,9 @@
  * Skip counts: the one account of everything that a run skips, and why.
  *
  * Rejected records, damage in files, missing and empty files, and records dropped by design are
- * rejects (levada_reject, tensor/block_priv.h). A reject travels with the block whose rows come
- * after it, through all stages. The iterator of a user counts it (levada_skip_commit), in the order
- * of records, where the consumer passes it. What threads read ahead, and what a `take` ends before,
- * is never counted.
+ * rejects (skip/rejects.h). A reject travels beside the block whose rows come after it, through all
+ * stages. The iterator of a user counts it (levada_skip_commit), in the order of records, where the
+ * consumer passes it. What threads read ahead, and what a `take` ends before, is never counted.
  *
  * A run has one account (levada_skips) with the policy of `errors=` and the first causes. It has
  * many places that count (levada_skip_counts): each source, run of fused stages and SERIAL stage is
@@ -90,7 +89,7 @@ void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end);
 LEVADA_MUST_USE levada_status levada_skip_commit(levada_skips *account, const levada_env *env,
                                                const levada_reject *reject, levada_error *err);
 
-/* -- states (skips_state.c, rejects_state.c) */
+/* -- states (skips_state.c) */
 
 /* The entries of a place: only where there is something, so that a run without bad records costs
  * nothing. Restoring is for a place that has counted nothing yet. */
@@ -106,16 +105,6 @@ LEVADA_MUST_USE levada_status levada_skip_progress_save(const levada_skip_progre
 LEVADA_MUST_USE levada_status levada_skip_progress_restore(levada_skip_progress *progress,
                                                            levada_state_reader *from,
                                                            levada_error *err);
-/* The rejects of a block that waits, next to the entry `key` of its rows. Restoring adds them to
- * the block; `find` returns the counts of a place by its path, NULL = there is none. */
-LEVADA_MUST_USE levada_status levada_rejects_save(const levada_block *block,
-                                                  levada_state_writer *to, const char *key,
-                                                  levada_error *err);
-LEVADA_MUST_USE levada_status
-levada_rejects_restore(levada_block *block, levada_state_reader *from, const char *key,
-                       levada_skip_counts *(*find)(void *user, const char *path), void *user,
-                       levada_error *err);
-
 /* Losses of several places. */
 typedef struct levada_losses {
     int64_t skipped, damaged_bytes, missing, empty, dropped;

@@ -46,9 +46,9 @@ typedef struct levada_loss {
     bool    piped;          /* in a pipe: the combiner that opened that numbers it              */
 } levada_loss;
 
-/* Something that was skipped, in a block: the rows from `row` on came after it. Until a stage has
- * returned its block, `row` is that of the bad record itself, or of a good one that is only noted
- * (levada_builder_note). */
+/* Something that was skipped. In a list (skip/rejects.h) the rows from `row` on came after it. In
+ * the block of a maker that has not been judged, `row` is that of the bad record itself, or of a
+ * good one that is only noted (levada_builder_note). */
 typedef struct levada_reject {
     int64_t      row;
     levada_error why;
@@ -95,7 +95,7 @@ struct levada_block {
     levada_origins   more[LEVADA_ORIGIN_PARTS - 1];
     levada_layout   *layout;      /* from batching to padding, a reference; NULL = nothing       */
     int32_t          nrejects;
-    levada_reject   *rejects;     /* ascending by row; NULL in the good case                     */
+    levada_reject   *rejects;     /* marks of its maker, until its node has taken them           */
 };
 
 /* `filled` is false. */
@@ -170,14 +170,9 @@ LEVADA_MUST_USE levada_status levada_block_compact(levada_pool *pool, const leva
 LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada_block *block,
                                                  int64_t first, int64_t n, levada_block **out,
                                                  levada_error *err);
-/* The same rows as a block that nobody else has, without rejects. */
+/* The same rows as a block that nobody else has. */
 LEVADA_MUST_USE levada_status levada_block_copy_rows(const levada_block *block, levada_block **out,
                                                      levada_error *err);
-/* Returns `rows` rows from `row` on as a block of its own, with copies of `rejects` rejects from
- * number `reject` on. */
-LEVADA_MUST_USE levada_status levada_block_part(const levada_block *block, int64_t row,
-                                                int64_t rows, int32_t reject, int32_t rejects,
-                                                levada_block **out, levada_error *err);
 /* The DATA block and row that row i of any block is. */
 static inline const levada_block *levada_block_row(const levada_block *block, int64_t i,
                                                    int64_t *row)

@@ -176,8 +176,8 @@ levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t co
 }
 
 levada_status levada_builder_encoded(levada_builder *b, int32_t field, const levada_encoded *how,
-                                     int64_t n, const levada_buffer *owner, levada_item **out,
-                                     levada_error *err)
+                                     int64_t n, const levada_buffer *owner,
+                                     levada_encoded_item **out, levada_error *err)
 {
     levada_column  *c = &b->block->columns[field];
     levada_encoded *e = levada_alloc_zero(sizeof *e);
@@ -196,7 +196,7 @@ levada_status levada_builder_encoded(levada_builder *b, int32_t field, const lev
         levada_encoded_unref(&e);
         return st;
     }
-    *out = (levada_item *)(void *)at;
+    *out = (levada_encoded_item *)(void *)at;
     e->items = *out;
     levada_encoded_unref(&c->encoded);
     c->encoded = e;

@@ -44,38 +44,15 @@ static levada_status decoded_data(levada_pool *pool, const levada_block *block, 
     return st;
 }
 
-/* Rejects stay with their rows. */
-static levada_status decoded_rejects(const levada_block *block, levada_block *made,
-                                     levada_error *err)
-{
-    size_t size = (size_t)block->nrejects * sizeof *block->rejects;
-
-    if (size == 0) return LEVADA_OK;
-    made->rejects = levada_alloc(size);
-    if (!made->rejects) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
-    }
-    memcpy(made->rejects, block->rejects, size);
-    made->nrejects = block->nrejects;
-    return LEVADA_OK;
-}
-
 levada_status levada_block_decoded(levada_pool *pool, const levada_block *block,
                                    levada_block **out, levada_error *err)
 {
-    levada_block *made = NULL;
-    levada_status st;
-
     if (!block->encoded) {
         *out = levada_block_ref(block);
         return LEVADA_OK;
     }
-    if (block->kind == LEVADA_BLOCK_DATA) LEVADA_TRY(decoded_data(pool, block, -1, &made, err));
-    else LEVADA_TRY(levada_block_gather(pool, block, &made, err));
-    st = decoded_rejects(block, made, err);
-    if (st == LEVADA_OK) *out = made;
-    else levada_block_unref(&made);
-    return st;
+    if (block->kind == LEVADA_BLOCK_DATA) return decoded_data(pool, block, -1, out, err);
+    return levada_block_gather(pool, block, out, err);
 }
 
 levada_status levada_block_decode_column(levada_pool *pool, const levada_block *block,

@@ -25,7 +25,7 @@ void levada_encoded_unref(levada_encoded **encoded)
 }
 
 /* Short ones are copied with what comes after them, which the next one overwrites. */
-static uint8_t *encoded_copy(const levada_item *items, int64_t n, uint8_t *to)
+static uint8_t *encoded_copy(const levada_encoded_item *items, int64_t n, uint8_t *to)
 {
     for (int64_t i = 0; i < n; i++) {
         size_t size = (size_t)items[i].size;
@@ -41,7 +41,7 @@ static uint8_t *encoded_copy(const levada_item *items, int64_t n, uint8_t *to)
 }
 
 /* The runs of n items. A copy overwrites what comes after it, as above. */
-static uint8_t *encoded_runs(const levada_item *items, int64_t n, int64_t run, int64_t gap,
+static uint8_t *encoded_runs(const levada_encoded_item *items, int64_t n, int64_t run, int64_t gap,
                              uint8_t *to)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ static uint8_t *encoded_runs(const levada_item *items, int64_t n, int64_t run, i
     return to;
 }
 
-uint8_t *levada_items_decode(const levada_column *c, const levada_item *items, int64_t n,
+uint8_t *levada_items_decode(const levada_column *c, const levada_encoded_item *items, int64_t n,
                              uint8_t *to)
 {
     const levada_kernels *k = c->encoded->kernels;
@@ -97,7 +97,7 @@ static bool encoded_fits(const levada_column *c, int32_t level, int64_t begin, i
     }
     if (level < c->encoded->level) return true;
     for (int64_t r = begin; r < end; r++) {
-        const levada_item *item = levada_column_items(c, r);
+        const levada_encoded_item *item = levada_column_items(c, r);
 
         if (item->size) {
             (void)c->encoded->kernels->varint_sizes(item->at, (size_t)item->size, &sizes);

@@ -39,11 +39,11 @@ typedef enum levada_encoding {
 } levada_encoding;
 
 /* LEVADA_KERNEL_SLACK bytes after it are readable. */
-typedef struct levada_item {
+typedef struct levada_encoded_item {
     const uint8_t *at;
     int32_t        size;  /* bytes                                  */
     int32_t        count; /* elements that it decodes to            */
-} levada_item;
+} levada_encoded_item;
 
 typedef struct levada_encoded {
     atomic_int            refs;
@@ -51,7 +51,7 @@ typedef struct levada_encoded {
     int32_t               level;
     int32_t               gap; /* of elements: bytes between two runs; 0 = an item is one run */
     const levada_kernels *kernels;
-    const levada_item    *items;
+    const levada_encoded_item    *items;
     levada_buffer        *items_owner, *bytes_owner; /* a reference each */
 } levada_encoded;
 
@@ -63,15 +63,15 @@ void            levada_encoded_unref(levada_encoded **encoded);
  * (may be NULL; a reference is added), or to memory of the block (levada_builder_encoded_bytes). */
 LEVADA_MUST_USE levada_status levada_builder_encoded(levada_builder *b, int32_t field,
                                                      const levada_encoded *how, int64_t n,
-                                                     const levada_buffer *owner, levada_item **out,
-                                                     levada_error *err);
+                                                     const levada_buffer *owner,
+                                                     levada_encoded_item **out, levada_error *err);
 /* `size` bytes for the items of such a field, with slack. */
 LEVADA_MUST_USE levada_status levada_builder_encoded_bytes(levada_builder *b, int32_t field,
                                                            int64_t size, uint8_t **out,
                                                            levada_error *err);
 
 /* The first of the items of rows from `row` on of the level that has items. */
-static inline const levada_item *levada_column_items(const levada_column *c, int64_t row)
+static inline const levada_encoded_item *levada_column_items(const levada_column *c, int64_t row)
 {
     return c->encoded->items + (c->encoded->level ? 0 : c->encoded_first) + row;
 }
@@ -82,7 +82,7 @@ bool levada_items_fit(const levada_column *c, levada_dtype to);
 
 /* Decodes n items one after the other to `to`, after which LEVADA_SLACK bytes are overwritten.
  * Returns the end of what it decoded. */
-uint8_t *levada_items_decode(const levada_column *c, const levada_item *items, int64_t n,
+uint8_t *levada_items_decode(const levada_column *c, const levada_encoded_item *items, int64_t n,
                              uint8_t *to);
 
 /* A block without encoded columns: a new reference if it has none, else one that shares its

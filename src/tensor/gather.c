@@ -253,7 +253,7 @@ static const levada_encoded *gather_same_encoding(const levada_block *from, int3
 
 /* The items of a range of the last ragged level, or of a column without levels, to `to`; returns
  * how many they are and adds up their bytes. With `to` NULL only that. */
-static int64_t gather_items(const levada_gather_range *r, levada_item *to, int64_t *bytes)
+static int64_t gather_items(const levada_gather_range *r, levada_encoded_item *to, int64_t *bytes)
 {
     const levada_column *c = r->column;
     int32_t              depth = c->field->depth;
@@ -262,7 +262,7 @@ static int64_t gather_items(const levada_gather_range *r, levada_item *to, int64
 
     for (int32_t k = r->begin; k < r->end; k++) {
         int64_t            row = l ? l->begin[k] : k, end = l ? l->end[k] : k + 1;
-        const levada_item *items = levada_column_items(c, row);
+        const levada_encoded_item *items = levada_column_items(c, row);
 
         for (int64_t i = 0; i < end - row; i++) *bytes += items[i].size;
         if (to) memcpy(to + n, items, (size_t)(end - row) * sizeof *items);
@@ -276,7 +276,7 @@ static levada_status gather_compact(gather_work *w, int32_t field, const levada_
 {
     const levada_gather_range *ranges = w->kept ? w->kept : w->ranges;
     int64_t             nranges = w->kept ? w->nkept : w->n, n = 0, bytes = 0, again = 0;
-    levada_item        *items = NULL;
+    levada_encoded_item        *items = NULL;
     uint8_t            *at = NULL;
 
     for (int64_t i = 0; i < nranges; i++) n += gather_items(&ranges[i], NULL, &bytes);

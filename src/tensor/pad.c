@@ -287,7 +287,7 @@ static void pad_encoded(pad_job *job, const levada_column *c, int32_t level, int
                                   job->values + at * job->size);
         at += (end - begin) * step;
     } else {
-        const levada_item *item = levada_column_items(c, begin);
+        const levada_encoded_item *item = levada_column_items(c, begin);
 
         for (int64_t r = begin; r < end; r++, item++, at += step) {
             (void)levada_items_decode(c, item, 1, job->values + at * job->size);
@@ -304,7 +304,7 @@ static void pad_encoded_row(pad_job *job, const levada_column *c, int64_t row, i
     if (job->depth == 0) {
         pad_encoded(job, c, 0, row, row + 1, at, stop);
     } else if (c->encoded->level == 0) {
-        const levada_item *item = levada_column_items(c, row);
+        const levada_encoded_item *item = levada_column_items(c, row);
 
         (void)levada_items_decode(c, item, 1, job->values + at * job->size);
         pad_fill(job, at + item->count, stop);

@@ -45,7 +45,7 @@ static LEVADA_ALWAYS_INLINE const void *levada_prefetch_values(const levada_colu
     const uint8_t *at;
 
     if (c->encoded) {
-        const levada_item *first, *last;
+        const levada_encoded_item *first, *last;
         bool               deeper = c->encoded->level > level;
 
         first = levada_column_items(c, deeper ? begin : row);

@@ -176,38 +176,10 @@ levada_status levada_block_slice(levada_pool *pool, const levada_block *block, i
     return LEVADA_OK;
 }
 
-/* -- rows and rejects */
-
 levada_status levada_block_copy_rows(const levada_block *block, levada_block **out,
                                      levada_error *err)
 {
     LEVADA_TRY(select_part(block, 0, block->n, out, err));
     (*out)->bytes = block->bytes;
-    return LEVADA_OK;
-}
-
-levada_status levada_block_part(const levada_block *block, int64_t row, int64_t rows,
-                                int32_t reject, int32_t rejects, levada_block **out,
-                                levada_error *err)
-{
-    levada_reject *some = rejects > 0 ? levada_alloc((size_t)rejects * sizeof *some) : NULL;
-    levada_status  st = LEVADA_OK;
-
-    if (rejects > 0 && !some) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while skipping records");
-    }
-    if (st == LEVADA_OK) { /* nothing follows the last row */
-        st = select_part(block, row < block->n ? row : 0, rows, out, err);
-    }
-    if (st != LEVADA_OK) {
-        levada_free(some);
-        return st;
-    }
-    for (int32_t i = 0; i < rejects; i++) {
-        some[i] = block->rejects[reject + i];
-        some[i].row = some[i].row > row ? some[i].row - row : 0;
-    }
-    (*out)->rejects = some;
-    (*out)->nrejects = rejects;
     return LEVADA_OK;
 }

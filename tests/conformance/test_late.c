@@ -74,15 +74,16 @@ static levada_block *late_block(const char *text)
 {
     levada_iter  *it = t_iter_open(late_text(text), 1, 16);
     levada_node  *node = it->root;
-    levada_block *block = NULL;
+    levada_item   item = { 0 };
 
     while (node->ninputs && !(levada_spec_find(node->edge.spec, "value") >= 0 &&
                               levada_node_is_fused(node) && !node->inputs[0]->ninputs)) {
         node = node->inputs[0];
     }
-    assert_int_equal(levada_node_next(node, LEVADA_HINT_ANY, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_node_next(node, LEVADA_HINT_ANY, &item, NULL), LEVADA_OK);
+    levada_rejects_clear(&item.rejects);
     levada_iter_close(&it);
-    return block;
+    return item.block;
 }
 
 /* The names of its encoded columns, each with a space after it. Of a selection: of its first block.

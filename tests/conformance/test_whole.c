@@ -251,12 +251,13 @@ static const char *whole_blocks(const char *file, const char *rest)
     it = t_iter_open_policy(text, "skip", 1, 256);
     for (node = it->root; node->inputs[0]->ninputs;) node = node->inputs[0];
     sizes[0] = '\0';
-    for (levada_block *block = NULL;
-         levada_node_next(node, LEVADA_HINT_ANY, &block, NULL) == LEVADA_OK;) {
+    for (levada_item item = { 0 };
+         levada_node_next(node, LEVADA_HINT_ANY, &item, NULL) == LEVADA_OK;) {
         size_t used = strlen(sizes);
 
-        (void)snprintf(sizes + used, sizeof sizes - used, "%lld ", (long long)block->n);
-        levada_block_unref(&block);
+        (void)snprintf(sizes + used, sizeof sizes - used, "%lld ",
+                       (long long)levada_item_rows(&item));
+        levada_item_clear(&item);
     }
     levada_iter_close(&it);
     return sizes;
