@@ -314,7 +314,7 @@ static void keeps_rejects(void **state)
 
 static void a_reject_is_an_error_whatever_its_code(void **state)
 {
-    static const int codes[] = { 0, 1, 42, -99999 };
+    static const int codes[] = { 0, 1, 42, -99999, INT16_MIN };
     levada_field     field = { .name = "n", .dtype = LEVADA_INT64 };
     levada_error     why = LEVADA_ERROR_INIT;
     fixture          f;
@@ -322,14 +322,14 @@ static void a_reject_is_an_error_whatever_its_code(void **state)
     (void)state;
     begin(&f, &field, 1, -1);
     (void)levada_fail(&why, LEVADA_EDATA_LOSS, "no");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         why.code = (levada_status)codes[i];
         assert_int_equal(levada_builder_push_i64(f.b, 0, i, NULL), LEVADA_OK);
         assert_int_equal(levada_builder_reject(f.b, i, &why, NULL), LEVADA_OK);
     }
     assert_int_equal(publish(&f), LEVADA_OK);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(f.block->rejects[i].why.code, LEVADA_EUNKNOWN);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(f.block->rejects[i].why.code, i < 4 ? LEVADA_EUNKNOWN : INT16_MIN);
     }
     end(&f);
 }
@@ -416,6 +416,11 @@ static void origins_are_those_of_the_builder(void **state)
         assert_int_equal(o.record, i == 2 ? 11 : i == 1 ? 0 : -1);
         assert_int_equal(o.offset, i == 2 ? 13 : -1);
     }
+    assert_int_equal(levada_block_origin_parts(f.block), 1);
+    end(&f);
+    begin(&f, &field, 1, 2);
+    assert_int_equal(levada_builder_origin(f.b, 1, 0, 0, 0, NULL), LEVADA_OK);
+    assert_int_equal(levada_builder_origin(f.b, 2, 0, 0, 0, NULL), LEVADA_EINVALID_ARGUMENT);
     end(&f);
 }
 
