@@ -15,7 +15,7 @@ from pathlib import Path
 
 # Written by hand, because they need more than the table says.
 BY_HAND = set(
-    "cache call concat filter flat_map group_by_window interleave map memory mix range "
+    "cache call concat filter flat_map group_by_window interleave map memory mix random range "
     "records select split with_columns zip".split()
 )
 # Which options may be given by position, where it is not [the positional one, required ones].

@@ -161,16 +161,19 @@ typedef struct levada_source_def {
                           levada_error *err);
     void (*close)(void *state);
     /* Returns the next block (at most context->block_rows records), or END. The core numbers the
-     * records. */
+     * records. NULL = a numbered source, which has `at` and `count`, and neither `save` nor
+     * `restore`: the core walks the numbers, in order or in a computed random order, and adds the
+     * options shuffle_records, records and part. */
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. As after every error
      * of next(), records that it has read are lost, and no checkpoint can be saved. */
     void (*cancel)(void *state);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
-    /* Returns the records with these numbers (ascending) as one block. A number must denote the
-     * same record in each pass. NULL = no random access, so checkpoints store buffered records by
-     * value. */
+    /* Returns the records with these numbers (ascending) as one block that nobody else has. A
+     * number must denote the same record in each pass. A bad record of a numbered source is a
+     * rejected row (levada_builder_reject); its numbers are in range, each of them once. NULL = no
+     * random access, so checkpoints store buffered records by value. */
     levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
                         levada_block **out, levada_error *err);
     /* Returns the total number of records, -1 = not known. May be NULL. */
@@ -180,6 +183,11 @@ typedef struct levada_source_def {
     levada_status (*rewind)(void *state, const void *args, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     const levada_traits *traits; /* random numbers and side effects; NULL = none */
+    /* Numbered sources: writes the length of `field` in n records to `out` without reading them, so
+     * that a rank in step fetches only its own records. Returns EUNIMPLEMENTED if the lengths are
+     * unknown. With `state` NULL and n 0 it only tells that. NULL = unknown. */
+    levada_status (*lengths)(void *state, const void *args, const char *field,
+                             const int64_t *records, int64_t n, int64_t *out, levada_error *err);
 } levada_source_def;
 
 #ifdef __cplusplus

@@ -230,7 +230,7 @@ def _units(source):
             names = source
         elif not options.get("part"):
             return None
-        elif options["index"]:
+        elif options.get("index", True):
             n = _levada.count(_levada.remake(source, (), {"part": None}))
             return n, f"{source.name} has {_several(n, 'record')}"
         else:

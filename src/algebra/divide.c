@@ -218,27 +218,28 @@ static levada_status divide_records(divide_work *w, const levada_dataset *ds,
     return divide_passes(w, ds) ? divide_through(w, ds, out, err) : divide_shard(w, ds, out, err);
 }
 
-/* -- parts of files */
+/* -- parts of sources */
 
-static const levada_file_args *divide_files(const levada_dataset *ds)
+/* Whether the records of a source have numbers. */
+static bool divide_numbers(const levada_dataset *ds)
 {
-    if (ds->op->family != LEVADA_FAMILY_FORMAT) return NULL;
-    return (const void *)((const char *)ds->args + ds->op->core_offset);
+    const levada_file_args *files = (const void *)((const char *)ds->args + ds->op->core_offset);
+
+    return ds->op->family == LEVADA_FAMILY_FORMAT ? files->index : levada_op_numbered(ds->op);
 }
 
-/* Whether equal parts of all sources have the records that belong together: all have an index and
+/* Whether equal parts of all sources have the records that belong together: all have numbers and
  * equally many records (`n`, at first -1). */
 static levada_status divide_split_alike(const levada_dataset *ds, int64_t *n, bool *alike,
                                         levada_error *err)
 {
-    const levada_file_args *files = divide_files(ds);
-    int64_t                 has = 0;
+    int64_t has = 0;
 
     for (int32_t i = 0; *alike && i < ds->ninputs; i++) {
         LEVADA_TRY(divide_split_alike(ds->inputs[i], n, alike, err));
     }
     if (!*alike || ds->ninputs > 0) return LEVADA_OK;
-    *alike = files && files->index && !files->shuffle_records;
+    *alike = divide_numbers(ds) && !levada_op_numbers(ds->op, ds->args)->shuffle_records;
     if (!*alike) return LEVADA_OK;
     LEVADA_TRY(levada_inspect_count(ds, &has, err));
     *alike = *n < 0 || *n == has;
@@ -279,11 +280,11 @@ static levada_status divide_join(divide_work *w, const levada_dataset *ds, levad
 static levada_status divide_stage(divide_work *w, const levada_dataset *ds, levada_dataset **out,
                                   levada_error *err)
 {
-    const levada_file_args *files = divide_files(ds);
+    const levada_number_args *numbers = levada_op_numbers(ds->op, ds->args);
     bool combiner = ds->op->family == LEVADA_FAMILY_COMBINER;
 
     if (w->o.by != LEVADA_DIVIDE_FILES) return divide_records(w, ds, out, err);
-    if (files && !w->whole && files->part.n == 0) return divide_cut(w, ds, out, err);
+    if (numbers && !w->whole && numbers->part.n == 0) return divide_cut(w, ds, out, err);
     if (divide_pipe_option(ds) >= 0) return divide_inputs(w, ds, out, err);
     if (combiner && !w->whole && ds->op->traits.rows == LEVADA_ROWS_ONE_TO_ONE) {
         return divide_join(w, ds, out, err);

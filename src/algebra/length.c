@@ -14,7 +14,9 @@ static levada_status length_of_source(const levada_dataset *ds, int64_t *out, le
     bool format = ds->op->family == LEVADA_FAMILY_FORMAT;
 
     *out = -1;
-    if (format && levada_value_as_bool(index)) return levada_inspect_count(ds, out, err);
+    if (levada_op_numbered(ds->op) || (format && levada_value_as_bool(index))) {
+        return levada_inspect_count(ds, out, err);
+    }
     if (!format && ds->op->def.source.count) *out = ds->op->def.source.count(ds->args);
     return LEVADA_OK;
 }

@@ -120,11 +120,8 @@ static levada_status dataset_adopt(levada_dataset *ds, levada_dataset *const *in
 static bool dataset_is_known(const char *text) { return text && !strchr(text, '{'); }
 
 /* Which records of the files: part and records are pairs, and what needs an index has one. */
-static levada_status dataset_check_range(const levada_file_args *a, bool indexed,
-                                         levada_error *err)
+static levada_status dataset_check_range(const levada_number_args *a, levada_error *err)
 {
-    bool index = a->index || indexed;
-
     if (a->part.n != 0 && (a->part.n != 2 || a->part.at[0] >= a->part.at[1])) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "part must be [i, n] with i below n, such as part=[0,64]");
@@ -133,9 +130,17 @@ static levada_status dataset_check_range(const levada_file_args *a, bool indexed
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "records must be [start, stop], such as records=[0,1000]");
     }
-    if (!index && (a->shuffle_records || a->records.n != 0)) {
+    return LEVADA_OK;
+}
+
+static levada_status dataset_check_index(const levada_file_args *a, bool indexed,
+                                         levada_error *err)
+{
+    bool index = a->index || indexed;
+
+    if (!index && (a->numbers.shuffle_records || a->numbers.records.n != 0)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s needs index=true",
-                           a->shuffle_records ? "shuffle_records" : "records");
+                           a->numbers.shuffle_records ? "shuffle_records" : "records");
     }
     if (index && a->shuffle_files) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -147,11 +152,13 @@ static levada_status dataset_check_range(const levada_file_args *a, bool indexed
 
 static levada_status dataset_check_files(const levada_dataset *ds, levada_error *err)
 {
-    const levada_file_args *a = (const void *)((const char *)ds->args + ds->op->core_offset);
-    levada_policy           policy;
+    const levada_file_args   *a = (const void *)((const char *)ds->args + ds->op->core_offset);
+    const levada_number_args *numbers = levada_op_numbers(ds->op, ds->args);
+    levada_policy             policy;
 
+    if (numbers) LEVADA_TRY(dataset_check_range(numbers, err));
     if (ds->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
-    LEVADA_TRY(dataset_check_range(a, ds->op->def.format.indexed, err));
+    LEVADA_TRY(dataset_check_index(a, ds->op->def.format.indexed, err));
     if (dataset_is_known(a->compression)) {
         LEVADA_TRY(levada_compression_check(ds->env, a->compression, err));
     }

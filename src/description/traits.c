@@ -7,11 +7,15 @@
 #include "base/versioned.h"
 #include "description/dataset_priv.h"
 
-static void traits_add_files(levada_traits *t, const levada_file_args *files)
+static void traits_add_order(levada_traits *t, const levada_dataset *ds)
 {
-    if (!files->shuffle_files && !files->shuffle_records) return;
+    const levada_number_args *numbers = levada_op_numbers(ds->op, ds->args);
+    const levada_file_args   *files = (const void *)((const char *)ds->args + ds->op->core_offset);
+    bool of_files = ds->op->family == LEVADA_FAMILY_FORMAT && files->shuffle_files;
+
+    if (!of_files && !(numbers && numbers->shuffle_records)) return;
     t->random = LEVADA_RANDOM_BY_PASS;
-    t->drawn = files->shuffle_files ? "order of files" : "order of records";
+    t->drawn = of_files ? "order of files" : "order of records";
 }
 
 static void traits_imply(levada_traits *t)
@@ -26,9 +30,7 @@ levada_traits levada_traits_of(const levada_dataset *ds)
     levada_traits t = ds->op->traits;
 
     if (t.vary) t.vary(ds->args, &t);
-    if (ds->op->family == LEVADA_FAMILY_FORMAT) {
-        traits_add_files(&t, (const void *)((const char *)ds->args + ds->op->core_offset));
-    }
+    traits_add_order(&t, ds);
     traits_imply(&t);
     return t;
 }

@@ -19,14 +19,6 @@ static void file_range_keep(levada_files *files, int64_t first, int64_t count)
     files->n = n;
 }
 
-/* i * n / count without overflow: where part i of n records begins. */
-static int64_t file_range_cut(int64_t n, int64_t i, int64_t count)
-{
-    int64_t each = n / count, rest = n % count;
-
-    return each * i + (i < rest ? i : rest);
-}
-
 /* The place of a record; of the one after the last: the end of all files. */
 static levada_status file_range_locate(levada_file_reader *r, int64_t number,
                                        levada_file_place *out, levada_error *err)
@@ -40,40 +32,22 @@ static levada_status file_range_locate(levada_file_reader *r, int64_t number,
     return LEVADA_OK;
 }
 
-static levada_status file_range_choose(levada_file_reader *r, levada_error *err)
-{
-    const levada_ints *records = &r->options->records, *part = &r->options->part;
-    int64_t            count = levada_index_count(r->index), n;
-
-    r->first = records->n ? records->at[0] : 0;
-    r->end = records->n ? records->at[1] : count;
-    if (r->end > count) {
-        return levada_fail(err, LEVADA_EOUT_OF_RANGE,
-                           "records=[%lld,%lld] exceeds the %lld records of the files",
-                           (long long)r->first, (long long)r->end, (long long)count);
-    }
-    n = r->end - r->first;
-    if (part->n) {
-        r->end = r->first + file_range_cut(n, part->at[0] + 1, part->at[1]);
-        r->first += file_range_cut(n, part->at[0], part->at[1]);
-    }
-    return LEVADA_OK;
-}
-
 levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
 {
     const levada_file_args *o = r->options;
+    const levada_ints      *part = &o->numbers.part;
 
     LEVADA_TRY(levada_files_find(&o->files, &r->files, err));
-    if (!o->index && o->part.n) file_range_keep(&r->files, o->part.at[0], o->part.at[1]);
+    if (!o->index && part->n) file_range_keep(&r->files, part->at[0], part->at[1]);
     r->stop.turn = r->files.n;
     if (!o->index && r->format->indexed)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' needs index=true", r->op->name);
     if (!o->index) return LEVADA_OK;
     LEVADA_TRY(levada_index_open(r->context->env, &r->files, r->op, r->args, r->owner.cancelled,
                                  &r->index, err));
-    LEVADA_TRY(file_range_choose(r, err));
-    if (o->shuffle_records) return LEVADA_OK;
+    LEVADA_TRY(levada_numbers_choose(&o->numbers, levada_index_count(r->index), &r->first, &r->end,
+                                     err));
+    if (o->numbers.shuffle_records) return LEVADA_OK;
     LEVADA_TRY(file_range_locate(r, r->end, &r->stop, err));
     if (r->first < r->end) return file_range_locate(r, r->first, &r->begin, err);
     r->begin = (levada_file_place){ .turn = r->files.n };
@@ -84,7 +58,7 @@ bool levada_file_reader_finished(const levada_file_reader *r)
 {
     int64_t offset = r->open ? r->window.offset : r->start;
 
-    if (r->options->shuffle_records || r->numbers) return r->record >= r->end - r->first;
+    if (r->options->numbers.shuffle_records || r->numbers) return r->record >= r->end - r->first;
     if (r->turn >= r->files.n || r->turn > r->stop.turn) return true;
     if (r->format->indexed) return r->turn == r->stop.turn && r->record >= r->stop.record;
     return r->turn == r->stop.turn && offset >= r->stop.offset;
@@ -125,5 +99,5 @@ levada_status levada_file_reader_select(levada_file_reader *r, const char *const
 bool levada_file_reader_is_whole(const levada_file_reader *r)
 {
     return r->index && r->first == 0 && r->end == levada_index_count(r->index) &&
-           !r->options->shuffle_files && !r->options->shuffle_records;
+           !r->options->shuffle_files && !r->options->numbers.shuffle_records;
 }

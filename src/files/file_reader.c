@@ -39,7 +39,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
-    if (r->owner.threads > 1 && !r->options->shuffle_records && !r->format->indexed) {
+    if (r->owner.threads > 1 && !r->options->numbers.shuffle_records && !r->format->indexed) {
         LEVADA_TRY(levada_read_ahead_create(r, r->owner.threads, &r->ahead, err));
     }
     levada_file_reader_rewind(r, 0, r->context->epoch);
@@ -592,7 +592,7 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
             continue;
         }
         if (r->numbers) return r->number_ops->next(r, out, err);
-        if (r->options->shuffle_records) {
+        if (r->options->numbers.shuffle_records) {
             LEVADA_ASSERT(r->shuffled);
             *out = NULL;
             LEVADA_TRY(r->order_ops->next(r, out, err));

@@ -122,7 +122,7 @@ levada_status levada_file_reader_shuffle(levada_file_reader *r, levada_error *er
     levada_shuffled *s;
     levada_status    st;
 
-    if (!r->options->shuffle_records) return LEVADA_OK;
+    if (!r->options->numbers.shuffle_records) return LEVADA_OK;
     s = levada_alloc_zero(sizeof *s);
     st = s ? levada_picked_reserve(&s->picked, r->context->block_rows, err)
            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while shuffling records");

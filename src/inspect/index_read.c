@@ -14,21 +14,23 @@
 #include <levada/inspect.h>
 #include <levada/iter.h>
 
+static bool index_read_has_index(const levada_dataset *ds)
+{
+    const levada_file_args *files = (const void *)((const char *)ds->args + ds->op->core_offset);
+
+    return ds->op->family == LEVADA_FAMILY_FORMAT && files->index;
+}
+
 /* The source that reads the records; borrowed. */
 static levada_status index_read_source(const levada_dataset *ds, const levada_dataset **out,
                                        levada_error *err)
 {
-    const levada_file_args *files;
-
     while (ds->ninputs == 1 && levada_index_passes(ds->op)) ds = ds->inputs[0];
     if (ds->ninputs > 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "record numbers are not available downstream of '%s'", ds->op->name);
     }
-    files = ds->op->family == LEVADA_FAMILY_FORMAT
-                ? (const void *)((const char *)ds->args + ds->op->core_offset)
-                : NULL;
-    if (!files || !files->index) {
+    if (!levada_op_numbered(ds->op) && !index_read_has_index(ds)) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "ds[i] and len(ds) need an index: run levada index on the files of "
                            "'%s', and set index=true",
@@ -44,6 +46,11 @@ static levada_status index_read_range(const levada_dataset *source, int64_t *fir
     levada_context      context;
     levada_file_reader *reader = NULL;
 
+    if (levada_op_numbered(source->op)) {
+        return levada_numbers_choose(levada_op_numbers(source->op, source->args),
+                                     source->op->def.source.count(source->args), first, end,
+                                     err);
+    }
     LEVADA_TRY(levada_file_reader_look(source, &context, &reader, err));
     (void)levada_file_reader_range(reader, first, end);
     levada_file_reader_destroy(&reader);

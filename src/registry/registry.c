@@ -51,15 +51,29 @@ static const levada_arg registry_file_args[] = {
     LEVADA_ARG(
         BOOL, levada_file_args, index, .otherwise = "false",
         .doc = "use the indexes that `levada index` or another library wrote next to the files"),
-    LEVADA_ARG(BOOL, levada_file_args, shuffle_records, .otherwise = "false",
+    LEVADA_ARG_END
+};
+
+static const levada_arg registry_file_number_args[] = {
+    LEVADA_ARG(BOOL, levada_number_args, shuffle_records, .otherwise = "false",
                .doc = "read the records of all files in a different order in each epoch; needs "
                       "index"),
-    LEVADA_ARG(INTS, levada_file_args, records, .min = 0, .max = INT64_MAX,
+    LEVADA_ARG(INTS, levada_number_args, records, .min = 0, .max = INT64_MAX,
                .doc = "[start, stop): read only the records with these numbers, counted from 0 "
                       "through all files in order; needs index; null = all"),
-    LEVADA_ARG(INTS, levada_file_args, part, .min = 0, .max = INT64_MAX,
+    LEVADA_ARG(INTS, levada_number_args, part, .min = 0, .max = INT64_MAX,
                .doc = "[i, n]: read only part i of n; with an index a range of the records, "
                       "otherwise every n-th file, starting with file i; null = all"),
+    LEVADA_ARG_END
+};
+
+static const levada_arg registry_number_args[] = {
+    LEVADA_ARG(BOOL, levada_number_args, shuffle_records, .otherwise = "false",
+               .doc = "return all records in a different order in each epoch, without a buffer"),
+    LEVADA_ARG(INTS, levada_number_args, records, .min = 0, .max = INT64_MAX,
+               .doc = "[start, stop): return only the records with these numbers; null = all"),
+    LEVADA_ARG(INTS, levada_number_args, part, .min = 0, .max = INT64_MAX,
+               .doc = "[i, n]: return only part i of n, a range of the records; null = all"),
     LEVADA_ARG_END
 };
 
@@ -192,30 +206,94 @@ static bool registry_has_positional(const levada_arg *args, int32_t n)
     return false;
 }
 
+/* The options that the core adds. */
+typedef struct registry_core {
+    const levada_arg *args, *numbers; /* of the core's struct, and of the numbers in it */
+    size_t            numbers_offset, size;
+} registry_core;
+
+static registry_core registry_core_of(const levada_op *op)
+{
+    registry_core core = { .args = registry_no_args, .numbers = registry_no_args };
+
+    if (op->family == LEVADA_FAMILY_FORMAT) {
+        core.args = registry_file_args;
+        core.numbers = registry_file_number_args;
+        core.numbers_offset = offsetof(levada_file_args, numbers);
+        core.size = sizeof(levada_file_args);
+    } else if (levada_op_numbered(op)) {
+        core.numbers = registry_number_args;
+        core.size = sizeof(levada_number_args);
+    } else if (op->family == LEVADA_FAMILY_DECODER) {
+        core.args = op->def.decoder.replaces ? registry_replacing_args : registry_decoder_args;
+        core.size = sizeof(levada_decoder_args);
+    }
+    return core;
+}
+
 /* The whole table of options: own ones, then what the core adds. */
 static levada_status registry_make_args(levada_op *op, const levada_arg *own, levada_error *err)
 {
-    bool              format = op->family == LEVADA_FAMILY_FORMAT;
-    bool              decoder = op->family == LEVADA_FAMILY_DECODER;
-    const levada_arg *core = format    ? registry_file_args
-                             : !decoder ? registry_no_args
-                             : op->def.decoder.replaces ? registry_replacing_args
-                                                        : registry_decoder_args;
+    const registry_core core = registry_core_of(op);
 
     if (own == NULL) own = registry_no_args;
     LEVADA_TRY(registry_check_rows(op, own, err));
-    int32_t           n = registry_append(NULL, 0, own, 0, false);
-    int32_t           most = registry_append(NULL, n, core, 0, false) + 1;
-    levada_arg       *args = levada_alloc_zero((size_t)most * sizeof(*args));
+    int32_t     n = registry_append(NULL, 0, own, 0, false);
+    int32_t     with_core = registry_append(NULL, n, core.args, 0, false);
+    int32_t     most = registry_append(NULL, with_core, core.numbers, 0, false) + 1;
+    levada_arg *args = levada_alloc_zero((size_t)most * sizeof(*args));
 
     op->args = args;
     if (args == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     op->core_offset = (op->args_size + 15) / 16 * 16;
     registry_append(args, 0, own, 0, false);
-    bool free_place = decoder && !registry_has_positional(args, n);
-    registry_append(args, n, core, op->core_offset, free_place);
-    if (format) op->args_size = op->core_offset + sizeof(levada_file_args);
-    if (decoder) op->args_size = op->core_offset + sizeof(levada_decoder_args);
+    bool free_place = op->family == LEVADA_FAMILY_DECODER && !registry_has_positional(args, n);
+    registry_append(args, n, core.args, op->core_offset, free_place);
+    registry_append(args, with_core, core.numbers, op->core_offset + core.numbers_offset, false);
+    if (core.size > 0) op->args_size = op->core_offset + core.size;
+    return LEVADA_OK;
+}
+
+bool levada_op_numbered(const levada_op *op)
+{
+    return op->family == LEVADA_FAMILY_SOURCE && op->def.source.next == NULL;
+}
+
+const levada_number_args *levada_op_numbers(const levada_op *op, const void *args)
+{
+    const char *core = (const char *)args + op->core_offset;
+
+    if (levada_op_numbered(op)) return (const void *)core;
+    if (op->family != LEVADA_FAMILY_FORMAT) return NULL;
+    return (const void *)(core + offsetof(levada_file_args, numbers));
+}
+
+/* Where part i of `count` parts of n records begins: i * n / count without overflow. */
+static int64_t registry_cut(int64_t n, int64_t i, int64_t count)
+{
+    int64_t each = n / count, rest = n % count;
+
+    return each * i + (i < rest ? i : rest);
+}
+
+levada_status levada_numbers_choose(const levada_number_args *args, int64_t count, int64_t *first,
+                                    int64_t *end, levada_error *err)
+{
+    const levada_ints *records = &args->records, *part = &args->part;
+    int64_t            n;
+
+    *first = records->n ? records->at[0] : 0;
+    *end = records->n ? records->at[1] : count;
+    if (*end > count) {
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE,
+                           "records=[%lld,%lld] exceeds the %lld records",
+                           (long long)*first, (long long)*end, (long long)count);
+    }
+    n = *end - *first;
+    if (part->n) {
+        *end = *first + registry_cut(n, part->at[0] + 1, part->at[1]);
+        *first += registry_cut(n, part->at[0], part->at[1]);
+    }
     return LEVADA_OK;
 }
 

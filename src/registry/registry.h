@@ -65,6 +65,23 @@ const levada_stage_core *levada_op_core(const levada_op *op);
 /* Whether every record of a combiner is one of an input. */
 bool levada_op_forwards(const levada_op *op);
 
+/* Which records of a source that numbers its records, and in which order. */
+typedef struct levada_number_args {
+    bool        shuffle_records;
+    levada_ints records; /* first and end; none = all    */
+    levada_ints part;    /* number and count; none = all */
+} levada_number_args;
+
+/* Those options of a format or a numbered source (source.h); NULL where it has none. */
+const levada_number_args *levada_op_numbers(const levada_op *op, const void *args);
+/* Whether the core walks the numbers of a source. */
+bool levada_op_numbered(const levada_op *op);
+/* The numbers that the options choose of `count` records: [*first, *end). EOUT_OF_RANGE: there are
+ * not so many. */
+LEVADA_MUST_USE levada_status levada_numbers_choose(const levada_number_args *args, int64_t count,
+                                                    int64_t *first, int64_t *end,
+                                                    levada_error *err);
+
 /* Options of the file reader, at core_offset of a format's args. */
 typedef struct levada_file_args {
     levada_texts files;         /* positional; paths and globs */
@@ -72,9 +89,7 @@ typedef struct levada_file_args {
     bool         shuffle_files;
     const char  *errors;        /* NULL = the iterator's policy */
     bool         index;         /* the files have indexes (files/index.h) */
-    bool         shuffle_records;
-    levada_ints  records;       /* first and end, of the index; none = all */
-    levada_ints  part;          /* number and count; none = all             */
+    levada_number_args numbers; /* of records with an index; `part` of files without */
 } levada_file_args;
 
 /* Options of every decoder, at core_offset of its args. */

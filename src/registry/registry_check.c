@@ -60,7 +60,13 @@ static const char *registry_check_format(const levada_op *op)
 
 static const char *registry_check_source(const levada_source_def *def)
 {
-    if (def->check == NULL || def->next == NULL) return "a source needs check() and next()";
+    if (def->check == NULL) return "a source needs check()";
+    if (def->next == NULL && (def->at == NULL || def->count == NULL)) {
+        return "a source needs next(), or at() and count()";
+    }
+    if (def->next == NULL && (def->save != NULL || def->restore != NULL)) {
+        return "a source without next() has neither save() nor restore()";
+    }
     bool one = (def->save == NULL) != (def->restore == NULL);
     return one ? "save() and restore() must be set together" : NULL;
 }

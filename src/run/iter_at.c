@@ -10,13 +10,13 @@
 levada_status levada_iter_at(levada_iter *it, int64_t number, levada_block **out,
                              levada_error *err)
 {
-    const levada_node *source = it->root;
-    levada_origin      origin;
-    levada_block      *made = NULL;
-    levada_status      st;
+    levada_node  *source = it->root;
+    levada_origin origin;
+    levada_block *made = NULL;
+    levada_status st;
 
     while (source->ninputs) source = source->inputs[0];
-    LEVADA_TRY(levada_node_format_locate(source, number, &origin, err));
+    LEVADA_TRY(source->ops->numbers->locate(source, number, &origin, err));
     LEVADA_TRY(levada_node_reread(it->root, &origin, 1, &made, err));
     st = levada_block_gather(levada_env_pool(it->run->env), made, out, err);
     levada_block_unref(&made);

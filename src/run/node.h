@@ -52,6 +52,16 @@ typedef struct levada_reread_ops {
                             levada_block **out, levada_error *err);
 } levada_reread_ops;
 
+/* A source whose records have numbers. */
+typedef struct levada_numbers_ops {
+    /* Writes the origin of record `number` of those that it emits. */
+    levada_status (*locate)(levada_node *it, int64_t number, levada_origin *out,
+                            levada_error *err);
+    /* Returns the records of a block of numbers that it emitted in their place, in its order. */
+    levada_status (*fetch)(levada_node *it, const levada_block *numbers, levada_block **out,
+                           levada_error *err);
+} levada_numbers_ops;
+
 /* A node that works ahead of its consumer. */
 typedef struct levada_ahead_ops {
     /* Prepares a part of the next block, or with `work` false only returns whether there is such
@@ -90,6 +100,7 @@ typedef struct levada_node_ops {
     const levada_reread_ops *reread;
     const levada_ahead_ops  *ahead; /* NULL: it works ahead where its inputs do */
     const levada_files_ops  *files;
+    const levada_numbers_ops *numbers;
 } levada_node_ops;
 
 struct levada_node {

@@ -137,6 +137,18 @@ static levada_status format_reread(levada_node *it, const levada_origin *origins
     return levada_file_reader_reread(it->self, origins, n, out, err);
 }
 
+static levada_status format_locate(levada_node *it, int64_t number, levada_origin *out,
+                                   levada_error *err)
+{
+    return levada_file_reader_locate(it->self, number, out, err);
+}
+
+static levada_status format_fetch(levada_node *it, const levada_block *numbers, levada_block **out,
+                                  levada_error *err)
+{
+    return levada_file_reader_fetch_numbers(it->self, numbers, out, err);
+}
+
 static const char *format_name(const levada_node *it, int32_t shard)
 {
     return levada_file_reader_file(it->self, shard);
@@ -166,6 +178,7 @@ static const levada_node_ops format_ops = {
     .files = &(const levada_files_ops){ .name = format_name,
                                         .progress = format_progress,
                                         .save_live_facts = format_save_live_facts },
+    .numbers = &(const levada_numbers_ops){ .locate = format_locate, .fetch = format_fetch },
 };
 
 /* The files of sources in pipes are known by path, those of the tree by their number: folders may
@@ -190,12 +203,6 @@ bool levada_node_can_coalesce(const levada_node *it)
     levada_node *self = (levada_node *)(uintptr_t)it;
 
     return it->ops->kind == LEVADA_NODE_FORMAT && !it->numbers && !format_owner(self).names;
-}
-
-levada_status levada_node_format_locate(const levada_node *source, int64_t number,
-                                        levada_origin *out, levada_error *err)
-{
-    return levada_file_reader_locate(source->self, number, out, err);
 }
 
 /* Numbers in place of records, where the index has the lengths. */

@@ -16,7 +16,9 @@ typedef struct numbers_input {
 
 const levada_spec *levada_node_records(const levada_node *source)
 {
-    return source->ninputs ? source->at->spec : levada_file_reader_records(source->self);
+    bool files = source->at->op->family == LEVADA_FAMILY_FORMAT;
+
+    return files ? levada_file_reader_records(source->self) : source->at->spec;
 }
 
 static int32_t numbers_find(const levada_node *it, int32_t source)
@@ -115,6 +117,6 @@ static levada_status numbers_fetch_combined(const levada_node *it, const levada_
 levada_status levada_node_fetch(const levada_node *source, const levada_block *numbers,
                                 levada_block **out, levada_error *err)
 {
-    return source->ninputs ? numbers_fetch_combined(source, numbers, out, err)
-                           : levada_file_reader_fetch_numbers(source->self, numbers, out, err);
+    if (source->ninputs) return numbers_fetch_combined(source, numbers, out, err);
+    return source->ops->numbers->fetch((levada_node *)(uintptr_t)source, numbers, out, err);
 }

@@ -14,11 +14,38 @@ bool levada_needed_add(levada_needed *needed, const char *field)
     return true;
 }
 
+/* A numbered source that knows the lengths, and no stage that may change them. */
+static void own_check_numbered(levada_own *own, const levada_dataset *source)
+{
+    const levada_source_def *def = &source->op->def.source;
+
+    for (int32_t i = 0; i < own->needed.n; i++) {
+        const char *field = own->needed.fields[i];
+
+        if (def->lengths &&
+            def->lengths(NULL, source->args, field, NULL, 0, NULL, NULL) == LEVADA_OK) {
+            continue;
+        }
+        snprintf(own->why, sizeof own->why, "'%s' has no lengths of %.120s", source->op->name,
+                 field);
+        return;
+    }
+    for (const levada_dataset *ds = own->stage->inputs[0]; ds != source; ds = ds->inputs[0]) {
+        if (levada_traits_of(ds).keeps_lengths) continue;
+        snprintf(own->why, sizeof own->why, "'%s' may change lengths", ds->op->name);
+        return;
+    }
+}
+
 static void own_check_source(levada_own *own, const levada_dataset *source)
 {
     const levada_file_args *files;
     levada_policy           policy;
 
+    if (levada_op_numbered(source->op) && !own->combiner) {
+        own_check_numbered(own, source);
+        return;
+    }
     if (!levada_index_is_read(source, own->why)) return;
     files = (const void *)((const char *)source->args + source->op->core_offset);
     if (levada_policy_parse(files->errors, &policy, NULL) != LEVADA_OK || policy.skip) {
@@ -55,9 +82,11 @@ static void own_check(levada_own *own, const levada_dataset *ds)
 
 levada_status levada_own_look_up(levada_own *own, levada_error *err)
 {
-    levada_index_lookup lookup = { .fields = own->needed.fields, .n = own->needed.n };
+    levada_index_lookup   lookup = { .fields = own->needed.fields, .n = own->needed.n };
+    const levada_dataset *source = own->stage->inputs[0];
 
-    if (own->why[0]) return LEVADA_OK;
+    while (source->ninputs == 1) source = source->inputs[0];
+    if (own->why[0] || levada_op_numbered(source->op)) return LEVADA_OK;
     LEVADA_TRY(levada_index_look_up(own->stage->inputs[0], &lookup, err));
     memcpy(own->why, lookup.why, sizeof own->why);
     return LEVADA_OK;

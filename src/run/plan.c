@@ -226,6 +226,9 @@ static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_
     if (at->ninputs) LEVADA_TRY(plan_look_for_ranks(w, at, err));
     if (at->ninputs) LEVADA_TRY(plan_gather(w, at->inputs[0], err));
     LEVADA_TRY(plan_visit(w->run, at, err));
+    if (levada_op_numbered(at->op)) {
+        return levada_node_numbered(w->run, at, w->own.stage ? &w->own : NULL, &w->below, err);
+    }
     if (at->op->family == LEVADA_FAMILY_SOURCE) {
         return levada_node_source(w->run, at, &w->below, err);
     }

@@ -39,13 +39,14 @@ LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dat
 
 LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_dataset *at,
                                                  levada_node **out, levada_error *err);
-/* `own`: of the stage that it is read for, completed by its index; NULL = it reads records. */
+/* `own`: of the stage that it is read for; NULL = it reads records. */
+LEVADA_MUST_USE levada_status levada_node_numbered(levada_run *run, const levada_dataset *at,
+                                                   const levada_own *own, levada_node **out,
+                                                   levada_error *err);
+/* `own`: the same, completed by its index. */
 LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
                                                  levada_own *own, levada_node **out,
                                                  levada_error *err);
-/* levada_file_reader_locate of a source of files. */
-LEVADA_MUST_USE levada_status levada_node_format_locate(const levada_node *source, int64_t number,
-                                                        levada_origin *out, levada_error *err);
 /* Of a source or combiner that returns numbers: the columns of its records. */
 const levada_spec *levada_node_records(const levada_node *source);
 /* The records of a block of numbers that it returned, in its order. */

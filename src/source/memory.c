@@ -2,6 +2,7 @@
 /*
  * Records in memory: slices of one block, without a copy.
  */
+#include "base/alloc.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
 #include <levada/source.h>
@@ -13,7 +14,6 @@ typedef struct memory_args {
 typedef struct memory_state {
     const levada_context *context;
     levada_block         *data; /* DATA, with the columns of the source */
-    int64_t               next; /* first record that was not given yet  */
 } memory_state;
 
 static const levada_arg memory_options[] = {
@@ -68,47 +68,12 @@ static levada_status memory_open(void *state, const void *args, const levada_con
 
 static void memory_close(void *state) { levada_block_unref(&((memory_state *)state)->data); }
 
-static levada_status memory_next(void *state, const void *args, levada_block **out,
-                                 levada_error *err)
+/* Records in a row are a slice, which copies nothing. */
+static levada_status memory_slice(memory_state *s, int64_t first, int64_t n, levada_block **out,
+                                  levada_error *err)
 {
-    memory_state *s = state;
-    int64_t       n = s->data->n - s->next;
-
-    (void)args;
-    if (n <= 0) return LEVADA_END;
-    if (n > s->context->block_rows) n = s->context->block_rows;
-    if (n == s->data->n) {
-        LEVADA_TRY(memory_share(s, s->data, out, err));
-    } else {
-        LEVADA_TRY(levada_block_slice(NULL, s->data, s->next, n, out, err));
-    }
-    s->next += n;
-    return LEVADA_OK;
-}
-
-static levada_status memory_save(const void *state, levada_state_writer *to, levada_error *err)
-{
-    const memory_state *s = state;
-
-    LEVADA_TRY(levada_state_put_i64(to, "rows", s->data->n, err));
-    return levada_state_put_i64(to, "next", s->next, err);
-}
-
-static levada_status memory_restore(void *state, levada_state_reader *from, levada_error *err)
-{
-    memory_state *s = state;
-    int64_t       rows, next;
-
-    LEVADA_TRY(levada_state_get_count(from, "rows", LEVADA_COUNT_LIMIT, &rows, err));
-    LEVADA_TRY(levada_state_get_count(from, "next", rows, &next, err));
-    if (rows != s->data->n) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the source has %lld records, but had %lld when the checkpoint was "
-                           "saved",
-                           (long long)s->data->n, (long long)rows);
-    }
-    s->next = next;
-    return LEVADA_OK;
+    if (n == s->data->n) return memory_share(s, s->data, out, err);
+    return levada_block_slice(NULL, s->data, first, n, out, err);
 }
 
 /* A block of its own: the core writes the origins into it. */
@@ -116,29 +81,22 @@ static levada_status memory_at(void *state, const void *args, const int64_t *rec
                                levada_block **out, levada_error *err)
 {
     memory_state *s = state;
-    levada_pool  *pool = levada_env_pool(s->context->env);
     levada_block *picked = NULL;
-    uint32_t     *index;
-    levada_buffer *owner = NULL;
+    int32_t      *rows;
     levada_status st;
 
     (void)args;
-    LEVADA_TRY(levada_buffer_create(pool, n * 8, &owner, err));
-    index = (uint32_t *)(void *)owner->data;
-    for (int64_t i = 0; i < n; i++) {
-        if (records[i] < 0 || records[i] >= s->data->n) {
-            levada_buffer_unref(&owner);
-            return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                               "record %lld does not exist: the source has %lld",
-                               (long long)records[i], (long long)s->data->n);
-        }
-        index[i] = 0;
-        index[n + i] = (uint32_t)records[i];
+    if (n > 0 && records[n - 1] - records[0] == n - 1) {
+        return memory_slice(s, records[0], n, out, err);
     }
-    st = levada_block_selection(&s->data, 1, index, index + n, n, &owner, &picked, err);
-    if (st == LEVADA_OK) levada_block_ref(s->data); /* selection() takes one */
-    levada_buffer_unref(&owner);
-    if (st == LEVADA_OK) st = levada_block_gather(pool, picked, out, err);
+    rows = levada_alloc((size_t)n * sizeof *rows + 1);
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for records");
+    for (int64_t i = 0; i < n; i++) rows[i] = (int32_t)records[i];
+    st = levada_block_select(s->data, rows, n, &picked, err);
+    levada_free(rows);
+    if (st == LEVADA_OK) {
+        st = levada_block_gather(levada_env_pool(s->context->env), picked, out, err);
+    }
     levada_block_unref(&picked);
     return st;
 }
@@ -157,9 +115,6 @@ const levada_source_def levada_source_memory = {
     .check = memory_check,
     .open = memory_open,
     .close = memory_close,
-    .next = memory_next,
-    .save = memory_save,
-    .restore = memory_restore,
     .at = memory_at,
     .count = memory_count,
 };

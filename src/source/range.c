@@ -8,12 +8,6 @@ typedef struct range_args {
     int64_t count, start, stop, step;
 } range_args;
 
-typedef struct range_state {
-    const levada_context *context;
-    int64_t               count; /* records in total */
-    int64_t               next;  /* number of the first record that was not given yet */
-} range_state;
-
 static const levada_arg range_options[] = {
     LEVADA_ARG(INT, range_args, count, .positional = true, .min = 0, .max = INT64_MAX,
                .doc = "count of numbers; null = all before stop"),
@@ -77,74 +71,28 @@ static levada_status range_check(const void *args, levada_spec **out, levada_err
 static levada_status range_open(void *state, const void *args, const levada_context *context,
                                 levada_error *err)
 {
-    range_state *s = state;
-
-    (void)err;
-    s->context = context;
-    s->count = range_count(args);
-    return LEVADA_OK;
-}
-
-/* A block of the numbers of n records; records = NULL: from `first` on. */
-static levada_status range_block(const range_state *s, const range_args *a, const int64_t *records,
-                                 int64_t first, int64_t n, levada_block **out, levada_error *err)
-{
-    levada_builder *b = NULL;
-    void           *values = NULL;
-    int64_t        *to;
-    levada_status   st;
-
-    LEVADA_TRY(levada_builder_create(s->context->env, s->context->out, n, &b, err));
-    st = levada_builder_values(b, 0, n, &values, err);
-    to = values;
-    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
-        int64_t record = records ? records[i] : first + i;
-
-        if (record < 0 || record >= s->count) {
-            st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                             "number %lld does not exist: the range has %lld",
-                             (long long)record, (long long)s->count);
-        } else {
-            to[i] = a->start + record * a->step;
-        }
-    }
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
-}
-
-static levada_status range_next(void *state, const void *args, levada_block **out,
-                                levada_error *err)
-{
-    range_state *s = state;
-    int64_t      n = s->count - s->next;
-
-    if (n <= 0) return LEVADA_END;
-    if (n > s->context->block_rows) n = s->context->block_rows;
-    LEVADA_TRY(range_block(s, args, NULL, s->next, n, out, err));
-    s->next += n;
+    (void)args, (void)err;
+    *(const levada_context **)state = context;
     return LEVADA_OK;
 }
 
 static levada_status range_at(void *state, const void *args, const int64_t *records, int64_t n,
                               levada_block **out, levada_error *err)
 {
-    return range_block(state, args, records, 0, n, out, err);
-}
+    const levada_context *context = *(const levada_context **)state;
+    const range_args     *a = args;
+    levada_builder       *b = NULL;
+    void                 *values = NULL;
+    levada_status         st;
 
-static levada_status range_save(const void *state, levada_state_writer *to, levada_error *err)
-{
-    return levada_state_put_i64(to, "next", ((const range_state *)state)->next, err);
-}
-
-static levada_status range_restore(void *state, levada_state_reader *from, levada_error *err)
-{
-    range_state *s = state;
-    int64_t      next;
-
-    LEVADA_TRY(levada_state_get_count(from, "next", s->count, &next, err));
-    s->next = next;
-    return LEVADA_OK;
+    LEVADA_TRY(levada_builder_create(context->env, context->out, n, &b, err));
+    st = levada_builder_values(b, 0, n, &values, err);
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        ((int64_t *)values)[i] = a->start + records[i] * a->step;
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    levada_builder_destroy(&b);
+    return st;
 }
 
 const levada_source_def levada_source_range = {
@@ -154,13 +102,10 @@ const levada_source_def levada_source_range = {
     .example = "range:10",
     .args = range_options,
     .args_size = sizeof(range_args),
-    .state_size = sizeof(range_state),
+    .state_size = sizeof(const levada_context *),
     .state_version = 1,
     .check = range_check,
     .open = range_open,
-    .next = range_next,
-    .save = range_save,
-    .restore = range_restore,
     .at = range_at,
     .count = range_count,
 };

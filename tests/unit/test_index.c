@@ -462,7 +462,7 @@ static void options_that_do_not_fit_are_refused(void **state)
     t_iter_refused("text_lines:a,index=true,shuffle_files=true", LEVADA_EINVALID_ARGUMENT,
                    "does not go together");
     t_iter_refused(described(",records=[0,1701]"), LEVADA_EOUT_OF_RANGE,
-                   "exceeds the 1700 records of the files");
+                   "exceeds the 1700 records");
     (void)remove(t_path("b.txt.lvindex"));
     t_iter_refused(described(""), LEVADA_EFAILED_PRECONDITION, "levada index");
 }

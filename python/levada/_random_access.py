@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects whose records have numbers: ``from_random_access`` and what reads each kind of object."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+from levada import _functions, _levada, errors
+from levada._batch import column_of
+from levada._columns import Columns, Kind
+from levada._dataset import Dataset, with_spec
+from levada.errors import InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+FIRST = 8  # records that fix the columns where no spec does
+
+
+class Reader:
+    """Reads records by ascending numbers: ``reader(numbers)`` returns columns or rows.
+
+    A subclass for a kind of object may know more than the values say: ``spec``, ``mark`` (text that
+    changes with the object), ``lengths()``.
+    """
+
+    spec: Any = None
+    mark: str | None = None
+    count: int
+
+    def __init__(self, obj, name=None):
+        self.obj = obj
+        self.name = name or type(obj).__name__
+        self.count = len(obj)
+
+    def named(self):
+        """How a description names it (`_identity`)."""
+        known = {"mark": self.mark} if self.mark else {"object": self.obj}
+        return f"random_access {type(self).__name__}", {"name": self.name, **known}
+
+
+class Rows(Reader):
+    """Anything with ``__getitem__``, and ``__getitems__`` of a list if it has one."""
+
+    def __call__(self, numbers):
+        numbers = numbers.tolist()
+        if hasattr(self.obj, "__getitems__"):
+            return self.obj.__getitems__(numbers)
+        return [self.obj[i] for i in numbers]
+
+
+class Fetched(Reader):
+    """A function of the user."""
+
+    def __init__(self, obj, fetch, count, name):
+        self.obj, self.fetch = obj, fetch
+        self.name = name or getattr(fetch, "__qualname__", type(fetch).__name__)
+        self.count = len(obj) if count is None else count
+
+    def __call__(self, numbers):
+        return self.fetch(numbers)
+
+    def named(self):
+        return "random_access fetch", {"fetch": self.fetch, "mark": self.mark}
+
+
+class Arrays(Reader):
+    """Arrays of the same first dimension, in memory or on disk: {field: array}."""
+
+    def __init__(self, arrays, name=None):
+        from levada._features import FixedLenFeature
+
+        self.obj, self.name = arrays, name or type(next(iter(arrays.values()))).__name__
+        self.count = int(next(iter(arrays.values())).shape[0])
+        self.spec = {}
+        for field, array in arrays.items():
+            if array.shape[0] != self.count:
+                raise InvalidArgumentError(
+                    f"field {field!r} has {array.shape[0]} records, others have {self.count}"
+                )
+            if getattr(array.dtype, "hasobject", False):  # of h5py: text, or rows of any length
+                self.spec = None
+            elif self.spec is not None:
+                self.spec[field] = FixedLenFeature(array.shape[1:], _dtype_of(array))
+
+    def __call__(self, numbers):
+        return {field: _some(array, numbers) for field, array in self.obj.items()}
+
+
+def _dtype_of(array):
+    dtype = array.dtype
+    return str(dtype).removeprefix("torch.") if type(array).__module__ == "torch" else dtype
+
+
+def _some(array, numbers):
+    if hasattr(array, "oindex"):  # zarr
+        return array.oindex[numbers]
+    if type(array).__module__ == "torch":
+        import torch
+
+        return array[torch.from_numpy(numbers.copy())].numpy()
+    some = array[numbers]
+    return list(some) if some.dtype.hasobject else some
+
+
+def _is(obj, module, name):
+    """Whether an object is of a class of a module, which is not imported for that."""
+    return module in sys.modules and isinstance(obj, getattr(sys.modules[module], name, ()))
+
+
+def _is_array(obj):
+    kinds = (("numpy", "ndarray"), ("h5py", "Dataset"), ("zarr", "Array"), ("torch", "Tensor"))
+    if _is(obj, "torch", "Tensor") and obj.device.type != "cpu":
+        raise TypeError("from_random_access: the tensor must be on the CPU")
+    return any(_is(obj, module, name) for module, name in kinds)
+
+
+def _arrays(obj, fields, name):
+    """{field: array} of an array, or of a mapping of arrays."""
+    if hasattr(obj, "keys"):
+        return Arrays(dict(obj), name)
+    if obj.dtype.names if _is(obj, "numpy", "ndarray") else None:
+        return Arrays({field: obj[field] for field in obj.dtype.names}, name)
+    fields = [fields] if isinstance(fields, str) else list(fields or ())
+    if len(fields) != 1:
+        raise TypeError("from_random_access: an array has one field; name it with fields='x'")
+    return Arrays({fields[0]: obj}, name)
+
+
+def reader_of(obj, fetch, count, fields, name):
+    """The reader that fits an object."""
+    if fetch is not None:
+        return Fetched(obj, fetch, count, name)
+    if hasattr(obj, "keys") and obj and all(_is_array(obj[key]) for key in obj):
+        return _arrays(obj, fields, name)
+    if _is_array(obj):
+        return _arrays(obj, fields, name)
+    if not hasattr(obj, "__getitem__"):
+        raise TypeError(f"{type(obj).__name__} has no [number]; pass fetch=")
+    if count is None and not hasattr(obj, "__len__"):
+        raise TypeError(f"{type(obj).__name__} has no len(); pass count=")
+    made = Rows.__new__(Rows)
+    made.obj, made.name = obj, name or type(obj).__name__
+    made.count = len(obj) if count is None else count
+    return made
+
+
+class Numbered(_functions._Target):
+    """What levada calls with a block of numbers."""
+
+    def __init__(self, read, spec, fields, kinds):
+        self.read, self.fields, self.kinds = read, fields, kinds
+        super().__init__(spec)
+
+    def _begin(self):
+        super()._begin()
+        if not self.columns.kinds:
+            self.columns.kinds = {name: kind.copy() for name, kind in self.kinds.items()}
+
+    def call(self, run, block):
+        numbers = column_of(block, 0)
+        try:
+            return self.block(self.read(numbers), len(numbers))
+        except Exception:
+            if run not in self.tasks:
+                raise
+        return self.one_by_one(run, numbers)
+
+    def block(self, got, n):
+        if isinstance(got, _levada.Block):
+            return got
+        if not hasattr(got, "keys"):
+            rows = [self.record(row) for row in got]
+            _check_count(len(rows), n)
+            return self.columns.block(rows)
+        for name, column in got.items():
+            _check_count(len(column), n, f"field {name!r}: ")
+        return self.columns.batch(dict(got))
+
+    def record(self, row):
+        """A row as a dict."""
+        if hasattr(row, "keys"):
+            return row
+        if hasattr(row, "_asdict"):
+            return row._asdict()
+        if dataclasses.is_dataclass(row) and not isinstance(row, type):
+            return {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
+        if not self.fields:
+            kind = type(row).__name__
+            raise TypeError(f"a record is a dict, not {kind}; name its values with fields=")
+        if len(self.fields) == 1 and not isinstance(row, tuple):
+            return {self.fields[0]: row}
+        if len(row) != len(self.fields):
+            raise ValueError(f"a record has {len(row)} values for {len(self.fields)} fields")
+        return dict(zip(self.fields, row, strict=True))
+
+    def one_by_one(self, run, numbers):
+        """The same after a failure: the records that fail alone are bad."""
+        rows, rejects = [], []
+        for i in range(len(numbers)):
+            self.go_on(run)
+            row = None
+            try:
+                row = _only(self.block(self.read(numbers[i : i + 1]), 1))
+            except Exception as error:
+                rejects.append((i, *errors.keep(error, first=not rejects)))
+            rows.append(row)
+        return self.columns.block(rows, rejects)
+
+
+def _check_count(got, n, field=""):
+    if got != n:
+        raise InvalidArgumentError(f"{field}{n} numbers were asked for, {got} records came back")
+
+
+def _only(block):
+    return {name: column_of(block, i)[0] for i, (name, *_) in enumerate(block.fields())}
+
+
+def _first_kinds(target, count):
+    """The columns of the first records, as the target has them."""
+    import numpy as np
+
+    made = Columns()
+    target.columns = made
+    target.block(target.read(np.arange(min(FIRST, count), dtype=np.int64)), min(FIRST, count))
+    return made.kinds
+
+
+def _as_spec(kinds):
+    """Kinds as a spec for the core; None where a spec cannot say them."""
+    whole = all(
+        kind.dtype and (kind.depth or 0) < 2 and not kind.guessed for kind in kinds.values()
+    )
+    return {name: _declared(kind) for name, kind in kinds.items()} if whole else None
+
+
+def _declared(kind: Kind) -> Kind:
+    return Kind(kind.dtype, kind.depth, kind.dims, declared=True)
+
+
+def _mark_of(target, count):
+    """A hash of three records; None for an object whose records are different each time."""
+    import numpy as np
+
+    from levada._contents import digest
+
+    if count == 0:
+        return None
+    numbers = np.unique(np.array([0, count // 2, count - 1], np.int64))
+    seen = []
+    for _ in range(2):
+        block = target.block(target.read(numbers), len(numbers))
+        columns = [column_of(block, i) for i in range(len(block.fields()))]
+        seen.append(digest(repr([_bytes_of(column) for column in columns]).encode()))
+    return seen[0] if seen[0] == seen[1] else None
+
+
+def _bytes_of(column):
+    nested = [part.tobytes() for part in getattr(column, "nested", ())]
+    values = getattr(column, "values", column)
+    values = getattr(values, "data", values) if hasattr(values, "offsets") else values
+    return nested, bytes(values) if isinstance(values, memoryview) else values.tobytes()
+
+
+def _lengths_block(lengths, count):
+    import numpy as np
+
+    if not lengths:
+        return None
+    columns = {name: np.ascontiguousarray(values, np.int64) for name, values in lengths.items()}
+    for name, values in columns.items():
+        if values.shape != (count,):
+            raise InvalidArgumentError(
+                f"lengths of {name!r}: {values.shape} must be one for each of {count} records"
+            )
+    return Columns(dict.fromkeys(columns, "int64")).batch(columns)
+
+
+def from_random_access(
+    obj: Any,
+    *,
+    spec: Mapping[str, Any] | None = None,
+    fetch: Callable[[Any], Mapping[str, Any] | Sequence[Any]] | None = None,
+    count: int | None = None,
+    fields: str | Sequence[str] | None = None,
+    lengths: Mapping[str, Any] | None = None,
+    fingerprint: str | bytes | None = None,
+    shuffle_records: bool = False,
+    records: tuple[int, int] | None = None,
+    part: tuple[int, int] | None = None,
+    name: str | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Returns the records of an object that has ``len(obj)`` and ``obj[number]``.
+
+    Lists, map-style datasets of torch and of Hugging Face, NumPy arrays and memmaps, HDF5 and zarr
+    arrays, tensors and ArrayRecord. levada asks for many records at once, by ascending numbers, and
+    only for those that it needs. So checkpoints are exact and small, parts and ranks read their own
+    records, and ``ds[i]`` and ``len(ds)`` work.
+
+    Args:
+        obj (Any): the object; a mapping of arrays {field: array} has one field for each.
+        spec (Mapping): {field: dtype or feature}. Without it, the first 8 records set the columns.
+        fetch (Callable): fetch(numbers) returns the records of an int64 array of ascending numbers:
+            {field: column} or a list of records. ``None`` picks what fits the object: arrays and
+            tables by columns, then ``obj.__getitems__(list)``, then ``obj[i]``.
+        count (int): number of records; ``None`` = ``len(obj)``.
+        fields (str | Sequence[str]): names of the values of records that are tuples, or of the one
+            value that a record is.
+        lengths (Mapping): {field: length of each record}, so that a rank with
+            ``shard(sync="buckets")`` fetches only its own records.
+        fingerprint (str | bytes): text that changes with the data. A restore refuses an object with
+            another one. ``None`` = that of the object, or a hash of three of its records.
+        shuffle_records (bool, default False): returns all records in a different order in each
+            epoch. The order is computed, so it needs no memory.
+        records (tuple[int, int]): (start, stop): only the records with these numbers.
+        part (tuple[int, int]): (i, n): only part i of n, a range of the records.
+        name (str): name of the object in errors and in ``record_keys``; ``None`` = its type.
+
+    Returns:
+        Dataset: the records.
+
+    Raises:
+        TypeError: the object has no length and ``count`` is missing, or a record is not a dict and
+            ``fields`` is missing.
+
+    Example:
+        ds = lv.from_random_access([{"x": [1, 2]}, {"x": [3]}], shuffle_records=True)
+        print(len(ds), ds[1]["x"])
+    """
+    read = reader_of(obj, fetch, count, fields, name)
+    names = [fields] if isinstance(fields, str) else list(fields or ())
+    spec = spec if spec is not None else read.spec
+    target = Numbered(read, spec, names, {})
+    if spec is None and read.count > 0:
+        kinds = _first_kinds(target, read.count)
+        spec = _as_spec(kinds)
+        target = Numbered(read, spec, names, kinds)
+    if fingerprint is not None:
+        read.mark = fingerprint.hex() if isinstance(fingerprint, bytes) else str(fingerprint)
+    elif read.mark is None and fetch is None:
+        read.mark = _mark_of(Numbered(read, spec, names, target.kinds), read.count)
+    target._begin()
+    options = {
+        "count": read.count, "name": read.name, "mark": read.mark,
+        "lengths": _lengths_block(lengths, read.count),
+        "shuffle_records": shuffle_records, "records": records, "part": part,
+    }  # fmt: skip
+    return dataset_of(target, spec, options)
+
+
+def dataset_of(target, spec, options):
+    """The dataset of the source `random`."""
+    given = with_spec(_functions.handle(target, target.read), spec)
+    given |= {name: value for name, value in options.items() if value is not None}
+    return Dataset(_levada.append("random", given, ()))
