@@ -15,6 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada import samples as samples
     from levada import train as train
+    from levada._arrow import arrow as arrow
+    from levada._arrow import from_arrow as from_arrow
+    from levada._arrow import from_hf as from_hf
+    from levada._arrow import parquet as parquet
     from levada._batch import Batch as Batch
     from levada._checkpoint import load_checkpoint as load_checkpoint
     from levada._checkpoint import save_checkpoint as save_checkpoint
@@ -100,6 +104,7 @@ __version__ = _levada.VERSION
 # The public names of each module, which is imported when one of them is first used. Those of
 # sources and dtypes are in their modules.
 _MODULES = {
+    "_arrow": "arrow from_arrow from_hf parquet",
     "_batch": "Batch",
     "_checkpoint": "load_checkpoint save_checkpoint",
     "_combined": (

@@ -535,6 +535,16 @@ class Batch(_levada.Batch):
     def __arrow_c_array__(self, requested_schema=None):
         return self.to_arrow().__arrow_c_array__(requested_schema)
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        from levada.interop.arrow import stream_of
+
+        return stream_of(iter((self,)), requested_schema)
+
+    def __arrow_c_schema__(self):
+        from levada.interop.arrow import reader_of
+
+        return reader_of(iter((self,))).schema.__arrow_c_schema__()
+
 
 for _name, _method in [*vars(Batch).items()]:  # errors end in the line of the caller
     if (_name[0] != "_" or _name == "_index") and isinstance(_method, FunctionType):

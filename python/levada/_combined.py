@@ -50,8 +50,13 @@ def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     return Dataset(_levada.append(name, options, ()))
 
 
+_ARROW = (".parquet", ".arrow", ".arrows", ".feather")
+
+
 def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Dataset[dict[str, Any]]:
     """Opens files and detects their format: TFRecord, CSV, tar, JSON Lines or text.
+
+    Names that end in .parquet, .arrow or .feather are read as by ``parquet`` and ``arrow``.
 
     The dataset contains the spec that was found: ``ds.spec`` and ``str(ds)`` show it. A later
     record that does not fit this spec is an error. A checkpoint is valid only for the spec that it
@@ -86,6 +91,11 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     names = (names,) if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"open: files={files!r} must be a path, a glob, or a list of them")
+    if source is None and auto and all(name.endswith(_ARROW) for name in names):
+        from levada import _arrow
+
+        is_parquet = names[0].endswith(".parquet")
+        return _arrow.parquet(list(names)) if is_parquet else _arrow.arrow(list(names))
     found: Dataset[Any] = Dataset(_levada.open(tuple(names), source, auto))
     return found if auto or spec is None else _with_spec(found, names, spec)
 

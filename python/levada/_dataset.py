@@ -622,6 +622,17 @@ class Dataset(Divided[T]):
         _warn_in_worker(self)
         return Iterator(self, self._epochs.take() if epoch is None else epoch, blocks=True)
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        from levada.interop.arrow import stream_of
+
+        return stream_of(self.blocks(), requested_schema)
+
+    def __arrow_c_schema__(self) -> Any:
+        from levada.interop.arrow import reader_of
+
+        with self.blocks(epoch=0) as blocks:
+            return reader_of(blocks).schema.__arrow_c_schema__()
+
     def first(self) -> T:
         """The first batch (or record) of epoch 0. Raises OutOfRangeError where there is none."""
         from levada._iterator import Iterator

@@ -138,6 +138,10 @@ def reader_of(obj, fetch, count, fields, name):
         return _arrays(obj, fields, name)
     if _is_array(obj):
         return _arrays(obj, fields, name)
+    if _arrow_like(obj):
+        from levada._arrow import table_reader
+
+        return table_reader(obj, name)
     if not hasattr(obj, "__getitem__"):
         raise TypeError(f"{type(obj).__name__} has no [number]; pass fetch=")
     if count is None and not hasattr(obj, "__len__"):
@@ -146,6 +150,14 @@ def reader_of(obj, fetch, count, fields, name):
     made.obj, made.name = obj, name or type(obj).__name__
     made.count = len(obj) if count is None else count
     return made
+
+
+def _arrow_like(obj):
+    kinds = (
+        ("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("datasets", "Dataset"),
+        ("lance", "LanceDataset"), ("polars", "DataFrame"), ("pandas", "DataFrame"),
+    )  # fmt: skip
+    return any(_is(obj, module, name) for module, name in kinds)
 
 
 class Numbered(_functions._Target):
@@ -297,9 +309,9 @@ def from_random_access(
     """Returns the records of an object that has ``len(obj)`` and ``obj[number]``.
 
     Lists, map-style datasets of torch and of Hugging Face, NumPy arrays and memmaps, HDF5 and zarr
-    arrays, tensors and ArrayRecord. levada asks for many records at once, by ascending numbers, and
-    only for those that it needs. So checkpoints are exact and small, parts and ranks read their own
-    records, and ``ds[i]`` and ``len(ds)`` work.
+    arrays, tensors, Arrow tables, data frames, Lance and ArrayRecord. levada asks for many records
+    at once, by ascending numbers, and only for those that it needs. So checkpoints are exact and
+    small, parts and ranks read their own records, and ``ds[i]`` and ``len(ds)`` work.
 
     Args:
         obj (Any): the object; a mapping of arrays {field: array} has one field for each.

@@ -99,6 +99,9 @@ def write(
     Files appear when all are complete; after an exception, no file appears. A set replaces an
     older set of the same path, also with another number of files.
 
+    A path that ends in ".parquet" is written with pyarrow, as one file. Ragged fields are lists and
+    byte strings are binary.
+
     The format tfrecord stores tf.train.Example messages, or the bytes of the only column. csv has
     no lists. tar names samples by the column "key", and members by the other columns. text_lines
     has one column.
@@ -106,7 +109,8 @@ def write(
     Args:
         ds (Dataset): the records.
         path (str): the file, or the pattern of a set.
-        format (str): tfrecord, csv, jsonl, tar or text_lines; None = by the suffix of the path.
+        format (str): tfrecord, csv, jsonl, tar, text_lines or parquet; None = by the suffix of the
+            path.
         compression (str): none, gzip, zlib or zstd; None = by the suffix ("a.jsonl.gz").
         level (int): level of the compression; None = its default.
         shard_records (int, default 0): maximum number of records per file; 0 = one file. The files
@@ -118,6 +122,10 @@ def write(
     Example:
         print(lv.write(lv.range(9), "numbers.csv"))
     """
+    if format == "parquet" or (format is None and os.fspath(path).endswith(".parquet")):
+        from levada._arrow import write_parquet
+
+        return write_parquet(ds, path)
     sink = _levada.Sink(
         path,
         format,

@@ -7,7 +7,6 @@
 #define LOOKS_WHOLE                                                                      \
     "store such files in tar, or list them with the source 'files' and read them in map"
 #define LOOKS_OTHER "convert it"
-#define LOOKS_TABLE "load its columns with pyarrow and pass them to lv.from_arrays, or write CSV"
 
 typedef struct looks_magic {
     int32_t     offset, size;
@@ -26,10 +25,10 @@ static const looks_magic looks_known[] = {
     { 0, 6, "\x93NUMPY", { "a NumPy array", LOOKS_WHOLE } },
     { 0, 4, "OggS", { "an Ogg file", LOOKS_OTHER } },
     { 0, 3, "ID3", { "an MP3 file", NULL } },
-    { 0, 4, "PAR1", { "a Parquet file", LOOKS_TABLE } },
-    { 0, 6, "ARROW1", { "an Arrow file", LOOKS_TABLE } },
+    { 0, 4, "PAR1", { "a Parquet file", "read it in Python with lv.parquet" } },
+    { 0, 6, "ARROW1", { "an Arrow file", "read it in Python with lv.arrow" } },
     { 0, 8, "\x89HDF\r\n\x1a\n",
-      { "an HDF5 file", "load its arrays with h5py and pass them to lv.from_arrays" } },
+      { "an HDF5 file", "open it with h5py and pass a dataset to lv.from_random_access" } },
     { 0, 15, "SQLite format 3", { "an SQLite database", "export its tables as CSV" } },
     { 0, 4, "PK\x03\x04", { "a ZIP archive", "unpack it with unzip" } },
     { 0, 6, "7z\xbc\xaf\x27\x1c", { "a 7-Zip archive", "unpack it with 7z" } },

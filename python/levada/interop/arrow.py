@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow: batches as record batches, over the same memory where Arrow's layout allows."""
 
+import itertools
+
 from levada._ragged import Bytes, Ragged
 
 
@@ -38,8 +40,29 @@ def _column(value):
     return flat
 
 
-def batch_to_arrow(batch):
-    """pyarrow.RecordBatch of a levada.Batch."""
+def batch_to_arrow(batch, padded="fixed"):
+    """pyarrow.RecordBatch of a levada.Batch. Padded fields are lists of fixed size, or with
+    `padded` "list" lists of their lengths, which have one type in all batches."""
     import pyarrow as pa
 
-    return pa.RecordBatch.from_arrays([_column(value) for value in batch.values()], list(batch))
+    columns = {name: batch[name] for name in batch}
+    for name, _, _, _, is_padded, *_ in batch._block.fields():
+        if is_padded and padded == "list":
+            columns[name] = batch.ragged(name)
+    return pa.RecordBatch.from_arrays([_column(value) for value in columns.values()], list(columns))
+
+
+def reader_of(batches):
+    """pyarrow.RecordBatchReader over an iterator of batches; the first one sets the schema."""
+    import pyarrow as pa
+
+    converted = (batch_to_arrow(batch, padded="list") for batch in batches)
+    first = next(converted, None)
+    if first is None:
+        return pa.RecordBatchReader.from_batches(pa.schema([]), [])
+    return pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], converted))
+
+
+def stream_of(batches, requested_schema):
+    """The capsule of such a reader."""
+    return reader_of(batches).__arrow_c_stream__(requested_schema)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow, Parquet and Hugging Face as sources, and datasets as streams of Arrow."""
+
+import datetime
+import decimal
+import pickle
+import subprocess
+import sys
+
+import levada as lv
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pc = pytest.importorskip("pyarrow.compute")
+pq = pytest.importorskip("pyarrow.parquet")
+
+LISTS = [[1, 2], [], [3]]
+DAY = datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.UTC)
+
+
+def as_lists(value):
+    if isinstance(value, bytes):
+        return value
+    return value.to_list() if hasattr(value, "to_list") else value.tolist()
+
+
+def read(array, **options):
+    """{field: values} of a column x."""
+    ds = lv.from_arrow(pa.RecordBatch.from_arrays([array], ["x"]), **options)
+    rows = list(ds)
+    return {name: [as_lists(row[name]) for row in rows] for name in ds.spec}
+
+
+def list_view(kind):
+    offsets, sizes = pa.array([0, 0, 2], pa.int32()), pa.array([2, 0, 1], pa.int32())
+    made = pa.LargeListViewArray if kind == "large" else pa.ListViewArray
+    if kind == "large":
+        offsets, sizes = offsets.cast(pa.int64()), sizes.cast(pa.int64())
+    return made.from_arrays(offsets, sizes, pa.array([1, 2, 3], pa.int64()))
+
+
+MAPPING = {
+    "list": (pa.array(LISTS, pa.list_(pa.int32())), LISTS),
+    "sliced": (pa.array([[9, 9], *LISTS], pa.list_(pa.int32()))[1:], LISTS),
+    "large_list": (pa.array(LISTS, pa.large_list(pa.int64())), LISTS),
+    "list_view": (list_view("small"), LISTS),
+    "large_list_view": (list_view("large"), LISTS),
+    "fixed_size_list": (pa.array([[1, 2], [3, 4]], pa.list_(pa.float32(), 2)), [[1, 2], [3, 4]]),
+    "sliced fixed": (pa.array([[0, 0], [1, 2]], pa.list_(pa.int8(), 2))[1:], [[1, 2]]),
+    "utf8": (pa.array(["a", "", "bc"]), [b"a", b"", b"bc"]),
+    "sliced utf8": (pa.array(["zz", "a", "", "bc"])[1:], [b"a", b"", b"bc"]),
+    "large_utf8": (pa.array(["a", "bc"], pa.large_string()), [b"a", b"bc"]),
+    "string_view": (pa.array(["a", "longer than twelve bytes"], pa.string_view()),
+                    [b"a", b"longer than twelve bytes"]),
+    "binary_view": (pa.array([b"a"], pa.binary_view()), [b"a"]),
+    "fixed_size_binary": (pa.array([b"ab", b"cd"], pa.binary(2)), [b"ab", b"cd"]),
+    "strings": (pa.array([["a", "bc"], []], pa.list_(pa.string())), [[b"a", b"bc"], []]),
+    "dictionary": (pa.array(["a", "b", "a"]).dictionary_encode(), [b"a", b"b", b"a"]),
+    "run_end": (pc.run_end_encode(pa.array([1, 1, 2])), [1, 1, 2]),
+    "bool": (pa.array([True, False, True])[1:], [False, True]),
+    "half": (pa.array(np.array([1, 2], np.float16)), [1, 2]),
+    "uint64": (pa.array([2**63], pa.uint64()), [2**63]),
+    "timestamp": (pa.array([DAY], pa.timestamp("us", "UTC")), [int(DAY.timestamp() * 10**6)]),
+    "date32": (pa.array([datetime.date(1970, 1, 3)]), [2]),
+    "date64": (pa.array([datetime.date(1970, 1, 3)], pa.date64()), [2 * 86_400_000]),
+    "time32": (pa.array([7], pa.time32("s")), [7]),
+    "duration": (pa.array([7], pa.duration("ms")), [7]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAPPING)
+def test_the_mapping(name):
+    array, expected = MAPPING[name]
+    assert read(array) == {"x": expected}
+    assert read(array.slice(1)) == {"x": expected[1:]}
+
+
+def test_lists_of_lists():
+    array = pa.array([[[1], []], [[2, 3]]], pa.list_(pa.list_(pa.int64())))
+    rows = list(lv.from_arrow(pa.table({"x": array})))
+    assert [row["x"].to_list() for row in rows] == [[[1], []], [[2, 3]]]
+
+
+def test_structs():
+    array = pa.array([{"a": 1, "b": [1.5]}, {"a": 2, "b": []}])
+    assert read(array) == {"x.a": [1, 2], "x.b": [[1.5], []]}
+    array = pa.array([[{"a": 1, "b": "z"}], [], [{"a": 2, "b": ""}] * 2])
+    assert read(array) == {"x.a": [[1], [], [2, 2]], "x.b": [[b"z"], [], [b"", b""]]}
+    assert read(array[1:]) == {"x.a": [[], [2, 2]], "x.b": [[], [b"", b""]]}
+
+
+def test_tensors_as_extensions():
+    kind = pa.fixed_shape_tensor(pa.int32(), [2, 2])
+    array = pa.ExtensionArray.from_storage(kind, pa.array([[1, 2, 3, 4]], pa.list_(pa.int32(), 4)))
+    assert read(array) == {"x": [[[1, 2], [3, 4]]]}
+
+
+@pytest.mark.parametrize(
+    ("array", "what"),
+    [
+        (pa.array([decimal.Decimal("1.5")]), "decimal"),
+        (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "map"),
+        (pa.nulls(2), "nulls"),
+        (pa.array([[[1], [2, 3]]], pa.list_(pa.list_(pa.int64()), 2)), "fixed_size_list"),
+    ],
+)
+def test_what_is_not_supported(array, what):
+    with pytest.raises(lv.errors.InvalidArgumentError, match=f"field 'x'.*{what}"):
+        list(lv.from_arrow(pa.table({"x": array, "y": pa.array([0] * len(array))})))
+    assert len(list(lv.from_arrow(pa.table({"x": array, "y": [0] * len(array)}), columns="y"))) > 0
+
+
+NULLS = {
+    "int": (pa.array([1, None, 3]), [1, 0, 3]),
+    "list": (pa.array([[1], None, [2]]), [[1], [], [2]]),
+    "inside": (pa.array([[1, None], [2]]), [[1, 0], [2]]),
+    "text": (pa.array(["a", None]), [b"a", b""]),
+    "bool": (pa.array([True, None]), [True, False]),
+    "time": (pa.array([DAY, None], pa.timestamp("s", "UTC")), [int(DAY.timestamp()), 0]),
+    "fixed": (pa.array([[1, 2], None], pa.list_(pa.int64(), 2)), [[1, 2], [0, 0]]),
+    "list_view": (list_view("small").take(pa.array([0, None, 2])), [[1, 2], [], [3]]),
+}
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_nulls(name):
+    array, filled = NULLS[name]
+    assert read(array, nulls="default") == {"x": filled}
+    ds = lv.from_arrow(pa.table({"x": array}))
+    with pytest.raises(lv.errors.InvalidArgumentError, match="'x' is null; pass nulls='default'"):
+        list(ds)
+    good = [value for value, is_null in zip(filled, bad_rows(array), strict=True) if not is_null]
+    assert [as_lists(row["x"]) for row in ds.with_options(errors="skip")] == good
+
+
+def bad_rows(array):
+    return [
+        value is None or (isinstance(value, list) and None in value) for value in array.to_pylist()
+    ]
+
+
+def rows_table(n=1000):
+    lists = [list(range(i % 7)) for i in range(n)]
+    return pa.table({"i": pa.array(range(n)), "x": pa.array(lists, pa.list_(pa.int32()))})
+
+
+def in_files(tmp_path, kind, n=1000, rows=90):
+    table = rows_table(n)
+    for k, piece in enumerate([table.slice(0, n // 2), table.slice(n // 2)]):
+        path = tmp_path / f"{k}.{kind}"
+        if kind == "parquet":
+            pq.write_table(piece, path, row_group_size=rows, compression="zstd")
+        else:
+            make = pa.ipc.new_stream if kind == "arrows" else pa.ipc.new_file
+            with pa.OSFile(str(path), "wb") as sink, make(sink, table.schema) as writer:
+                writer.write_table(piece, max_chunksize=rows)
+    return table, (lv.parquet if kind == "parquet" else lv.arrow), tmp_path / f"*.{kind}"
+
+
+KINDS = ("arrow", "arrows", "parquet")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files(tmp_path, kind):
+    table, source, pattern = in_files(tmp_path, kind)
+    ds = source(pattern)
+    assert [int(r["i"]) for r in ds] == list(range(1000)) and len(ds) == 1000
+    assert ds[503]["x"].tolist() == table["x"][503].as_py()
+    assert sorted(int(r["i"]) for r in source(pattern, shuffle_records=True)) == list(range(1000))
+    parts = [[int(r["i"]) for r in part] for part in ds.parts(3)]
+    assert [i for part in parts for i in part] == list(range(1000))
+    assert all(len(part) > 300 for part in parts)
+    assert list(source(pattern, columns="x").spec) == ["x"]
+    again = pickle.loads(pickle.dumps(ds))
+    assert [int(r["i"]) for r in again] == list(range(1000))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_resume_is_exact_and_small(tmp_path, kind):
+    _, source, pattern = in_files(tmp_path, kind)
+
+    def make():
+        return source(pattern).shuffle(50, seed=1).batch(8).with_options(block_rows=32)
+
+    for stop in (0, 5, 11, 60, 124):
+        with make().iterate() as it:
+            for _ in range(stop):
+                next(it)
+            state = it.save()
+            rest = [batch["i"].tolist() for batch in it]
+        with make().iterate() as it:
+            it.restore(state)
+            assert [batch["i"].tolist() for batch in it] == rest
+        assert len(state) < 2500
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changed_and_damaged_files(tmp_path, kind):
+    _, source, pattern = in_files(tmp_path, kind)
+    with source(pattern).batch(8).iterate() as it:
+        next(it)
+        state = it.save()
+    first, second = sorted(tmp_path.glob(f"*.{kind}"))
+    second.write_bytes(first.read_bytes())
+    with source(pattern).batch(8).iterate() as it, pytest.raises(lv.errors.FailedPreconditionError):
+        it.restore(state)
+    second.write_bytes(first.read_bytes()[:-20] if kind != "arrows" else first.read_bytes()[:-300])
+    with pytest.raises(lv.errors.DataLossError, match=second.name):
+        source(pattern)
+    table = pa.table({"i": [1.5]})
+    if kind == "parquet":
+        pq.write_table(table, second)
+    else:
+        with pa.OSFile(str(second), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(lv.errors.FailedPreconditionError, match="different schemas"):
+        source(pattern)
+
+
+def test_parquet_refuses_a_shuffle_that_decodes_too_much(tmp_path):
+    table = pa.table({"x": np.arange(20_000)})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=20_000)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="cache_row_groups"):
+        lv.parquet(tmp_path / "a.parquet", shuffle_records=True)
+    ds = lv.parquet(tmp_path / "a.parquet", shuffle_records=True, cache_row_groups=2)
+    assert len(ds) == 20_000 and ds[19_999]["x"] == 19_999
+
+
+def test_many_chunks_are_not_joined():
+    table = pa.concat_tables([pa.table({"x": [i]}) for i in range(1000)])
+    ds = lv.from_random_access(table, shuffle_records=True)
+    assert sorted(int(r["x"]) for r in ds) == list(range(1000))
+
+
+class Exporter:
+    """An object with nothing but the protocol."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_other_exporters():
+    assert len(lv.from_arrow(Exporter(rows_table(10)))) == 10
+    assert len(lv.from_arrow(rows_table(10).to_reader())) == 10
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"x": [[1], []], "c": pl.Series(["a", "b"], dtype=pl.Categorical)})
+    assert [r["x"].tolist() for r in lv.from_arrow(frame)] == [[1], []]
+
+
+def test_streams_out():
+    ds = lv.from_arrow(rows_table(600))
+    table = pa.table(ds)
+    table.validate(full=True)
+    assert table["i"].to_pylist() == list(range(600))
+    assert table["x"].to_pylist() == rows_table(600)["x"].to_pylist()
+    padded = pa.table(ds.padded_batch(7))
+    assert padded["x"].to_pylist() == rows_table(600)["x"].to_pylist()
+    with ds.padded_batch(8).iterate() as it:
+        first = next(it)
+        assert pa.table(first)["x"].to_pylist() == rows_table(8)["x"].to_pylist()
+        assert pa.table(it)["i"].to_pylist() == list(range(8, 600))
+    assert pa.schema(ds).names == ["i", "x"]
+
+
+def test_write_parquet(tmp_path):
+    assert lv.write(lv.from_arrow(rows_table()), tmp_path / "out.parquet") == 1000
+    assert pq.read_table(tmp_path / "out.parquet")["x"].to_pylist() == rows_table()["x"].to_pylist()
+    assert [int(r["i"]) for r in lv.open(tmp_path / "out.parquet")] == list(range(1000))
+    with pytest.raises(ValueError, match="boom"):
+        lv.write(lv.range(9).map(lambda r: {"x": boom(r["value"])}), tmp_path / "bad.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def boom(value):
+    if value == 5:
+        raise ValueError("boom")
+    return value
+
+
+def test_hugging_face(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    hf = datasets.Dataset(rows_table(100))
+    ds = lv.from_hf(hf)
+    assert [int(r["i"]) for r in ds] == list(range(100)) and ds[5]["x"].tolist() == [0, 1, 2, 3, 4]
+    chosen = hf.shuffle(seed=1).select(range(10, 40))
+    assert [int(r["i"]) for r in lv.from_hf(chosen)] == chosen["i"][:]
+    shuffled = lv.from_random_access(chosen, shuffle_records=True)
+    assert sorted(int(r["i"]) for r in shuffled) == sorted(chosen["i"][:])
+    doubled = hf.with_transform(lambda batch: {"i": [2 * i for i in batch["i"]]})
+    assert [int(r["i"]) for r in lv.from_hf(doubled)] == list(range(0, 200, 2))
+    assert len(list(lv.from_hf(hf.to_iterable_dataset()))) == 100
+    with pytest.raises(TypeError, match="DatasetDict"):
+        lv.from_hf(datasets.DatasetDict(train=hf))
+    with lv.from_hf(hf).batch(8).iterate() as it:
+        state = it.save()
+    other = datasets.Dataset(rows_table(100).slice(0, 100).append_column("z", [list(range(100))]))
+    with lv.from_hf(other).batch(8).iterate() as it:
+        with pytest.raises(lv.errors.FailedPreconditionError):
+            it.restore(state)
+
+
+def test_pyarrow_is_not_imported_before():
+    code = "import levada as lv, sys; lv.from_random_access([{'x': 1}])"
+    code += "; print('pyarrow' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
