@@ -113,9 +113,9 @@ LATE_TESTS = $(patsubst %,python/tests/test_%.py,golden_parse golden_bucket host
 # A process for each core: one that has no test left takes some of another.
 SPREAD = -n $(JOBS) --dist worksteal
 
-# With torch where pip can install it; the tests that need it skip elsewhere.
+# With torch, pyarrow and others where pip can install them; tests that need them skip elsewhere.
 test-python: install
-	@ci/setup.sh torch
+	@ci/setup.sh torch doors
 	$(call heading,Python tests)
 	@$(PYTEST) $(SPREAD) -rs $(wildcard python/tests tests/cli) ci
 	$(call heading,Python tests: numbers of any column stay encoded until a batch is made)

@@ -8,6 +8,7 @@
 #   ci/setup.sh valgrind   and valgrind
 #   ci/setup.sh peers      and a queue of C++ that the benches compare ours with
 #   ci/setup.sh torch      and torch (ci/requirements-torch.txt), if pip can install it
+#   ci/setup.sh doors      and pyarrow, datasets and others (ci/requirements-doors.txt), if pip can
 #   ci/setup.sh types      and a second type checker (ci/requirements-types.txt), if pip can
 #   ci/setup.sh docs       and Sphinx (ci/requirements-docs.txt), if pip can install it
 #   ci/setup.sh wheel      and what checks wheels (ci/requirements-wheel.txt)
@@ -129,6 +130,7 @@ for extra in "$@"; do
             command -v c++ > /dev/null || optional+=(g++)
             ;;
         torch) optional_requirements+=(ci/requirements-torch.txt) ;;
+        doors) optional_requirements+=(ci/requirements-doors.txt) ;;
         types) optional_requirements+=(ci/requirements-types.txt) ;;
         docs) optional_requirements+=(ci/requirements-docs.txt) ;;
         wheel) requirements+=(ci/requirements-wheel.txt) ;;

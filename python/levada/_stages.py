@@ -1079,7 +1079,9 @@ class Stages(Typed[T]):
         """Returns records in random order, through a buffer.
 
         Args:
-            buffer_size (int): number of buffered records; a larger buffer mixes better
+            buffer_size (int): number of buffered records; a larger buffer mixes better, and
+                takes about 200 bytes a record besides its data; shuffle_records of a source
+                needs no buffer
             seed (int): seed of this stage; None = the seed of the iterator
             reshuffle (bool, default True): use a different order in each epoch
 

@@ -50,7 +50,7 @@ NOT_RUN = {
     "--prefix=$HOME/.local": "installs; ci/full.sh does the same",
     "meson install -C build/library": "installs",
 }
-OPTIONAL = re.compile(r"(?:^import |^from |\blv\.)(torch)(?:\b|_)", re.MULTILINE)
+OPTIONAL = re.compile(r"(?:^import |^from |\blv\.)(torch|pyarrow|datasets)(?:\b|_)", re.MULTILINE)
 VARIES = [
     (re.compile(r"(?<![\w.])\d+(\.\d+)? (s|ms|us|ns)\b"), "T s"),
     (re.compile(r"\d[\d ,.]*[kMG]? ?(records|batches|tokens|[KMG]i?B|B)/s"), "R/s"),

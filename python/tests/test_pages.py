@@ -21,7 +21,7 @@ def test_a_page_runs_as_it_stands(page):
     if not (pages.ROOT / "build/release/meson-uninstalled").is_dir():
         pytest.skip("needs the library of `make build`")
     if missing := pages.missing(pages.ROOT / page):
-        pytest.skip(f"needs {', '.join(missing)} (ci/requirements-torch.txt)")
+        pytest.skip(f"needs {', '.join(missing)} (ci/requirements-*.txt)")
     words = [sys.executable, pages.__file__, page]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}"

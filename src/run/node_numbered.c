@@ -104,6 +104,24 @@ static levada_status numbered_arrange(const numbered_want *wanted, const int32_t
     return LEVADA_OK;
 }
 
+/* Writes the origins of a block; those of neighbors take no memory. */
+static levada_status numbered_put(levada_node *it, const levada_origin *origins,
+                                  levada_block *block, levada_error *err)
+{
+    int64_t i = 1;
+
+    while (i < block->n && origins[i].record == origins[0].record + i &&
+           origins[i].pass == origins[0].pass) {
+        i++;
+    }
+    if (i < block->n || block->n == 0 || block->origins.each || block->origins.begin) {
+        return levada_block_put_origins(levada_env_pool(it->run->env), block, origins, 1, err);
+    }
+    levada_block_drop_origin_parts(block);
+    block->origins.first = origins[0];
+    return LEVADA_OK;
+}
+
 /* Space for one answer. */
 typedef struct numbered_answer {
     numbered_want *wanted;  /* sorted                             */
@@ -158,7 +176,7 @@ static levada_status numbered_fetch(levada_node *it, const levada_origin *origin
 
     once = x.m == n;
     if (st == LEVADA_OK) st = numbered_ask(it, x.numbers, x.m, &made, err);
-    if (st == LEVADA_OK && once) st = levada_block_put_origins(pool, made, x.sorted, 1, err);
+    if (st == LEVADA_OK && once) st = numbered_put(it, x.sorted, made, err);
     if (st == LEVADA_OK && !(once && numbered_ascends(origins, n))) {
         st = numbered_arrange(x.wanted, x.rows, n, &made, err);
     }

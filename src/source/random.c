@@ -127,7 +127,7 @@ const levada_source_def levada_source_random = {
     .struct_size = sizeof(levada_source_def),
     .name = "random",
     .doc = "returns the records of an object by their numbers",
-    .example = NULL, /* a function cannot be written down */
+    .example = "random:{c:twice},count=10,shuffle_records=true",
     .args = random_options,
     .args_size = sizeof(random_args),
     .state_size = sizeof(random_state),

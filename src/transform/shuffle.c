@@ -32,7 +32,9 @@ typedef struct shuffle_state {
 static const levada_arg shuffle_options[] = {
     LEVADA_ARG(INT, shuffle_args, buffer_size, .required = true, .positional = true, .min = 1,
                .max = UINT32_MAX / 4, .doc = "number of buffered records; a larger buffer mixes "
-                                             "better"),
+                                             "better, and takes about 200 bytes a record besides "
+                                             "its data; shuffle_records of a source needs no "
+                                             "buffer"),
     LEVADA_ARG(INT, shuffle_args, seed, .min = 0, .max = INT64_MAX,
                .doc = "seed of this stage; null = the seed of the iterator"),
     LEVADA_ARG(BOOL, shuffle_args, reshuffle, .otherwise = "true",
