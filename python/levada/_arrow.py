@@ -556,7 +556,13 @@ def arrow(
     paths = _files(files)
     given = _ArrowFiles(paths, columns)
     reader = Pieces(
-        given.schema, given.sizes, given.load, nulls, _name_of(paths), _file_mark(paths), keep=1
+        given.schema,
+        given.sizes,
+        given.load,
+        nulls,
+        _name_of(paths),
+        _file_mark(paths),
+        keep=1024 if shuffle_records else 1,  # views of the mapped file
     )
     return _dataset(reader, shuffle_records, records, part)
 

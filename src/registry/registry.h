@@ -77,7 +77,7 @@ const levada_number_args *levada_op_numbers(const levada_op *op, const void *arg
 /* Whether the core walks the numbers of a source. */
 bool levada_op_numbered(const levada_op *op);
 /* The numbers that the options choose of `count` records: [*first, *end). EOUT_OF_RANGE: there are
- * not so many. */
+ * fewer records. */
 LEVADA_MUST_USE levada_status levada_numbers_choose(const levada_number_args *args, int64_t count,
                                                     int64_t *first, int64_t *end,
                                                     levada_error *err);

@@ -413,7 +413,7 @@ static levada_status numbered_locate(levada_node *it, int64_t number, levada_ori
     return LEVADA_OK;
 }
 
-/* The name that its user gave it, in errors and keys of records. */
+/* Returns the option `name`, which errors and keys of records contain. */
 static const char *numbered_file(const levada_node *it, int32_t shard)
 {
     if (shard != 0) return NULL;
