@@ -125,7 +125,7 @@ static bool command_ask(levada_value *spec, const levada_example_feature *f)
         name.size = 0;
         levada_cli_add(&name, f->name, f->name_size);
         (void)snprintf(text, sizeof text, "{kind:VarLen,dtype:%s}",
-                       dtype == LEVADA_BYTES ? "string" : levada_dtype_name(dtype));
+                       levada_dtype_is_bytes(dtype) ? "string" : levada_dtype_name(dtype));
         command_require(levada_value_parse(text, &entry, NULL) == LEVADA_OK, "no spec", &name);
         command_require(levada_value_set(spec, name.at, &entry, NULL) == LEVADA_OK, "no spec",
                         &name);

@@ -80,7 +80,7 @@ static levada_dtype example_make_dtype_of(const levada_value *value)
 static levada_status example_make_string(make_values *v, const levada_value *value,
                                          levada_error *err)
 {
-    if (example_make_dtype_of(value) != LEVADA_BYTES)
+    if (!levada_dtype_is_bytes(example_make_dtype_of(value)))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes strings with other types");
     if (!example_make_bytes(&v->bytes, value))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -152,7 +152,7 @@ static levada_dtype example_make_dtype(const levada_value *value, levada_dtype l
     for (int64_t i = 0; i < n; i++) {
         levada_dtype dtype = example_make_dtype_of(example_make_item(value, i));
 
-        if (i == 0 && dtype == LEVADA_BYTES) return dtype;
+        if (i == 0 && levada_dtype_is_bytes(dtype)) return dtype;
         if (dtype == LEVADA_FLOAT32 || least == LEVADA_NONE) least = dtype;
     }
     return least;
@@ -181,10 +181,10 @@ static levada_status example_make_fill(make_values *v, const levada_value *value
     for (int64_t i = 0; i < out->count; i++) {
         const levada_value *item = example_make_item(value, i);
 
-        if (out->dtype == LEVADA_BYTES) LEVADA_TRY(example_make_string(v, item, err));
+        if (levada_dtype_is_bytes(out->dtype)) LEVADA_TRY(example_make_string(v, item, err));
         else LEVADA_TRY(example_make_number(v, item, out->dtype, err));
     }
-    if (out->dtype == LEVADA_BYTES) example_make_spans(v, out->count);
+    if (levada_dtype_is_bytes(out->dtype)) example_make_spans(v, out->count);
     out->i64 = (const int64_t *)(const void *)v->numbers.at;
     out->f32 = (const float *)(const void *)v->numbers.at;
     out->bytes = (const void *const *)(void *)v->starts.at;
@@ -230,7 +230,7 @@ static levada_status example_make_list(levada_example *out, const make_name *nam
 
     if (name->kinds && levada_value_count(name->kinds) != n)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" must have one for each step");
-    for (int64_t i = 0; i < n && dtype != LEVADA_BYTES; i++)
+    for (int64_t i = 0; i < n && !levada_dtype_is_bytes(dtype); i++)
         dtype = example_make_dtype(example_make_item(value, i), dtype);
     LEVADA_TRY(levada_example_begin_list_key(out, name->at, name->size, err));
     for (int64_t i = 0; i < n; i++) {

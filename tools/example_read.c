@@ -8,7 +8,7 @@ const char *levada_cli_kind_name(levada_dtype dtype)
 {
     return dtype == LEVADA_INT64     ? "int64"
            : dtype == LEVADA_FLOAT32 ? "float"
-           : dtype == LEVADA_BYTES   ? "bytes"
+           : levada_dtype_is_bytes(dtype)   ? "bytes"
                                      : "none";
 }
 

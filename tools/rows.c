@@ -146,7 +146,7 @@ static void rows_element(levada_cli_buffer *b, const levada_column *column, int6
     levada_dtype   dtype = column->field->dtype;
     const uint8_t *at = column->values + i * levada_dtype_size(dtype);
 
-    if (dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(dtype)) {
         const levada_level *strings = &column->level[column->field->depth];
         levada_cli_json_text(b, column->values + strings->begin[i],
                              (size_t)(strings->end[i] - strings->begin[i]));

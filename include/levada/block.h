@@ -9,7 +9,8 @@
  *
  * Layout of a column. Row i of level l (0 <= l < depth) covers the range [begin[i], end[i]) of rows
  * of the next level; if rows are adjacent, end == begin + 1 and begin is an Arrow offsets array of
- * n + 1 entries. A column of LEVADA_BYTES has one more level, whose ranges count bytes of `values`.
+ * n + 1 entries. A column of LEVADA_BYTES or LEVADA_TEXT has one more level, whose ranges count
+ * bytes of `values`.
  * A block holds at most 1 GiB, because offsets are int32.
  */
 #ifndef LEVADA_BLOCK_H

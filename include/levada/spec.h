@@ -4,8 +4,8 @@
  *
  * A spec is an immutable, reference-counted list of fields. It is created once, with a dataset or a
  * block, and shared by every block that has these columns. A field at depth 0 is FIXED ([n,
- * dims...]), at depth 1 to 4 RAGGED; an element of dtype LEVADA_BYTES is a byte string. Any thread
- * may call all functions.
+ * dims...]), at depth 1 to 4 RAGGED; an element of dtype LEVADA_BYTES or LEVADA_TEXT is a byte
+ * string. Any thread may call all functions.
  */
 #ifndef LEVADA_SPEC_H
 #define LEVADA_SPEC_H
@@ -39,10 +39,17 @@ typedef enum levada_dtype {
 #define LEVADA_DTYPE_ENUM(name, NAME, bytes, code, numpy) LEVADA_##NAME,
     LEVADA_DTYPE_MAP(LEVADA_DTYPE_ENUM)
 #undef LEVADA_DTYPE_ENUM
-    LEVADA_BYTES /* byte strings; "string" in the text of pipelines */
+    LEVADA_BYTES, /* byte strings; "string" in the text of pipelines */
+    LEVADA_TEXT   /* byte strings that are UTF-8; in memory like LEVADA_BYTES */
 } levada_dtype;
 
-/* Returns the bytes of one element; 0 for LEVADA_BYTES and LEVADA_NONE. */
+/* Returns true for LEVADA_BYTES and LEVADA_TEXT, whose columns have the same layout. */
+static inline bool levada_dtype_is_bytes(levada_dtype dtype)
+{
+    return dtype == LEVADA_BYTES || dtype == LEVADA_TEXT;
+}
+
+/* Returns the bytes of one element; 0 for LEVADA_BYTES, LEVADA_TEXT and LEVADA_NONE. */
 LEVADA_API int64_t levada_dtype_size(levada_dtype dtype);
 /* Returns the name ("int64", "string"); "?" for LEVADA_NONE. */
 LEVADA_API const char *levada_dtype_name(levada_dtype dtype);
@@ -63,6 +70,10 @@ typedef struct levada_field {
     bool         left;                  /* padded: the padding precedes the values      */
     int64_t      dims[LEVADA_MAX_DIMS]; /* -1 = set by each block                       */
     uint8_t      pad[16];               /* padding value as one element; zero for bytes */
+    /* Lists of objects, as of JSON: if object[l] is k > 0, an item of level l is an object, and the
+     * rest of the name after its k-th dot names a member of it. The members of an object, such as
+     * messages.role and messages.content, have the same ranges down to level l. */
+    uint8_t object[LEVADA_MAX_DEPTH];
 } levada_field;
 
 typedef struct levada_spec levada_spec;

@@ -105,7 +105,7 @@ static PyObject *block_offsets(levada_py_state *state, int64_t n, int32_t **out)
 static PyObject *block_copy_values(PyObject *self, const levada_column *column,
                                    const block_ranges *r)
 {
-    bool         bytes = column->field->dtype == LEVADA_BYTES;
+    bool         bytes = levada_dtype_is_bytes(column->field->dtype);
     int64_t row =
         levada_py_item_size(column->field->dtype) * (bytes ? 1 : levada_column_inner(column));
     int64_t      n = block_total(r), i;
@@ -179,7 +179,7 @@ static bool block_packed(const levada_column *column, int32_t levels)
 static PyObject *block_borrow(PyObject *self, const levada_column *column, int32_t levels)
 {
     const levada_field *f = column->field;
-    bool                bytes = f->dtype == LEVADA_BYTES;
+    bool                bytes = levada_dtype_is_bytes(f->dtype);
     int64_t             base = 0, n = column->n, inner = levada_column_inner(column);
     int64_t             row = levada_py_item_size(f->dtype) * (bytes ? 1 : inner);
     PyObject           *list = PyList_New(0), *view = NULL;
@@ -208,12 +208,12 @@ static PyObject *block_parts(PyObject *self, PyObject *index)
     int32_t              levels;
 
     if (!column) return NULL;
-    levels = column->field->depth + (column->field->dtype == LEVADA_BYTES);
+    levels = column->field->depth + (levada_dtype_is_bytes(column->field->dtype));
     if (levels == 0 || block_packed(column, levels)) return block_borrow(self, column, levels);
     return block_gather(self, column, levels);
 }
 
-/* One bytes object for each row of plain byte strings, straight from the block. */
+/* One str or bytes object for each row of plain strings, straight from the block. */
 static PyObject *block_strings(PyObject *self, PyObject *index)
 {
     const levada_column *column = block_column(self, index);
@@ -221,13 +221,13 @@ static PyObject *block_strings(PyObject *self, PyObject *index)
     int64_t              i, size = 0;
 
     if (!column) return NULL;
-    if (column->field->dtype != LEVADA_BYTES || column->field->depth || column->field->ndim)
+    if (!levada_dtype_is_bytes(column->field->dtype) || column->field->depth || column->field->ndim)
         Py_RETURN_NONE;
     list = PyList_New((Py_ssize_t)column->n);
     for (i = 0; list && i < column->n; i++) {
         const uint8_t *data = levada_column_bytes(column, i, &size);
 
-        item = PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
+        item = levada_py_string(column->field->dtype, (const char *)data, (Py_ssize_t)size);
         if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
     }
     return list;
@@ -235,7 +235,7 @@ static PyObject *block_strings(PyObject *self, PyObject *index)
 
 static PyObject *block_column_view(PyObject *self, const levada_column *column)
 {
-    if (column->field->depth || column->field->dtype == LEVADA_BYTES) Py_RETURN_NONE;
+    if (column->field->depth || levada_dtype_is_bytes(column->field->dtype)) Py_RETURN_NONE;
     return levada_py_view_new(self, column->values, column->field->dtype, column->n, column->dims,
                               column->field->ndim);
 }
@@ -316,6 +316,29 @@ static PyObject *block_dims(PyObject *self, PyObject *index)
     return column ? levada_py_dims(-1, column->dims, column->field->ndim) : NULL;
 }
 
+/* For each field what its levels are in lists of objects, as bytes; None: there are no objects. */
+static PyObject *block_objects(PyObject *self, PyObject *unused)
+{
+    const levada_spec *spec = levada_block_spec(block_of(self));
+    int32_t            n = levada_spec_count(spec);
+    bool               any = false;
+    PyObject          *list = NULL;
+
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t l = 0; l < LEVADA_MAX_DEPTH; l++)
+            any = any || levada_spec_field(spec, i)->object[l];
+    if (!any) Py_RETURN_NONE;
+    list = PyList_New(n);
+    for (int32_t i = 0; list && i < n; i++) {
+        const levada_field *f = levada_spec_field(spec, i);
+        PyObject           *mark = PyBytes_FromStringAndSize((const char *)f->object,
+                                                             LEVADA_MAX_DEPTH);
+
+        if (!mark || PyList_SetItem(list, i, mark) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
 LEVADA_PY_METHOD(block_fields, levada_py_block, true,
                  levada_py_fields(levada_block_spec(self->block)))
 
@@ -360,7 +383,7 @@ PyObject *levada_py_block_array(PyObject *block, int32_t i)
     const levada_column *column = levada_block_at(block_of(block), i);
 
     if (!column || column->field->depth) return NULL;
-    if (column->field->dtype == LEVADA_BYTES || column->field->dtype == LEVADA_BFLOAT16)
+    if (levada_dtype_is_bytes(column->field->dtype) || column->field->dtype == LEVADA_BFLOAT16)
         return NULL;
     return levada_py_array_new(block, column->values, column->field->dtype, column->n,
                                column->dims, column->field->ndim);
@@ -436,9 +459,12 @@ static int block_buffer(PyObject *self, Py_buffer *out, int flags)
 static PyMethodDef block_methods[] = {
     {"fields", block_fields, METH_NOARGS,
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},
+    {"objects", block_objects, METH_NOARGS,
+     "List of the marks of columns that are members of lists of objects, or None."},
     {"find", block_find, METH_O, "Number of the column of that name, or -1."},
     {"dims", block_dims, METH_O, "Inner dimensions of a column, all known."},
-    {"strings", block_strings, METH_O, "List of bytes of a column of plain strings, or None."},
+    {"strings", block_strings, METH_O,
+     "List of str or bytes of a column of plain strings, or None."},
     {"values", block_values, METH_O, "View of a FIXED column, [n, dims...], or None."},
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
     {"lengths", block_lengths, METH_O, "View of the lengths before padding, or None."},

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-enum { BUILD_PARTS = 7, BUILD_LENGTHS = 6 };
+enum { BUILD_PARTS = 8, BUILD_LENGTHS = 6, BUILD_OBJECT = 7 };
 
-/* One row of the argument `fields`: (name, dtype, depth, dims, values, [offsets...]), and the
- * lengths of a padded column. */
+/* One row of the argument `fields`: (name, dtype, depth, dims, values, [offsets...]), the lengths
+ * of a padded column or None, and the mark of a member of lists of objects. */
 typedef struct build_row {
     PyObject    *part[BUILD_PARTS];
     levada_field field;
@@ -43,6 +43,18 @@ static bool build_dims(build_row *row)
     return !PyErr_Occurred();
 }
 
+/* The mark: one byte for each level. */
+static bool build_object(build_row *row)
+{
+    char      *bytes = NULL;
+    Py_ssize_t size = 0;
+
+    if (!row->part[BUILD_OBJECT]) return true;
+    if (PyBytes_AsStringAndSize(row->part[BUILD_OBJECT], &bytes, &size) < 0) return false;
+    if (size == LEVADA_MAX_DEPTH) memcpy(row->field.object, bytes, LEVADA_MAX_DEPTH);
+    return true;
+}
+
 static bool build_read(build_row *row, PyObject *fields, Py_ssize_t i)
 {
     PyObject   *tuple = PySequence_GetItem(fields, i);
@@ -56,7 +68,8 @@ static bool build_read(build_row *row, PyObject *fields, Py_ssize_t i)
     for (p = 0; p < parts; p++) row->part[p] = PySequence_GetItem(tuple, p);
     Py_XDECREF(tuple);
     if (PyErr_Occurred()) return false;
-    row->field.padded = row->part[BUILD_LENGTHS] != NULL;
+    row->field.padded = row->part[BUILD_LENGTHS] && row->part[BUILD_LENGTHS] != Py_None;
+    if (!build_object(row)) return false;
     row->field.name = levada_py_utf8(row->part[0]);
     dtype = levada_py_utf8(row->part[1]);
     depth = PyLong_AsLong(row->part[2]);
@@ -122,8 +135,8 @@ static bool build_lengths(levada_builder *b, int32_t i, const build_row *row, in
 static bool build_fill(levada_builder *b, int32_t i, const build_row *row)
 {
     const levada_field *f = &row->field;
-    int32_t             l, levels = f->depth + (f->dtype == LEVADA_BYTES);
-    int64_t             item = f->dtype == LEVADA_BYTES ? 1 : levada_dtype_size(f->dtype);
+    int32_t             l, levels = f->depth + (levada_dtype_is_bytes(f->dtype));
+    int64_t             item = levada_dtype_is_bytes(f->dtype) ? 1 : levada_dtype_size(f->dtype);
     levada_error        err = LEVADA_ERROR_INIT;
     Py_buffer           from;
     void               *to = NULL;
@@ -222,6 +235,12 @@ out:
     return result;
 }
 
+PyObject *levada_py_string(levada_dtype dtype, const char *bytes, Py_ssize_t size)
+{
+    if (dtype == LEVADA_TEXT) return PyUnicode_DecodeUTF8(bytes, size, "strict");
+    return PyBytes_FromStringAndSize(bytes, size);
+}
+
 /* The byte strings that packed offsets mark in `values`. */
 static PyObject *build_split(PyObject *module, PyObject *args)
 {
@@ -229,8 +248,9 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     Py_buffer      data, marks;
     const int32_t *at = NULL;
     Py_ssize_t     i, n;
+    int            text = 0;
 
-    if (!PyArg_ParseTuple(args, "OO:split", &values, &offsets)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO|p:split", &values, &offsets, &text)) return NULL;
     if (!build_bytes(values, &data)) return NULL;
     if (!build_bytes(offsets, &marks)) {
         PyBuffer_Release(&data);
@@ -242,8 +262,8 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     for (i = 0; list && i < n; i++) {
         bool inside = at[i] >= 0 && at[i] <= at[i + 1] && at[i + 1] <= data.len;
 
-        item = inside ? PyBytes_FromStringAndSize((const char *)data.buf + at[i],
-                                                  at[i + 1] - at[i])
+        item = inside ? levada_py_string(text ? LEVADA_TEXT : LEVADA_BYTES,
+                                         (const char *)data.buf + at[i], at[i + 1] - at[i])
                       : NULL;
         if (!inside) PyErr_SetString(PyExc_ValueError, "offsets lie outside the data");
         if (!item || PyList_SetItem(list, i, item) < 0) Py_CLEAR(list);
@@ -487,6 +507,7 @@ PyMethodDef levada_py_functions_build[] = {
     {"padded", LEVADA_PY_FAST(build_padded), METH_FASTCALL,
      "padded(empty, values, offsets): array [rows, longest] of numbers, filled up with zeros; None "
      "where the values are none or the offsets not int32."},
-    {"split", build_split, METH_VARARGS, "split(values, offsets): list of bytes."},
+    {"split", build_split, METH_VARARGS,
+     "split(values, offsets, text=False): list of bytes, or of str."},
     {NULL, NULL, 0, NULL},
 };

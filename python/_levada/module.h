@@ -188,6 +188,8 @@ PyObject *levada_py_array_new(PyObject *owner, const void *data, levada_dtype dt
                               const int64_t *dims, int32_t ndims);
 /* Bytes of an element; 1 for those of byte strings. */
 Py_ssize_t levada_py_item_size(levada_dtype dtype);
+/* A str of LEVADA_TEXT, else a bytes object. */
+PyObject *levada_py_string(levada_dtype dtype, const char *bytes, Py_ssize_t size);
 /* Takes the block, where there is memory for the object. */
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
 /* The columns of a block object by name, {name: number} in their order: nobody may change it, as

@@ -26,7 +26,7 @@ enum { NUMPY_C_ORDER = 0x1, NUMPY_F_ORDER = 0x2, NUMPY_ALIGNED = 0x100, NUMPY_WR
 #define NUMPY_LONG(l, q) (sizeof(long) == sizeof(int64_t) ? (l) : (q))
 
 /* Type numbers of NumPy. bfloat16 has none: it leaves as uint16. */
-static const int numpy_types[LEVADA_BYTES + 1] = {
+static const int numpy_types[LEVADA_TEXT + 1] = {
     [LEVADA_BOOL] = 0,
     [LEVADA_INT8] = 1,
     [LEVADA_INT16] = 3,
@@ -43,6 +43,7 @@ static const int numpy_types[LEVADA_BYTES + 1] = {
     [LEVADA_COMPLEX64] = 14,
     [LEVADA_COMPLEX128] = 15,
     [LEVADA_BYTES] = 2,
+    [LEVADA_TEXT] = 2,
 };
 
 typedef unsigned (*numpy_abi)(void);

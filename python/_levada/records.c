@@ -223,8 +223,8 @@ static PyObject *records_objects(const records_decoder *self, int32_t i,
     list = PyList_New((Py_ssize_t)n);
     for (int64_t k = 0; list && k < n; k++) {
         const char *bytes = (const char *)column->values + at->begin[first + k];
-        PyObject   *item =
-            PyBytes_FromStringAndSize(bytes, at->end[first + k] - at->begin[first + k]);
+        PyObject   *item = levada_py_string(column->field->dtype, bytes,
+                                            at->end[first + k] - at->begin[first + k]);
 
         if (!item || PyList_SetItem(list, (Py_ssize_t)k, item) < 0) Py_CLEAR(list);
     }
@@ -276,7 +276,7 @@ static PyObject *records_array(const records_decoder *self, int32_t i, const lev
     const levada_py_slot *slot = &self->slots.slot[i];
     int64_t               first = 0;
     levada_shape          shape = records_shape(slot, column, &first);
-    PyObject             *array = slot->dtype == LEVADA_BYTES
+    PyObject             *array = levada_dtype_is_bytes(slot->dtype)
                                       ? records_objects(self, i, column, &shape, first)
                                       : records_numbers(self, i, column, &shape, first);
 

@@ -40,7 +40,7 @@ static bool tensor_dims(levada_py_slot *slot, PyObject *dims)
         }
         if (slot->bytes >= 0) slot->bytes *= size;
     }
-    if (slot->dtype == LEVADA_BYTES) slot->bytes = -1;
+    if (levada_dtype_is_bytes(slot->dtype)) slot->bytes = -1;
     slot->dims = Py_NewRef(dims);
     return true;
 }
@@ -64,7 +64,7 @@ static bool tensor_one(levada_py_slots *slots, int32_t i)
     levada_py_slot *slot = &slots->slot[i];
     PyObject       *dims = NULL;
 
-    if (slot->dtype == LEVADA_BYTES) return true;
+    if (levada_dtype_is_bytes(slot->dtype)) return true;
     dims = Py_BuildValue("(i)", 1);
     if (dims) slot->one = levada_py_array(slots, i, dims, &slot->cell);
     slot->one = levada_py_shown(slot, slot->one);
@@ -224,7 +224,7 @@ bool levada_py_give(const levada_py_slots *slots, int32_t i, PyObject *value, bo
     out->view.obj = NULL;
     if (!many && slot->shape.rank <= 0 && tensor_number(slot, value, out)) return true;
     if (PyList_CheckExact(value) || PyTuple_CheckExact(value) || PyLong_CheckExact(value) ||
-        slot->dtype == LEVADA_BYTES)
+        levada_dtype_is_bytes(slot->dtype))
         return false;
     type = Py_TYPE(value);
     if (type != array && PyType_IsSubtype(type, array)) return false; /* it may have a mask */
@@ -354,7 +354,7 @@ levada_tensor *levada_py_tensor(levada_env *env, const levada_py_slots *slots, i
     levada_py_given       given;
     levada_tensor        *made = NULL;
 
-    if (slot->dtype != LEVADA_BYTES) {
+    if (!levada_dtype_is_bytes(slot->dtype)) {
         if (!levada_py_give(slots, i, value, many, rows, &given)) return NULL;
         made = levada_py_tensor_of(env, slot, &given);
         levada_py_given_clear(&given);
@@ -481,7 +481,7 @@ PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *s
     PyObject             *dims = NULL, *result = NULL;
     void                 *to = NULL;
 
-    if (slot->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(slot->dtype)) {
         result = tensor_strings_out(slots, i, *tensor);
     } else if (shape->rank == 0) {
         result = levada_py_scalar(slots, i, levada_tensor_data(*tensor));

@@ -52,15 +52,16 @@ typedef struct view_object {
 
 #define VIEW_DL_CODE(name, NAME, bytes, code, numpy) [LEVADA_##NAME] = (code),
 
-static const uint8_t view_dl_codes[LEVADA_BYTES + 1] = {
+static const uint8_t view_dl_codes[LEVADA_TEXT + 1] = {
     LEVADA_DTYPE_MAP(VIEW_DL_CODE)[LEVADA_BYTES] = 1,
+    [LEVADA_TEXT] = 1,
 };
 
 /* NumPy's own int64 where a long has 64 bits: "q" would be a dtype that only equals it. */
 #define VIEW_LONG(l, q) (sizeof(long) == sizeof(int64_t) ? (l) : (q))
 
 /* Formats of the buffer protocol. bfloat16 has none: it leaves as uint16. */
-static const char *const view_formats[LEVADA_BYTES + 1] = {
+static const char *const view_formats[LEVADA_TEXT + 1] = {
     [LEVADA_BOOL] = "?",
     [LEVADA_INT8] = "b",
     [LEVADA_INT16] = "h",
@@ -77,11 +78,12 @@ static const char *const view_formats[LEVADA_BYTES + 1] = {
     [LEVADA_COMPLEX64] = "Zf",
     [LEVADA_COMPLEX128] = "Zd",
     [LEVADA_BYTES] = "B",
+    [LEVADA_TEXT] = "B",
 };
 
 Py_ssize_t levada_py_item_size(levada_dtype dtype)
 {
-    return dtype == LEVADA_BYTES ? 1 : (Py_ssize_t)levada_dtype_size(dtype);
+    return levada_dtype_is_bytes(dtype) ? 1 : (Py_ssize_t)levada_dtype_size(dtype);
 }
 
 PyObject *levada_py_view_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,

@@ -98,6 +98,7 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     complex64: DType
     complex128: DType
     string: DType
+    text: DType
 
 __version__ = _levada.VERSION
 

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from levada import _levada
+from levada._dtypes import STRINGS
 from levada._nearest import unknown
 from levada._plain import plain
 from levada._ragged import Bytes, Ragged, array_of, is_left, objects, part_of
@@ -46,14 +47,14 @@ def column_of(block: _levada.Block, i: int) -> Any:
         return array_of(view)
     values, offsets = block.parts(i)
     levels = [array_of(level) for level in offsets]
-    if values.dtype != "string":
+    if values.dtype not in STRINGS:
         return part_of(array_of(values), levels)
-    strings = Bytes(array_of(values), levels.pop())
+    strings = Bytes(array_of(values), levels.pop(), values.dtype == "text")
     dims = block.dims(i)
     if levels:
         inner = int(levels[-1][-1]), *dims  # its number, as one of the others may be 0
-        return part_of(objects(strings.to_list(), inner) if dims else strings, levels)
-    return objects(strings.to_list(), (block.rows, *dims)) if dims else strings
+        return part_of(objects(strings.items(), inner) if dims else strings, levels)
+    return objects(strings.items(), (block.rows, *dims)) if dims else strings
 
 
 def _rows_of_column(block, i):
@@ -65,18 +66,33 @@ def _rows_of_column(block, i):
     if isinstance(column, Ragged) and len(column.nested) == 1:
         values = column.values
         return _levada.slices(
-            objects(values.to_list()) if isinstance(values, Bytes) else values, column.offsets
+            objects(values.items()) if isinstance(values, Bytes) else values, column.offsets
         )
     if isinstance(column, Ragged) and isinstance(column.values, Bytes):
-        column = part_of(objects(column.values.to_list()), column.nested)
+        column = part_of(objects(column.values.items()), column.nested)
     return list(column)
 
 
 def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
-    """The records of a block as dicts: NumPy scalars and arrays, ``bytes``, ``Ragged``."""
-    names = block.names
+    """The records of a block as dicts: NumPy scalars and arrays, ``str``,
+    ``bytes``, ``Ragged``."""
+    names, marks = block.names, block.objects()
+    if marks is not None:
+        return _with_objects(block, marks)
     columns = [_rows_of_column(block, i) for i in range(len(names))]
     return _levada.dicts(names, columns, block.rows)
+
+
+def _with_objects(block, marks):
+    """The records of a block with lists of objects: those are lists of dicts."""
+    from levada._objects import nested, records
+
+    fields, columns = [], []
+    for i, (name, _, depth, *_) in enumerate(block.fields()):
+        fields.append((name, depth, marks[i]))
+        member = depth and any(marks[i])
+        columns.append(nested(column_of(block, i)) if member else _rows_of_column(block, i))
+    return records(fields, columns)
 
 
 class Batch(_levada.Batch):

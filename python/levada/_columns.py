@@ -7,9 +7,10 @@ import weakref
 from typing import Any
 
 from levada import _levada
-from levada._dtypes import name_of
+from levada._dtypes import STRINGS, name_of
 from levada._exact import ADVICE, array_type, as_array, cast, check_mixed, common, encode, is_text
 from levada._exact import shown as _shown
+from levada._objects import Objects
 from levada._ragged import Bytes, Padded, Ragged, check_offsets
 from levada.errors import InvalidArgumentError, keep
 
@@ -38,11 +39,11 @@ def _offsets(lengths):
     return marks.astype(np.int32)
 
 
-def _strings(items):
+def _strings(items, text):
     """(values, offsets) of byte strings."""
     import numpy as np
 
-    items = [encode(item) for item in items]
+    items = [encode(item, text) for item in items]
     return np.frombuffer(b"".join(items), np.uint8), _offsets([len(item) for item in items])
 
 
@@ -147,6 +148,7 @@ class Columns:
         self.kinds = kinds_of(spec)
         self.fixed = bool(self.kinds)
         self.kept = {}
+        self.objects = Objects()
         self.lock = threading.Lock()
         _all[id(self)] = self
 
@@ -170,12 +172,14 @@ class Columns:
             if not self.kinds and given is not None:
                 self.kept = _fixed_shapes(given)
             try:
-                return self._block(rows, rejects or (), flags)
+                return self._block(self.objects.flat(rows), rejects or (), flags)
             except (TypeError, ValueError):
                 if rejects is None or not self.fixed:
                     raise
             rejects += self._misfits(rows, {row for row, *_ in rejects})
             rejects.sort(key=lambda reject: reject[0])
+            bad = {row for row, *_ in rejects}
+            rows = [row if i in bad else self.objects.flat([row])[0] for i, row in enumerate(rows)]
             return self._block(rows, rejects, flags)
 
     def _misfits(self, rows, bad):
@@ -190,7 +194,8 @@ class Columns:
     def _why(self, row):
         """Why a row does not fit the columns of the spec; None where it does."""
         try:
-            self._fields(self._kinds([row]), [row], 1, ())
+            rows = self.objects.flat([row])
+            self._fields(self._kinds(rows), rows, 1, ())
         except (TypeError, ValueError) as error:
             return error
         return None
@@ -227,7 +232,9 @@ class Columns:
             if kind.default is not None:
                 values = [kind.default if value is None else value for value in values]
             if values or kind.dtype is not None:
-                fields.append(_field(name, kind, values, count, bad))
+                field = _field(name, kind, values, count, bad)
+                mark = self.objects.marks.get(name)
+                fields.append((*field, None, mark) if mark else field)
         return fields
 
     def batch(self, columns, flags=0, given=None):
@@ -314,6 +321,15 @@ def _entries(name, column):
         ) from None
 
 
+def _name_of_strings(values):
+    return "text" if values.text else "string"
+
+
+def _type_of_strings(items):
+    """text where all items are str, else string."""
+    return "text" if items and all(isinstance(item, str) for item in items) else "string"
+
+
 def _least(kind):
     """The inner dimensions of values without an element."""
     return tuple(size or 0 for size in kind.dims or ())
@@ -325,10 +341,10 @@ def _empty(kind):
     inner = _least(kind)
     if (kind.depth or 0) > 1:
         flat = Bytes(np.zeros(0, np.uint8), _offsets([]))
-        values = flat if kind.dtype == "string" else np.zeros((0, *inner), array_type(kind.dtype))
+        values = flat if kind.dtype in STRINGS else np.zeros((0, *inner), array_type(kind.dtype))
         return Ragged(values, [_offsets([])] * (kind.depth - 1))
     shape = (0, *inner) if kind.depth else inner
-    if kind.dtype != "string":
+    if kind.dtype not in STRINGS:
         return np.zeros(shape, array_type(kind.dtype))
     return np.full(shape, b"", object) if shape else b""
 
@@ -365,8 +381,8 @@ def _fits_whole(kind, column):
     if kind.depth not in (None, depth) or len(values) == 0:
         return False
     if isinstance(values, Bytes):
-        return kind.dtype in (None, "string") and _alike(kind.dims, ())
-    if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU" or kind.dtype == "string":
+        return kind.dtype in (None, "string", _name_of_strings(values)) and _alike(kind.dims, ())
+    if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU" or kind.dtype in STRINGS:
         return False
     return _alike(kind.dims, values.shape[1:])
 
@@ -389,9 +405,9 @@ def _pack_whole(kind, column):
     marks = values.offsets[first : last + 1]
     check_offsets((marks,), len(values.data))
     kind.shape(len(nested), ())
-    kind.dtype, kind.guessed = "string", False
+    kind.dtype, kind.guessed = kind.dtype or _name_of_strings(values), False
     data = np.ascontiguousarray(values.data[int(marks[0]) : int(marks[-1])])
-    return "string", len(nested), (), data, [*levels, _from_zero(marks)]
+    return kind.dtype, len(nested), (), data, [*levels, _from_zero(marks)]
 
 
 def _from_zero(marks):
@@ -427,8 +443,8 @@ def _nothing(kind, column):
     """A column without rows."""
     dtype = getattr(column, "dtype", None)
     known = kind.dtype or (name_of(dtype) if dtype is not None else "int64")
-    levels = (kind.depth or 0) + (known == "string")
-    empty = b"" if known == "string" else cast(_empty(Kind(known, 1)), known)
+    levels = (kind.depth or 0) + (known in STRINGS)
+    empty = b"" if known in STRINGS else cast(_empty(Kind(known, 1)), known)
     return known, kind.depth or 0, _least(kind), empty, [_offsets([])] * levels
 
 
@@ -441,11 +457,11 @@ def pack(kind, values):
     first = values[0]
     if isinstance(first, Ragged) or (kind.depth or 0) > 1:
         return _pack_ragged(kind, values)
-    if is_text(first) and kind.dtype in (None, "string") and kind.depth != 1:
+    if is_text(first) and kind.dtype in (None, *STRINGS) and kind.depth != 1:
         kind.shape(0, ())
-        kind.dtype = "string"
-        data, offsets = _strings(values)
-        return "string", 0, (), data, [offsets]
+        kind.dtype = kind.dtype or _type_of_strings(values)
+        data, offsets = _strings(values, kind.dtype == "text")
+        return kind.dtype, 0, (), data, [offsets]
     if kind.depth != 1 and all(isinstance(v, (int, float, complex, np.generic)) for v in values):
         array = np.asarray(values)
         if array.ndim == 1 and array.dtype.kind not in "OSU":
@@ -498,12 +514,15 @@ def _pack_flat(kind, dims, arrays, levels, depth=0):
     import numpy as np
 
     unknown = {array.dtype for array in arrays if array.size == 0 and array.dtype == object}
+    known = kind.dtype
     dtype = kind.settle({array.dtype for array in arrays if array.size} or
                         {array.dtype for array in arrays} - unknown)  # fmt: skip
     full = [array for array in arrays if array.size]
-    if dtype == "string":
+    if dtype in STRINGS:
         items = [item for array in full for item in array.reshape(-1).tolist()]
-        data, offsets = _strings(items)
+        if known is None:
+            dtype = kind.dtype = _type_of_strings(items)
+        data, offsets = _strings(items, dtype == "text")
         return dtype, depth, dims, data, [*levels, offsets]
     if len({array.dtype for array in full}) > 1:
         full = [cast(array, dtype, kind.declared) for array in full]

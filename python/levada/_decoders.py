@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from levada import _levada
 from levada._batch import Batch
 from levada._dtypes import as_dtype, name_of
+from levada._ragged import Bytes
 from levada.errors import InvalidArgumentError, LevadaError
 
 if TYPE_CHECKING:
@@ -240,8 +241,10 @@ def _json_type(entry):
     return name_of(entry)
 
 
-_CSV_DTYPES = ("float32", "float64", "int32", "int64", "string")
-_LIKE_DTYPES = re.compile(r"u?int\d*|b?float\d*|bool|str|string|bytes|double|long|object", re.I)
+_CSV_DTYPES = ("float32", "float64", "int32", "int64", "string", "text")
+_LIKE_DTYPES = re.compile(
+    r"u?int\d*|b?float\d*|bool|str|string|text|bytes|double|long|object", re.IGNORECASE
+)
 
 
 def _csv_default(entry):
@@ -265,7 +268,9 @@ def _csv_default(entry):
     if not values:
         return dtype
     value = values[0]
-    return {"dtype": dtype, "default": value.encode() if isinstance(value, str) else value}
+    if isinstance(value, str):
+        return {"dtype": "text", "default": value}
+    return {"dtype": dtype, "default": value}
 
 
 def _csv_dtype(dtype):
@@ -345,11 +350,11 @@ def run_decoder(
 
 
 def _array(column: Any) -> np.ndarray[Any, Any]:
-    """A column as an array; strings as ``bytes`` objects."""
+    """A column as an array; strings as ``bytes`` or ``str`` objects."""
     import numpy as np
 
     if not hasattr(column, "to_list"):
         return np.asarray(column)
     values = np.empty(len(column), as_dtype("string").dtype)
-    values[:] = column.to_list()
+    values[:] = column.items() if isinstance(column, Bytes) else column.to_list()
     return values

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DType:
-    """Type of the elements of a column: ``levada.int64``, ``levada.string`` (bytes), ...
+    """Type of the elements of a column: ``levada.int64``, ``levada.text`` (str), ...
 
     NumPy takes one wherever it takes a dtype. It equals the NumPy dtype and the name.
     """
@@ -25,10 +25,10 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype. bfloat16 is uint16 unless ml_dtypes is imported; string is object."""
+        """The NumPy dtype. bfloat16 is uint16 unless ml_dtypes is imported; strings are object."""
         import numpy as np
 
-        if self.name == "string":
+        if self.name in STRINGS:
             return np.dtype(object)
         if self.name == "bfloat16":
             extra = sys.modules.get("ml_dtypes")
@@ -63,15 +63,16 @@ class DType:
 
 NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex64 complex128 string"
+    "complex64 complex128 string text"
 ).split()
+STRINGS = ("string", "text")  # bytes, and UTF-8
 DTYPES = {name: DType(name) for name in NAMES}
 _ALIASES = {
-    "bytes": "string", "str": "string", "object": "string", "int": "int64", "float": "float64",
+    "bytes": "string", "str": "text", "object": "string", "int": "int64", "float": "float64",
     "half": "float16", "double": "float64", "single": "float32", "bool_": "bool",
 }  # fmt: skip
 _numpy_names: dict[np.dtype[Any], str] = {}  # dtypes of NumPy, which takes long to say their names
-_BUILTIN = {bytes: "string", str: "string", bool: "bool", int: "int64", float: "float64"}
+_BUILTIN = {bytes: "string", str: "text", bool: "bool", int: "int64", float: "float64"}
 
 
 def name_of(dtype: Any) -> str:
@@ -94,7 +95,7 @@ def name_of(dtype: Any) -> str:
             return _numpy_names[made]
         if made.kind not in "OSU" and made.name not in DTYPES:
             raise TypeError(f"levada has no dtype {made}")
-        name = "string" if made.kind in "OSU" else made.name
+        name = {"O": "string", "S": "string", "U": "text"}.get(made.kind, made.name)
         if made.kind in "biufc":
             _numpy_names[made] = name
         return name

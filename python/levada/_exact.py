@@ -23,12 +23,15 @@ def is_text(value):
     return isinstance(value, (bytes, str, bytearray))
 
 
-def encode(value):
-    """The byte string of a value; TypeError where it is none."""
+def encode(value, text=False):
+    """The byte string of a value; TypeError where it is none. `text`: it must be UTF-8."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value)
+        made = bytes(value)
+        if text:
+            made.decode()
+        return made
     raise TypeError(f"expected a byte string, got {shown(value)}")
 
 

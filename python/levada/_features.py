@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from levada._dtypes import DType, name_of
+from levada._dtypes import STRINGS, DType, name_of
 
 
 def _plain(default):
@@ -65,7 +65,7 @@ def _shape(name, shape, sequence=False):
 
 def _check_default(name, dtype, leaves):
     """The values of a default must be of the feature's dtype."""
-    kinds = (bytes,) if dtype == "string" else (int, float)
+    kinds = (bytes,) if dtype in STRINGS else (int, float)
     for leaf in leaves:
         if not isinstance(leaf, kinds):
             raise TypeError(f"default of feature {name}: {leaf!r} does not fit into {dtype}")

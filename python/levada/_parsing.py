@@ -23,7 +23,7 @@ def _flat(values):
     """Values of a Ragged, or a column, as an array: byte strings become an object array."""
     from levada._ragged import objects
 
-    return objects(values.to_list()) if isinstance(values, Bytes) else values
+    return objects(values.items()) if isinstance(values, Bytes) else values
 
 
 def _fixed(value, column, single):

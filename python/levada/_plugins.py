@@ -174,4 +174,6 @@ class _Decoder:
     def __call__(self, record, key):
         rest = dict(record)
         value = rest.pop(self.field)
+        if isinstance(value, str):
+            value = value.encode()  # decoders read bytes, of text too
         return {**rest, **self.fn(value, key, **self.options)}

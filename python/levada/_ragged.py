@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 import sys
 from collections.abc import Sequence
@@ -83,14 +84,16 @@ def is_left(side: str) -> bool:
 class Bytes(Sequence[bytes]):
     """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
 
-    ``b[i]`` is ``bytes``, ``b[i:j]`` another ``Bytes`` over the same memory.
+    ``b[i]`` is ``bytes``, ``b[i:j]`` another ``Bytes`` over the same memory; ``b.str()`` is a list
+    of ``str``. ``text``: whether the strings are UTF-8, which levada has checked.
     """
 
-    __slots__ = ("data", "offsets")
+    __slots__ = ("data", "offsets", "text")
 
-    def __init__(self, data: Array, offsets: Array) -> None:
+    def __init__(self, data: Array, offsets: Array, text: bool = False) -> None:
         self.data = data
         self.offsets = offsets
+        self.text = text
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -100,7 +103,7 @@ class Bytes(Sequence[bytes]):
             first, last, step = index.indices(len(self))
             if step != 1:
                 return self.to_list()[index]
-            return Bytes(self.data, self.offsets[first : max(first, last) + 1])
+            return Bytes(self.data, self.offsets[first : max(first, last) + 1], self.text)
         i = _row(index, len(self), "a Bytes")
         if not 0 <= self.offsets[i] <= self.offsets[i + 1] <= len(self.data):
             raise ValueError("offsets lie outside the data")
@@ -126,6 +129,20 @@ class Bytes(Sequence[bytes]):
         import numpy as np
 
         return _levada.split(self.data, np.ascontiguousarray(self.offsets))
+
+    def str(self) -> list[builtins.str]:
+        """List of ``str``. Raises UnicodeDecodeError for bytes that are not UTF-8.
+
+        Example:
+            print(lv.from_arrays({"s": ["caf\u00e9"]}).batch(1).first()["s"].str())
+        """
+        import numpy as np
+
+        return _levada.split(self.data, np.ascontiguousarray(self.offsets), True)
+
+    def items(self) -> list[Any]:
+        """List of ``str`` of text, else of ``bytes``: what a record has."""
+        return self.str() if self.text else self.to_list()
 
     tolist = to_list
 

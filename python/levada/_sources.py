@@ -69,6 +69,7 @@ def csv(
     thousands: str | None = None,
     select_cols: int | Iterable[int] | None = None,
     columns: str | Iterable[str] | None = None,
+    invalid: str = "error",
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
@@ -82,8 +83,8 @@ def csv(
     Args:
         files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
         record_defaults (Any): {name: entry, ...}, or a list with one entry per column: a dtype
-            (float32, float64, int32, int64, string; the field is required), or {dtype: ...,
-            default: ...}; None = one column 'fields' with the strings of each row
+            (float32, float64, int32, int64, text, string; the field is required), or {dtype:
+            ..., default: ...}; None = one column 'fields' with the strings of each row
         header (bool, default False): the first row of every file is a header with the names of
             the columns
         infer (bool, default False): infer record_defaults and header from the first rows of the
@@ -112,6 +113,8 @@ def csv(
             None = all
         columns (str | Iterable[str]): names of the columns; None = the names in record_defaults
             or in the header, else c0, c1, ... by the number of the field
+        invalid (str, default 'error'): bytes of text that are not UTF-8: error rejects the row,
+            replace reads each of them as U+FFFD (error, replace)
         compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
             such as gzip
         shuffle_files (bool, default False): read the files in a different order in each epoch
@@ -157,6 +160,7 @@ def csv(
         thousands=thousands,
         select_cols=select_cols,
         columns=columns,
+        invalid=invalid,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
@@ -512,10 +516,12 @@ def jsonl(
 
     Args:
         files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-        fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype]
-            and [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
-            path in nested objects; auto = infer them from the first 1000 records when the
-            dataset is created; the pipeline then contains them; None = one column 'line'
+        fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, text, string);
+            [dtype] and [[dtype]] are lists, {name: ...} is an object, [{name: ...}] a list of
+            objects; {dtype: ..., default: ..., path: a.b} has a default, and a path in nested
+            objects; text has the JSON of values that are not strings; auto = infer them from
+            the first 1000 records when the dataset is created; the pipeline then contains them;
+            None = one column 'line'
         invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
             UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
             replace)
@@ -540,7 +546,10 @@ def jsonl(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}')
+        lv.from_text(
+            'jsonl:notes.jsonl,fields={id:int64,text:text,tokens:[int64],turns:[{who:text,score:{'
+            'dtype:float32,default:0}}]}'
+        )
     """
     return _source(
         "jsonl",
@@ -785,6 +794,8 @@ def text_lines(
     files: Paths,
     *,
     skip_lines: int = 0,
+    invalid: str = "error",
+    dtype: str = "text",
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
@@ -798,6 +809,10 @@ def text_lines(
     Args:
         files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
         skip_lines (int, default 0): lines to skip at the start of every file
+        invalid (str, default 'error'): bytes that are not UTF-8: error rejects the line,
+            replace reads each of them as U+FFFD (error, replace)
+        dtype (str, default 'text'): dtype of the lines: text = UTF-8, which is checked; string
+            = any bytes (text, string)
         compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
             such as gzip
         shuffle_files (bool, default False): read the files in a different order in each epoch
@@ -825,6 +840,8 @@ def text_lines(
         "text_lines",
         files=files,
         skip_lines=skip_lines,
+        invalid=invalid,
+        dtype=dtype,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,

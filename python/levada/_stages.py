@@ -199,6 +199,7 @@ class Stages(Typed[T]):
         thousands: str | None = None,
         select_cols: int | Iterable[int] | None = None,
         columns: str | Iterable[str] | None = None,
+        invalid: str = "error",
     ) -> Dataset[T]:
         """Decodes lines of CSV to one column per field.
 
@@ -206,7 +207,7 @@ class Stages(Typed[T]):
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes
             record_defaults (Any): {name: entry, ...}, or a list with one entry per column: a
-                dtype (float32, float64, int32, int64, string; the field is required), or
+                dtype (float32, float64, int32, int64, text, string; the field is required), or
                 {dtype: ..., default: ...}
             field_delim (str, default ','): one character between fields
             use_quote_delim (bool, default True): quotes enclose fields; False = quotes are
@@ -222,6 +223,8 @@ class Stages(Typed[T]):
                 0; None = all
             columns (str | Iterable[str]): names of the columns; None = the names in
                 record_defaults or in the header, else c0, c1, ... by the number of the field
+            invalid (str, default 'error'): bytes of text that are not UTF-8: error rejects the
+                row, replace reads each of them as U+FFFD (error, replace)
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -246,6 +249,7 @@ class Stages(Typed[T]):
             thousands=thousands,
             select_cols=select_cols,
             columns=columns,
+            invalid=invalid,
         )
 
     def decode_flac(
@@ -428,10 +432,12 @@ class Stages(Typed[T]):
         Args:
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes
-            fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, string);
-                [dtype] and [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a
-                default, and a path in nested objects; auto = infer them from the first 1000
-                records when the dataset is created; the pipeline then contains them
+            fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, text,
+                string); [dtype] and [[dtype]] are lists, {name: ...} is an object, [{name:
+                ...}] a list of objects; {dtype: ..., default: ..., path: a.b} has a default,
+                and a path in nested objects; text has the JSON of values that are not strings;
+                auto = infer them from the first 1000 records when the dataset is created; the
+                pipeline then contains them
             invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
                 UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
                 replace)
@@ -444,7 +450,8 @@ class Stages(Typed[T]):
 
         Example:
             lv.from_text(
-                'text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]},invalid=replace'
+                'text_lines:notes.txt | '
+                'decode_json:{id:int64,tokens:[int64],turns:[{who:text}]},invalid=replace'
             )
         """
         return self._stage("decode_json", field=field, fields=fields, invalid=invalid)

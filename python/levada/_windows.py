@@ -6,6 +6,7 @@ import re
 from levada import errors
 from levada._batch import Batch
 from levada._functions import Key, decode_key, with_field, with_length
+from levada._ragged import Bytes
 
 
 class _OfKey:
@@ -20,14 +21,14 @@ class _OfKey:
 
     def __call__(self, record):
         if isinstance(record, Batch):
-            return self.fn(self._key(record[self.field][0]), record)
+            return self.fn(self._key(_items(record[self.field])[0]), record)
         return self.fn(self._key(record[self.field]))
 
     def _key(self, value):
         """The key as its user knows it."""
         if self.field == _KEY:
             return decode_key(value)
-        return value if isinstance(value, bytes) else int(value)
+        return value if isinstance(value, (bytes, str)) else int(value)
 
 
 _KEY = "window_key"  # field of what a function of the key returns, encoded
@@ -47,12 +48,19 @@ class _Expression:
 
     def __call__(self, record):
         value = record[self.field]
-        if not self.length and isinstance(value, bytes):
+        if not self.length and isinstance(value, (bytes, str)):
             return value
+        if self.length and isinstance(value, str):
+            value = value.encode()  # levada counts bytes
         value = len(value) if self.length else min(int(value), (1 << 63) - 1)
         if self.op == "//":
             return value // self.number
         return value % self.number if self.op else value
+
+
+def _items(column):
+    """The values of a column as records have them."""
+    return column.items() if isinstance(column, Bytes) else column
 
 
 class _Without:

@@ -160,7 +160,7 @@ def test_a_file_is_of_one_folder_and_one_part(tmp_path):
         (tmp_path / name / "t.txt").write_text(name)
     for name in ("x", "y", "x"):
         rows = lv.text_lines(tmp_path / name / "t.txt").cache(path)
-        assert [r["line"] for r in rows] == [name.encode()]
+        assert [r["line"] for r in rows] == [name]
     for part in (0, 1, 0):
         rows = lv.range(10).shard(part, 2).cache(path)
         assert [int(r["value"]) for r in rows] == list(range(part, 10, 2))

@@ -406,9 +406,9 @@ def test_records_of_columns_of_every_form():
     ds = lv.from_arrays(given)
     for rows in (list(ds), list(ds.shuffle(3, seed=1))):
         found = sorted(rows, key=lambda row: row["n"])
-        assert [row["s"] for row in found] == [b"a", b"", b"bcd"]
+        assert [row["s"] for row in found] == ["a", "", "bcd"]
         assert [row["r"].tolist() for row in found] == given["r"]
-        assert [list(row["t"]) for row in found] == [[b"x"], [], [b"", b"yz"]]
+        assert [list(row["t"]) for row in found] == [["x"], [], ["", "yz"]]
         assert [row["n"] for row in found] == [1, 2, 3]
         assert {type(row["n"]) for row in found} == {np.int64}
 

@@ -19,7 +19,7 @@ class TestFlatMap:
         path = tmp_path / "a.txt"
         path.write_text("one two\n\nthree\n")
         ds = lv.text_lines(path).flat_map(words)
-        assert [row["word"] for row in ds] == [b"one", b"two", b"three"]
+        assert [row["word"] for row in ds] == ["one", "two", "three"]
         assert ds.batch(3).first().record_keys == [f"{path}:{key}" for key in ("0", "0.1", "2")]
         assert list(lv.text_lines(path).flat_map(lambda record: [])) == []
         typed = lv.text_lines(path).flat_map(words, spec={"word": lv.string, "n": lv.int32})
@@ -67,7 +67,7 @@ class TestFlatMap:
             got = list(ds.with_options(threads=threads, block_rows=block_rows))
             want = [1, 2, 599, 601, 602, 1199, 1201, 1202, 1799, 1801, 1802]
             assert [int(row["x"]) for row in got] == want
-            assert {tuple(row["words"]) for row in got} == {(b"b",)}
+            assert {tuple(row["words"]) for row in got} == {(b"b",) if typed else ("b",)}
 
     def test_bad_records(self):
         def fails(record):

@@ -316,7 +316,7 @@ def test_a_fifo_has_the_same_records_in_each_epoch(tmp_path, monkeypatch):
     thread = write_later(path, LINES)
     ds = lv.text_lines(str(path)).shuffle(100).with_options(seed=1, threads=3)
     for _ in range(2):
-        assert sorted(row["line"] for row in ds) == sorted(LINES.splitlines())
+        assert sorted(row["line"] for row in ds) == sorted(LINES.decode().splitlines())
     thread.join()
     assert not list((tmp_path / "tmp").iterdir())
 
@@ -404,7 +404,7 @@ def test_new_data_in_a_fifo_is_an_error(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     thread = write_later(path, b"old\n")
-    assert [row["line"] for row in lv.text_lines(str(path))] == [b"old"]
+    assert [row["line"] for row in lv.text_lines(str(path))] == ["old"]
     thread.join()
     with path.open("r+b", buffering=0) as again:
         again.write(b"new\n")

@@ -91,7 +91,7 @@ def test_one_that_is_refused_leaves_none_of_its_names(tmp_path, monkeypatch):
 def test_an_opener_of_a_library_reads_files_of_its_scheme(tmp_path):
     assert lv.load_library(compiled("plugins/example/memory.c", tmp_path)) == "memory"
     lines = [row["line"] for row in lv.text_lines("memory://greeting")]
-    assert lines == [b"hello", b"from", b"memory"]
+    assert lines == ["hello", "from", "memory"]
     with pytest.raises(lv.errors.NotFoundError, match="memory://other"):
         list(lv.text_lines("memory://other"))
     with pytest.warns(RuntimeWarning, match="1 record was skipped"):

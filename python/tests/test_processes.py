@@ -90,7 +90,7 @@ def lines(path, count=100):
 
 
 def codes(record):
-    return {"line": np.frombuffer(record["line"], np.uint8).astype(np.int64)}
+    return {"line": np.frombuffer(record["line"].encode(), np.uint8).astype(np.int64)}
 
 
 def plain(rows):

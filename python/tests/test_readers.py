@@ -495,4 +495,4 @@ def test_a_reader_is_a_dataset_of_what_its_queue_names(tmp_path):
     text = tmp_path / "t"
     text.write_text("a\nb\n")
     lines = lt.TextLineReader(1).dataset(names(text))
-    assert [r["line"] for r in lines] == [b"b"]
+    assert [r["line"] for r in lines] == ["b"]

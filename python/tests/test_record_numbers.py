@@ -32,7 +32,7 @@ def records(path, **options):
 
 
 def line(ds, i):
-    return ds[i]["text"].decode()
+    return ds[i]["text"]
 
 
 @pytest.mark.parametrize(

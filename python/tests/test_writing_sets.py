@@ -328,9 +328,9 @@ def test_columns_and_types_are_inferred_on_request(tmp_path):
     assert "infer" not in text and text == str(lv.from_text(text))
     path.write_text(PEOPLE)
     first, second = ds.to_list(2)
-    assert (first["name"], first["age"], first["height"]) == (b"ada", 36, 1.5)
-    assert first["zip"] == b"01000"
-    assert second["name"] == b'a "b"' and second["age"] != second["age"]
+    assert (first["name"], first["age"], first["height"]) == ("ada", 36, 1.5)
+    assert first["zip"] == "01000"
+    assert second["name"] == 'a "b"' and second["age"] != second["age"]
     assert str(ds.spec).count("float64") == 2
 
 

@@ -139,6 +139,9 @@ typedef struct levada_kernels {
      * there is undefined. Slack before the text; odd has space for n entries. */
     int32_t (*text_i64)(const levada_text_fields *fields, int64_t n, int64_t *out, int32_t *odd);
     int32_t (*text_f64)(const levada_text_fields *fields, int64_t n, double *out, int32_t *odd);
+
+    /* Returns true if p[0, n) is UTF-8. */
+    bool (*utf8_valid)(const uint8_t *p, size_t n);
 } levada_kernels;
 
 /* The kernels of `level`, or of the best level below it that this machine has. AUTO = the best.

@@ -151,6 +151,10 @@ int32_t levada_text_f64_portable(const levada_text_fields *fields, int64_t n, do
 int32_t levada_text_f64_avx512(const levada_text_fields *fields, int64_t n, double *out,
                                int32_t *odd);
 
+bool levada_utf8_valid_portable(const uint8_t *p, size_t n);
+bool levada_utf8_valid_avx2(const uint8_t *p, size_t n);
+bool levada_utf8_valid_avx512(const uint8_t *p, size_t n);
+
 #define LEVADA_KERNELS_PORTABLE                          \
     {                                                    \
         .level = LEVADA_CPU_PORTABLE,                    \
@@ -168,6 +172,7 @@ int32_t levada_text_f64_avx512(const levada_text_fields *fields, int64_t n, doub
         .text_strings = levada_text_strings_portable,    \
         .text_i64 = levada_text_i64_portable,            \
         .text_f64 = levada_text_f64_portable,            \
+        .utf8_valid = levada_utf8_valid_portable,        \
     }
 
 #endif

@@ -20,6 +20,7 @@ static const levada_kernels kernels_x86_sse42 = {
     .text_strings = levada_text_strings_portable,
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
+    .utf8_valid = levada_utf8_valid_portable,
 };
 
 static const levada_kernels kernels_x86_avx2 = {
@@ -38,6 +39,7 @@ static const levada_kernels kernels_x86_avx2 = {
     .text_strings = levada_text_strings_portable,
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
+    .utf8_valid = levada_utf8_valid_avx2,
 };
 
 /* AVX2 where two carry-less products come in one instruction. */
@@ -57,6 +59,7 @@ static const levada_kernels kernels_x86_vpclmul = {
     .text_strings = levada_text_strings_portable,
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
+    .utf8_valid = levada_utf8_valid_avx2,
 };
 
 static const levada_kernels kernels_x86_avx512 = {
@@ -75,6 +78,7 @@ static const levada_kernels kernels_x86_avx512 = {
     .text_strings = levada_text_strings_avx512,
     .text_i64 = levada_text_i64_avx512,
     .text_f64 = levada_text_f64_avx512,
+    .utf8_valid = levada_utf8_valid_avx512,
 };
 
 static bool kernels_x86_has_avx512(void)

@@ -27,6 +27,8 @@ static levada_status collecting_deepen(levada_field *f, levada_error *err)
                            f->depth);
     }
     f->depth++;
+    memmove(f->object + 1, f->object, sizeof f->object - 1);
+    f->object[0] = 0;
     return LEVADA_OK;
 }
 

@@ -39,7 +39,7 @@ levada_status levada_length_check(const char *length, const levada_spec *in, lev
 
     if (i < 0 && (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
     if (i < 0) return length_unknown(length, in, err);
-    if (f->depth > 0 || f->ndim > 0 || f->dtype == LEVADA_BYTES || length_integer(f)) {
+    if (f->depth > 0 || f->ndim > 0 || levada_dtype_is_bytes(f->dtype) || length_integer(f)) {
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is %s without a dimension",
@@ -65,7 +65,7 @@ int64_t levada_length_number(levada_dtype dtype, const void *at)
 /* The length of a row is the range of its first level: of sequences, and of byte strings. */
 static bool length_ragged(const levada_field *f)
 {
-    return f->depth > 0 || (f->dtype == LEVADA_BYTES && f->ndim == 0);
+    return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
 }
 
 static int64_t length_of(const levada_column *c, int64_t row)

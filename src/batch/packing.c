@@ -12,7 +12,7 @@
 /* Byte strings and fields with a ragged level are ranges, which can be put one after another. */
 static bool packing_is_range(const levada_field *f)
 {
-    return f->depth > 0 || (f->dtype == LEVADA_BYTES && f->ndim == 0);
+    return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
 }
 
 /* Whether field i of `spec` is packed. */
@@ -61,6 +61,8 @@ static levada_status packing_deepen(levada_field *f, levada_error *err)
                            f->name, f->depth);
     }
     f->depth++;
+    memmove(f->object + 1, f->object, sizeof f->object - 1);
+    f->object[0] = 0;
     f->padded = false;
     return LEVADA_OK;
 }
@@ -109,6 +111,7 @@ levada_status levada_packing_spec(const levada_packing *p, const levada_spec *in
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         fields[i] = *levada_spec_field(in, i);
         if (!packing_has(p, in, i)) st = packing_deepen(&fields[i], err);
+        else if (fields[i].depth == 0) fields[i].dtype = LEVADA_BYTES; /* cuts characters */
     }
     if (st == LEVADA_OK) {
         n = packing_fields(p, in, fields, names);

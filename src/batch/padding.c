@@ -102,7 +102,7 @@ levada_status levada_padding_value(const levada_value *v, const levada_field *fi
 {
     levada_value_kind kind = levada_value_kind_of(v);
 
-    if (field->dtype != LEVADA_BYTES) return padding_number(v, field, how, err);
+    if (!levada_dtype_is_bytes(field->dtype)) return padding_number(v, field, how, err);
     if (kind != LEVADA_VALUE_TEXT && kind != LEVADA_VALUE_BYTES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "the padding value of '%s' must be a string", field->name);

@@ -30,7 +30,7 @@ levada_status levada_truncation_check(const levada_texts *fields, const levada_s
         int32_t             at = levada_spec_find(in, fields->at[i]);
         const levada_field *f = at >= 0 ? levada_spec_field(in, at) : NULL;
 
-        if (!f || f->depth > 0 || (f->dtype == LEVADA_BYTES && f->ndim == 0)) continue;
+        if (!f || f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "too_long='truncate' cuts sequences, and '%s' is not a sequence",
                            fields->at[i]);
@@ -74,7 +74,7 @@ static levada_status truncation_column(levada_column *c, levada_pool *pool, cons
     levada_buffer *owner = NULL;
     int32_t       *begin, *end;
 
-    if (c->field->depth == 0 && (c->field->dtype != LEVADA_BYTES || c->field->ndim > 0)) {
+    if (c->field->depth == 0 && (!levada_dtype_is_bytes(c->field->dtype) || c->field->ndim > 0)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "too_long='truncate' cuts sequences, and '%s' is not a sequence",
                            c->field->name);
@@ -87,6 +87,8 @@ static levada_status truncation_column(levada_column *c, levada_pool *pool, cons
 
         begin[i] = level->begin[i];
         end[i] = begin[i] + (length > want[i * stride] ? (int32_t)want[i * stride] : length);
+        if (c->field->depth == 0 && c->field->dtype == LEVADA_TEXT && end[i] < level->end[i])
+            while (end[i] > begin[i] && (c->values[end[i]] & 0xC0u) == 0x80u) end[i]--;
     }
     levada_buffer_unref(&level->owner);
     *level = (levada_level){ .begin = begin, .end = end, .owner = owner };

@@ -95,7 +95,7 @@ levada_status levada_unroll_states(const levada_unroll_args *a, levada_spec **ou
     }
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         const levada_field *f = levada_spec_field(spec, i);
-        bool good = f->depth == 0 && f->dtype != LEVADA_BYTES && f->ndim < LEVADA_MAX_DIMS;
+        bool good = f->depth == 0 && !levada_dtype_is_bytes(f->dtype) && f->ndim < LEVADA_MAX_DIMS;
 
         for (int32_t d = 0; d < f->ndim; d++) good = good && f->dims[d] >= 0;
         if (good && !strchr(f->name, ':')) continue;

@@ -47,7 +47,7 @@ static levada_status feed_check(const levada_unroll_state *s, const levada_ready
     levada_shape have = { 0, { 0 } }, want = { 0, { 0 } };
     char a[LEVADA_SHAPE_TEXT], b[LEVADA_SHAPE_TEXT];
 
-    if (c->field->depth || c->field->dtype == LEVADA_BYTES) {
+    if (c->field->depth || levada_dtype_is_bytes(c->field->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "state '%s' must have numbers, the same shape in each row", f->name);
     }

@@ -231,7 +231,7 @@ static levada_status ready_key(const levada_unroll_state *s, const levada_block 
     }
     data = levada_block_row(row, 0, &at);
     c = levada_block_column(data, s->records.args->key);
-    if (c && c->field->dtype == LEVADA_BYTES) {
+    if (c && levada_dtype_is_bytes(c->field->dtype)) {
         const void *bytes = levada_column_bytes(c, at, &n);
 
         if (bytes) *key = bytes;

@@ -305,7 +305,7 @@ static levada_status unrolling_fill(const unrolling_job *j, unrolling_column how
     LEVADA_TRY(unrolling_dims(j, &how, i, err));
     if (f->depth) return unrolling_ragged(j, how, i, err);
     if (how.steps) LEVADA_TRY(unrolling_lengths(j, i, err));
-    if (f->dtype == LEVADA_BYTES) return unrolling_strings(j, &how, i, err);
+    if (levada_dtype_is_bytes(f->dtype)) return unrolling_strings(j, &how, i, err);
     return unrolling_numbers(j, &how, i, levada_dtype_size(f->dtype), err);
 }
 

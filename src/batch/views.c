@@ -30,7 +30,7 @@ typedef struct views_row {
 
 static bool views_is_ragged(const levada_column *c)
 {
-    return c->field->depth > 0 || (c->field->dtype == LEVADA_BYTES && c->field->ndim == 0);
+    return c->field->depth > 0 || (levada_dtype_is_bytes(c->field->dtype) && c->field->ndim == 0);
 }
 
 static levada_status views_find_segments(const levada_block *batch, const char *field,
@@ -255,7 +255,7 @@ static levada_status views_pad(levada_pool *pool, const levada_block *one, levad
 
     for (int32_t d = 0; d < LEVADA_MAX_DIMS; d++) p.dims[d] = -1;
     p.dims[0] = how->width;
-    if (how->value && padded->dtype != LEVADA_BYTES) {
+    if (how->value && !levada_dtype_is_bytes(padded->dtype)) {
         memcpy(p.value, how->value, (size_t)levada_dtype_size(padded->dtype));
     }
     LEVADA_TRY(levada_spec_create(padded, 1, levada_spec_flags_of(one->spec), &spec, err));

@@ -88,7 +88,7 @@ static bool window_key_integer(const levada_field *f)
 
 static bool window_key_text(const levada_window_key *key, const levada_field *f)
 {
-    return f && !key->length && key->op == LEVADA_WINDOW_PLAIN && f->dtype == LEVADA_BYTES &&
+    return f && !key->length && key->op == LEVADA_WINDOW_PLAIN && levada_dtype_is_bytes(f->dtype) &&
            !f->depth && !f->ndim;
 }
 

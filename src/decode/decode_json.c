@@ -56,8 +56,10 @@ static int64_t decode_json_found(const void *state, bool *there, char *names, si
 }
 
 static const levada_example_file decode_json_files[] = {
-    { "notes.txt", "{\"id\":1,\"tokens\":[5,6]}\n{\"tokens\":[],\"id\":2,\"score\":NaN}\n",
-      57 },
+    { "notes.txt",
+      "{\"id\":1,\"tokens\":[5,6],\"turns\":[{\"who\":\"a\"}]}\n"
+      "{\"tokens\":[],\"id\":2,\"score\":NaN}\n",
+      79 },
     { NULL, NULL, 0 }
 };
 
@@ -65,7 +67,8 @@ const levada_decoder_def levada_decoder_decode_json = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_json",
     .doc = "decodes JSON objects to one column per field",
-    .example = "text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]},invalid=replace",
+    .example = "text_lines:notes.txt | decode_json:{id:int64,tokens:[int64],turns:[{who:text}]},"
+               "invalid=replace",
     .example_files = decode_json_files,
     .field = "line",
     .args = decode_json_options,

@@ -33,7 +33,7 @@ static const levada_arg decode_npy_options[] = {
 static levada_status decode_npy_field(const decode_npy_args *a, levada_field *f, levada_error *err)
 {
     *f = (levada_field){ .name = "array", .dtype = a->dtype, .depth = a->shape.n == 0 };
-    if (a->dtype == LEVADA_BYTES || a->dtype == LEVADA_BFLOAT16) {
+    if (levada_dtype_is_bytes(a->dtype) || a->dtype == LEVADA_BFLOAT16) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=%s: no .npy array has it",
                            levada_dtype_name(a->dtype));
     }

@@ -70,7 +70,7 @@ static levada_status decode_raw_check(const void *args, levada_spec **out, levad
     const decode_raw_args *a = args;
     levada_field           field = { .name = "value", .dtype = a->dtype, .depth = 1 };
 
-    if (a->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(a->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=string: expected numbers");
     }
     if (decode_raw_is_fixed(a)) {

@@ -88,7 +88,8 @@ static levada_status spec_dtype(levada_feature *f, const levada_value *value, le
 
     f->dtype = levada_dtype_find(name);
     switch (f->dtype) {
-    case LEVADA_BYTES: f->list = LEVADA_LIST_BYTES; return LEVADA_OK;
+    case LEVADA_BYTES:
+    case LEVADA_TEXT: f->list = LEVADA_LIST_BYTES; return LEVADA_OK;
     case LEVADA_FLOAT16:
     case LEVADA_BFLOAT16:
     case LEVADA_FLOAT32:

@@ -389,6 +389,6 @@ levada_status levada_example_view_values(levada_example_view          *view,
                                     .count = feature->items[item].count };
     span = &view->payload[feature->items + item - view->items];
     if (out->dtype == LEVADA_NONE) return LEVADA_OK;
-    return out->dtype == LEVADA_BYTES ? view_bytes(view, span, out, err)
+    return levada_dtype_is_bytes(out->dtype) ? view_bytes(view, span, out, err)
                                       : view_numbers(view, span, out, err);
 }

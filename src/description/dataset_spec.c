@@ -11,7 +11,7 @@
 
 bool levada_field_decodable(const levada_field *field)
 {
-    return field->dtype == LEVADA_BYTES && field->depth == 0 && field->ndim == 0;
+    return levada_dtype_is_bytes(field->dtype) && field->depth == 0 && field->ndim == 0;
 }
 
 levada_status levada_field_undecodable(const levada_field *field, levada_error *err)

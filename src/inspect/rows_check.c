@@ -70,6 +70,7 @@ levada_status levada_rows_check_block(levada_rows_check *check, const levada_blo
         st = levada_builder_make(pool, check->dataset->spec, rows->n, &builder, err);
     if (st == LEVADA_OK)
         st = check->decoder->decode(check->state, check->dataset->args, &in, builder, err);
+    if (st == LEVADA_OK) st = levada_builder_check_text(builder, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&builder, &check->decoded, err);
     if (st == LEVADA_OK) {
         *n = check_sort(check->decoded->rejects, check->decoded->nrejects);

@@ -202,7 +202,7 @@ static levada_status convert_dtype(const levada_arg *arg, levada_value **value, 
         text = levada_dtype_name(dtype);
         return convert_replace(value, levada_value_text(text, strlen(text)), err);
     }
-    for (int i = 1; is_text && i <= LEVADA_BYTES; i++) {
+    for (int i = 1; is_text && i <= LEVADA_TEXT; i++) {
         levada_nearest(text, levada_dtype_name((levada_dtype)i), &best, &distance);
     }
     if (best != NULL) {

@@ -128,7 +128,7 @@ static levada_status columns_default(const levada_value *value, levada_csv_colum
     bool number = kind == LEVADA_VALUE_INT || (kind == LEVADA_VALUE_FLOAT &&
                                                !columns_is_integer(c->dtype));
 
-    if (c->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(c->dtype)) {
         if (kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES) {
             c->otherwise = levada_value_as_text(value, &c->size);
             return LEVADA_OK;
@@ -161,9 +161,9 @@ static levada_status columns_read(const levada_value *entry, levada_csv_column *
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expected dtype and default only");
     }
     if (!columns_is_integer(c->dtype) && c->dtype != LEVADA_FLOAT32 &&
-        c->dtype != LEVADA_FLOAT64 && c->dtype != LEVADA_BYTES) {
+        c->dtype != LEVADA_FLOAT64 && !levada_dtype_is_bytes(c->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "dtype '%s': expected float32, float64, int32, int64 or string",
+                           "dtype '%s': expected float32, float64, int32, int64, text or string",
                            name ? name : "?");
     }
     c->required = !value || levada_value_kind_of(value) == LEVADA_VALUE_NULL;
@@ -211,7 +211,7 @@ static levada_status columns_spec(const levada_csv_args *a, const levada_csv_col
 /* Without record_defaults: all fields of a row as strings. */
 static levada_status columns_ragged(levada_spec **out, levada_error *err)
 {
-    static const levada_field field = { .name = "fields", .dtype = LEVADA_BYTES, .depth = 1 };
+    static const levada_field field = { .name = "fields", .dtype = LEVADA_TEXT, .depth = 1 };
 
     return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
 }

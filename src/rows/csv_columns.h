@@ -41,7 +41,7 @@ typedef struct levada_csv_args {
     levada_ints         select_cols;
     levada_texts        columns;
     bool                header, infer; /* format only */
-    int64_t             infer_rows, header_columns, misplaced_quotes, skip_rows;
+    int64_t             infer_rows, header_columns, misplaced_quotes, skip_rows, invalid;
     const char         *comment;
 } levada_csv_args;
 
@@ -64,12 +64,15 @@ typedef struct levada_csv_args {
                    .doc = "numbers of the fields to decode, ascending from 0; null = all"),      \
         LEVADA_ARG(TEXTS, levada_csv_args, columns,                                              \
                    .doc = "names of the columns; null = the names in record_defaults or in the " \
-                          "header, else c0, c1, ... by the number of the field")
+                          "header, else c0, c1, ... by the number of the field"),                \
+        LEVADA_ARG(CHOICE, levada_csv_args, invalid, .choices = "error|replace",                 \
+                   .doc = "bytes of text that are not UTF-8: error rejects the row, replace "    \
+                          "reads each of them as U+FFFD")
 
 /* What the option record_defaults is. */
 #define LEVADA_CSV_DEFAULTS                                                                       \
     "{name: entry, ...}, or a list with one entry per column: a dtype (float32, float64, int32, " \
-    "int64, string; the field is required), or {dtype: ..., default: ...}"
+    "int64, text, string; the field is required), or {dtype: ..., default: ...}"
 
 /* Whether a field is empty, or one of the strings that mark a missing one. */
 bool levada_csv_is_missing(const levada_csv_args *args, const levada_csv_field *field);

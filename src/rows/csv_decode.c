@@ -5,6 +5,7 @@
 #include "rows/csv_columns.h"
 #include "registry/env_priv.h"
 #include "tensor/pool.h"
+#include "tensor/text_columns.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -433,13 +434,14 @@ levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
     const decode_block b = { csv, args, in, out };
 
     LEVADA_TRY(decode_reserve(csv, in, err));
+    levada_builder_text_rule(out, args->invalid ? LEVADA_TEXT_REPLACE : LEVADA_TEXT_REJECT);
     for (int64_t row = 0; row < in->n && refused; row++)
         if (refused[row]) LEVADA_TRY(decode_reject(&b, row, err, "%s", refused[row]));
     if (csv->n == 0) return decode_ragged(&b, err);
     for (int64_t row = 0; row < in->n && !csv->is_even; row++)
         LEVADA_TRY(decode_row(&b, row, err));
     for (int64_t i = 0; i < csv->n; i++) {
-        LEVADA_TRY(csv->columns[i].dtype == LEVADA_BYTES ? decode_strings(&b, i, err)
+        LEVADA_TRY(levada_dtype_is_bytes(csv->columns[i].dtype) ? decode_strings(&b, i, err)
                                                          : decode_numbers(&b, i, err));
     }
     return LEVADA_OK;

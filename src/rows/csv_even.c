@@ -82,7 +82,8 @@ static bool even_check_pairs(const levada_csv *csv)
     bool strange = false;
 
     for (int64_t i = 0; i < csv->n && csv->even.npairs > 0; i++)
-        strange |= csv->columns[i].dtype != LEVADA_BYTES && levada_csv_even_has_pairs(csv, i);
+        strange |=
+            !levada_dtype_is_bytes(csv->columns[i].dtype) && levada_csv_even_has_pairs(csv, i);
     return !strange;
 }
 

@@ -147,7 +147,7 @@ static levada_status infer_set(levada_value *map, const char *key, levada_value 
 static levada_status infer_type(const infer_column *c, const char *column, levada_value *types,
                                 levada_error *err)
 {
-    static const char *const names[] = { "int64", "float64", "string" };
+    static const char *const names[] = { "int64", "float64", "text" };
     infer_kind    kind = c->seen ? c->kind : INFER_TEXT;
     const char   *name = c->missing && kind == INFER_INT ? names[INFER_FLOAT] : names[kind];
     const char   *none = kind == INFER_TEXT ? "" : "nan";

@@ -55,7 +55,7 @@ static levada_status infer_block(infer_job *job, const levada_iter *it, const le
 {
     const levada_column *column = levada_block_column(block, job->field);
 
-    if (!column || column->field->dtype != LEVADA_BYTES ||
+    if (!column || !levada_dtype_is_bytes(column->field->dtype) ||
         column->field->depth + column->field->ndim > 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "auto: field '%s' is not one byte string per record", job->field);

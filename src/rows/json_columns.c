@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "rows/strings_put.h"
+#include "tensor/text_columns.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,22 +19,17 @@ static levada_status columns_short(levada_error *err)
 levada_status levada_json_columns_open(levada_json_columns *c, const levada_json_args *args,
                                        levada_error *err)
 {
-    c->n = levada_value_count(args->fields);
-    c->columns = levada_alloc_zero((size_t)(c->n + 1) * sizeof *c->columns);
-    if (!c->columns) return columns_short(err);
     LEVADA_TRY(levada_json_parser_open(&c->parser, args->invalid != 0, err));
-    c->parser.lines = c->n == 0;
-    return args->fields ? levada_json_fields_read(args->fields, c->columns, err) : LEVADA_OK;
+    c->parser.lines = !args->fields;
+    return args->fields ? levada_json_fields_read(args->fields, &c->columns, &c->n, err)
+                        : LEVADA_OK;
 }
 
 void levada_json_columns_close(levada_json_columns *c)
 {
-    for (int64_t i = 0; c->columns && i < c->n; i++) {
-        for (int k = 0; k <= LEVADA_JSON_DEPTH; k++) levada_free(c->columns[i].ends[k].at);
-        levada_free(c->columns[i].values.at);
-    }
-    levada_free(c->columns);
+    levada_json_fields_free(c->columns, c->n);
     levada_free(c->lines.at);
+    levada_text_clear(&c->json);
     levada_json_parser_close(&c->parser);
     *c = (levada_json_columns){ 0 };
 }
@@ -44,8 +40,9 @@ void levada_json_columns_close(levada_json_columns *c)
 typedef struct columns_adder {
     levada_json_column *c;
     levada_json_parser *parser;
+    levada_text        *json;
     int32_t             level; /* lists that are open */
-    bool                out_of_memory;
+    bool                out_of_memory, missing, list; /* a member; a list on the way to one */
     levada_json_kind    wrong; /* of the value that does not fit */
     levada_json_odd     odd;   /* its text, where it is LEVADA_JSON_BIG */
 } columns_adder;
@@ -100,11 +97,22 @@ static bool columns_odd(columns_adder *a, levada_json_value value)
     double f = 0;
 
     a->odd = levada_json_parser_odd(a->parser, value);
-    if (a->c->dtype == LEVADA_BYTES)
-        return a->odd.integer && columns_text(a, a->odd.text, (size_t)a->odd.size);
+    if (levada_dtype_is_bytes(a->c->dtype))
+        return (a->odd.integer || a->c->dtype == LEVADA_TEXT) &&
+               columns_text(a, a->odd.text, (size_t)a->odd.size);
     if (!columns_is_float(a->c) || !levada_json_odd_float(&a->odd, &f)) return false;
     if (a->c->dtype == LEVADA_FLOAT32 && isfinite(f) && !isfinite((float)f)) return false;
     return columns_number(a, 0, f);
+}
+
+/* The JSON of a value that is not a string. */
+static bool columns_json(columns_adder *a, levada_json_value value)
+{
+    a->json->size = 0;
+    a->json->failed = false;
+    levada_json_text(a->parser, value, a->json);
+    a->out_of_memory = a->json->failed;
+    return !a->json->failed && columns_text(a, a->json->at, a->json->size);
 }
 
 /* A string. Integers are identifiers there: their digits. */
@@ -119,7 +127,8 @@ static bool columns_string(columns_adder *a, levada_json_kind kind, levada_json_
         text = levada_json_as_text(value, &size);
         return columns_text(a, text, size);
     }
-    if (kind != LEVADA_JSON_INT) return false;
+    if (kind != LEVADA_JSON_INT)
+        return a->c->dtype == LEVADA_TEXT && kind != LEVADA_JSON_NULL && columns_json(a, value);
     n = snprintf(digits, sizeof digits, "%" PRId64, levada_json_as_int(value));
     return columns_text(a, digits, (size_t)n);
 }
@@ -132,7 +141,7 @@ static bool columns_scalar(columns_adder *a, levada_json_value value)
     uint8_t          truth;
 
     if (kind == LEVADA_JSON_BIG) return columns_odd(a, value);
-    if (a->c->dtype == LEVADA_BYTES) return columns_string(a, kind, value);
+    if (levada_dtype_is_bytes(a->c->dtype)) return columns_string(a, kind, value);
     if (a->c->dtype == LEVADA_BOOL) {
         if (kind != LEVADA_JSON_BOOL) return false;
         truth = levada_json_as_bool(value);
@@ -149,28 +158,12 @@ static bool columns_scalar(columns_adder *a, levada_json_value value)
 /* Items so far of what the lists of this level hold. */
 static int64_t columns_count(const levada_json_column *c, int32_t level)
 {
-    bool last = level + 1 == c->depth && c->dtype != LEVADA_BYTES;
+    bool last = level + 1 == c->depth && !levada_dtype_is_bytes(c->dtype);
 
     return last ? c->values.n : c->ends[level + 1].n;
 }
 
-static bool columns_add(void *user, levada_json_value value)
-{
-    columns_adder *a = user;
-    int32_t        level = a->level;
-    bool           good;
-
-    if (level == a->c->depth) return columns_scalar(a, value);
-    a->wrong = levada_json_kind_of(value);
-    if (a->wrong != LEVADA_JSON_LIST) return false;
-    a->level++;
-    good = levada_json_each(value, columns_add, a);
-    if (!good) return false; /* `level` says where */
-    a->level--;
-    return columns_end(a, level, columns_count(a->c, level));
-}
-
-/* Of a row without the field: the default, or what keeps the column well-formed. */
+/* Of a row or an object without the field: the default, or what keeps the column well-formed. */
 static bool columns_otherwise(columns_adder *a)
 {
     const levada_value *value = a->c->otherwise;
@@ -178,8 +171,8 @@ static bool columns_otherwise(columns_adder *a)
     size_t              size = 0;
     uint8_t             truth;
 
-    if (a->c->depth > 0) return columns_end(a, 0, columns_count(a->c, 0));
-    if (a->c->dtype == LEVADA_BYTES) {
+    if (a->level < a->c->depth) return columns_end(a, a->level, columns_count(a->c, a->level));
+    if (levada_dtype_is_bytes(a->c->dtype)) {
         if (value) text = levada_value_as_text(value, &size);
         return columns_text(a, text, size);
     }
@@ -191,27 +184,69 @@ static bool columns_otherwise(columns_adder *a)
     return columns_number(a, levada_value_as_int(value), levada_value_as_float(value));
 }
 
-/* -- rows */
-
 /* The value at "a.b.c" from the root on. A name with dots counts first. *list: there is a list on
  * the way, which no name leads into. */
-static bool columns_look(const levada_json_column *c, levada_json_value root,
+static bool columns_look(const levada_json_step *step, levada_json_value root,
                          levada_json_value *out, bool *list)
 {
-    const char *at = c->path;
+    const char *at = step->path, *end = at + step->size;
 
-    if (levada_json_find(root, at, strlen(at), out)) return true;
+    if (levada_json_find(root, at, step->size, out)) return true;
     for (*out = root;; at++) {
-        size_t n = strcspn(at, ".");
+        const char *dot = memchr(at, '.', (size_t)(end - at));
 
+        if (!dot) dot = end;
         *list = levada_json_kind_of(*out) == LEVADA_JSON_LIST;
         if (levada_json_kind_of(*out) != LEVADA_JSON_MAP) return false;
         root = *out;
-        if (!levada_json_find(root, at, n, out)) return false;
-        at += n;
-        if (*at == '\0') return true;
+        if (!levada_json_find(root, at, (size_t)(dot - at), out)) return false;
+        at = dot;
+        if (at == end) return true;
     }
 }
+
+/* The step that begins in the items of this level; NULL = they are values. */
+static const levada_json_step *columns_member(const levada_json_column *c, int32_t level)
+{
+    for (int32_t s = 0; s + 1 < c->nsteps; s++)
+        if (c->step[s].end == level) return &c->step[s + 1];
+    return NULL;
+}
+
+static bool columns_item(void *user, levada_json_value value);
+
+/* A value or a list of this level. */
+static bool columns_add(columns_adder *a, levada_json_value value)
+{
+    int32_t level = a->level;
+
+    if (level == a->c->depth) return columns_scalar(a, value);
+    a->wrong = levada_json_kind_of(value);
+    if (a->wrong != LEVADA_JSON_LIST) return false;
+    a->level++;
+    if (!levada_json_each(value, columns_item, a)) return false; /* `level` says where */
+    a->level--;
+    return columns_end(a, level, columns_count(a->c, level));
+}
+
+/* An item of a list: a value, or an object that has one. */
+static bool columns_item(void *user, levada_json_value value)
+{
+    columns_adder          *a = user;
+    const levada_json_step *step = columns_member(a->c, a->level);
+    levada_json_value       inner;
+
+    if (!step) return columns_add(a, value);
+    a->wrong = levada_json_kind_of(value);
+    if (a->wrong != LEVADA_JSON_NULL && a->wrong != LEVADA_JSON_MAP) return false;
+    if (a->wrong == LEVADA_JSON_MAP && columns_look(step, value, &inner, &a->list) &&
+        levada_json_kind_of(inner) != LEVADA_JSON_NULL)
+        return columns_add(a, inner);
+    a->missing = !a->list && a->level == a->c->depth && !a->c->otherwise;
+    return !a->list && !a->missing && columns_otherwise(a);
+}
+
+/* -- rows */
 
 LEVADA_PRINTF(4, 5)
 static levada_status columns_reject(levada_builder *out, int64_t row, levada_error *err,
@@ -235,7 +270,16 @@ typedef struct columns_mark {
 
 static columns_mark columns_here(const levada_json_column *c)
 {
-    return (columns_mark){ { c->ends[0].n, c->ends[1].n, c->ends[2].n }, c->values.n };
+    columns_mark mark = { .values = c->values.n };
+
+    for (int k = 0; k <= LEVADA_JSON_DEPTH; k++) mark.ends[k] = c->ends[k].n;
+    return mark;
+}
+
+/* How messages name a column. */
+static const char *columns_path(const levada_json_column *c)
+{
+    return c->nsteps == 1 ? c->step[0].path : c->name;
 }
 
 static void columns_return(levada_json_column *c, const columns_mark *to)
@@ -265,7 +309,7 @@ static levada_status columns_misfit_odd(const columns_adder *a, int64_t row, lev
                                         levada_error *err)
 {
     levada_dtype dtype = a->c->dtype;
-    const char  *range = "", *fix = a->odd.integer ? "change its type in 'fields' to string"
+    const char  *range = "", *fix = a->odd.integer ? "change its type in 'fields' to text"
                                                    : "change its type in 'fields' to float64";
 
     if (a->odd.integer && dtype == LEVADA_INT64)
@@ -273,9 +317,10 @@ static levada_status columns_misfit_odd(const columns_adder *a, int64_t row, lev
     else if (a->odd.integer && dtype == LEVADA_INT32)
         range = *a->odd.text == '-' ? ", at least -2**31" : ", at most 2**31-1";
     else if (columns_is_float(a->c)) range = ", within its range";
-    if (columns_is_float(a->c) || dtype == LEVADA_BYTES || dtype == LEVADA_BOOL)
+    if (columns_is_float(a->c) || levada_dtype_is_bytes(dtype) || dtype == LEVADA_BOOL)
         fix = "change its type in 'fields'";
-    return columns_reject(out, row, err, "field '%.60s' must be %s%s%s, got %.*s%s: %s", a->c->path,
+    return columns_reject(out, row, err, "field '%.60s' must be %s%s%s, got %.*s%s: %s",
+                          columns_path(a->c),
                           a->c->depth ? "a list of " : "", levada_dtype_name(dtype), range,
                           a->odd.size < 48 ? a->odd.size : 40, a->odd.text,
                           a->odd.size < 48 ? "" : "...", fix);
@@ -285,13 +330,18 @@ static levada_status columns_misfit_odd(const columns_adder *a, int64_t row, lev
 static levada_status columns_misfit(const columns_adder *a, bool found, bool list, int64_t row,
                                     levada_builder *out, levada_error *err)
 {
-    const char *path = a->c->path, *type = levada_dtype_name(a->c->dtype);
+    const char *path = columns_path(a->c), *type = levada_dtype_name(a->c->dtype);
 
     if (list)
         return columns_reject(out, row, err,
                               "field '%.80s' must be a path through objects, and leads through a "
                               "list: read the lines without 'fields', and their lists in map",
                               path);
+    if (a->missing)
+        return columns_reject(out, row, err,
+                              "field '%.80s' is missing in an object of a list; it must be %s: add "
+                              "a default to 'fields'",
+                              path, type);
     if (!found)
         return columns_reject(out, row, err,
                               "field '%.80s' is missing; it must be %s: add a default to 'fields'",
@@ -304,24 +354,26 @@ static levada_status columns_misfit(const columns_adder *a, bool found, bool lis
 }
 
 /* Adds one row to a column. *bad: the row is rejected already. */
-static levada_status columns_field(levada_json_column *c, levada_json_parser *parser,
+static levada_status columns_field(levada_json_columns *all, levada_json_column *c,
                                    const levada_json_value *root, int64_t row, bool *bad,
                                    levada_builder *out, levada_error *err)
 {
-    columns_adder     a = { .c = c, .parser = parser };
+    columns_adder     a = { .c = c, .parser = &all->parser, .json = &all->json };
     columns_mark      mark = columns_here(c);
     levada_json_value value;
-    bool              list = false, found = root && columns_look(c, *root, &value, &list);
+    bool list = false, found = root && columns_look(&c->step[0], *root, &value, &list);
 
     c->there = c->there || found;
     if (found && levada_json_kind_of(value) == LEVADA_JSON_NULL) found = false;
     if (found && columns_add(&a, value)) return LEVADA_OK;
     if (a.out_of_memory) return columns_short(err);
     columns_return(c, &mark);
+    list = list || a.list;
     if (found || list || (!c->otherwise && c->depth == 0)) {
         if (!*bad) LEVADA_TRY(columns_misfit(&a, found, list, row, out, err));
         *bad = true;
     }
+    a.level = 0;
     return columns_otherwise(&a) ? LEVADA_OK : columns_short(err);
 }
 
@@ -364,8 +416,7 @@ static levada_status columns_row(levada_json_columns *c, const levada_strings *i
     if (wrong) LEVADA_TRY(columns_reject(out, row, err, "invalid JSON: %s", wrong));
     else if (c->n > 0 && c->rows++ == 0) (void)levada_json_each_member(root, columns_name, c);
     for (int64_t i = 0; i < c->n; i++)
-        LEVADA_TRY(columns_field(&c->columns[i], &c->parser, wrong ? NULL : &root, row, &bad, out,
-                                 err));
+        LEVADA_TRY(columns_field(c, &c->columns[i], wrong ? NULL : &root, row, &bad, out, err));
     return LEVADA_OK;
 }
 
@@ -374,8 +425,8 @@ static levada_status columns_row(levada_json_columns *c, const levada_strings *i
 static levada_status columns_put(const levada_json_column *c, int32_t index, int64_t rows,
                                  levada_builder *out, levada_error *err)
 {
-    int32_t levels = c->depth + (c->dtype == LEVADA_BYTES);
-    size_t  size = c->dtype == LEVADA_BYTES ? 1 : (size_t)levada_dtype_size(c->dtype);
+    int32_t levels = c->depth + (levada_dtype_is_bytes(c->dtype));
+    size_t  size = levada_dtype_is_bytes(c->dtype) ? 1 : (size_t)levada_dtype_size(c->dtype);
     void   *values = NULL;
 
     for (int32_t k = 0; k < levels; k++) {
@@ -435,6 +486,7 @@ levada_status levada_json_columns_decode(levada_json_columns *c, const levada_st
 {
     const columns_mark none = { { 0 }, 0 };
 
+    levada_builder_text_rule(out, LEVADA_TEXT_CHECKED); /* by the parser */
     for (int64_t i = 0; i < c->n; i++) columns_return(&c->columns[i], &none);
     if (c->n == 0) return columns_lines(c, in, out, err);
     for (int64_t row = 0; row < in->n; row++) LEVADA_TRY(columns_row(c, in, row, out, err));

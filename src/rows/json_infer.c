@@ -11,6 +11,9 @@
 
 enum { INFER_FIELDS = 4096, INFER_PATH = 512, INFER_NESTING = 32, INFER_SLACK = 64 };
 
+/* Stands in paths for a list: "messages", INFER_LIST, ".role". No name has it. */
+#define INFER_LIST '\1'
+
 /* What the values of a field are, as bits. */
 enum {
     INFER_BOOL = 1,
@@ -31,7 +34,11 @@ typedef struct infer_field {
     uint32_t seen;
     int32_t  lists;      /* the deepest level at which a list was seen, from 1 on */
     int32_t  depth;      /* of the values in lists; -1 = none yet */
-    int64_t  records;    /* with a value other than null */
+    bool     mixed;      /* lists and single values, or lists of several levels */
+    int64_t  nulls;      /* in lists */
+    int64_t  owner;      /* the field of the list of objects that it is a member of; -1 = none */
+    int64_t  objects;    /* of a list of objects */
+    int64_t  records;    /* or objects, with a value other than null */
     int64_t  last;       /* the last one of them */
 } infer_field;
 
@@ -44,7 +51,8 @@ typedef struct infer_job {
     char                path[INFER_PATH]; /* of the member that is looked at */
     size_t              used;
     int32_t             nesting, level; /* objects and lists around it */
-    infer_field        *at;             /* the field of the list that is looked at */
+    int64_t             at;             /* the field of the list that is looked at */
+    int64_t             owner, object;  /* the list of objects around it, and which object it is */
     levada_status       st; /* of the record, and what is wrong with it */
     levada_error       *why;
 } infer_job;
@@ -57,8 +65,14 @@ static levada_status infer_short(levada_error *err)
 /* Ends the walk: false, as its functions return. */
 static bool infer_refuse(infer_job *job, const char *path, const char *what)
 {
+    char   shown[INFER_PATH];
+    size_t n = 0;
+
+    for (; *path; path++)
+        if (*path != INFER_LIST) shown[n++] = *path;
+    shown[n] = '\0';
     job->st = levada_fail(job->why, LEVADA_EINVALID_ARGUMENT,
-                          "fields=auto: field '%.80s' %s; pass the fields to read", path, what);
+                          "fields=auto: field '%.80s' %s; pass the fields to read", shown, what);
     return false;
 }
 
@@ -79,7 +93,7 @@ static infer_field *infer_add(infer_job *job, uint64_t hash)
     }
     f = infer_fields(job) + job->fields.n++;
     *f = (infer_field){ .path = path, .size = job->used, .hash = hash, .depth = -1, .last = -1,
-                        .nested = job->nesting > 1 };
+                        .nested = job->nesting > 1, .owner = job->owner };
     memcpy(path, job->path, job->used + 1);
     return f;
 }
@@ -128,36 +142,79 @@ static uint32_t infer_kind(infer_job *job, levada_json_value value)
     return kinds[kind] | (i > exact || i < -exact ? INFER_WIDE : 0);
 }
 
-/* Whether a column can hold all that was seen of a field. */
-static bool infer_fits(infer_job *job, const infer_field *f)
-{
-    bool list = f->lists > 0;
+static bool infer_is_number(const infer_field *f) { return (f->seen & INFER_NUMBER) == f->seen; }
 
-    if (list && f->seen & INFER_MAP) return infer_refuse(job, f->path, "is a list of objects");
-    if (f->lists > LEVADA_JSON_DEPTH)
-        return infer_refuse(job, f->path, "has lists of more than two levels");
-    if (list && f->depth >= 0 && f->depth != f->lists)
-        return infer_refuse(job, f->path, "mixes lists and single values");
-    if (f->seen & (INFER_WIDE | INFER_BIG) && f->seen & INFER_FLOAT)
-        return infer_refuse(job, f->path, "mixes floats with integers beyond 2^53");
-    if ((f->seen & INFER_NUMBER) == f->seen || (f->seen & (f->seen - 1)) == 0) return true;
-    return infer_refuse(job, f->path, "has values of several types");
+/* Notes what was seen of a field; false: no dtype holds it. */
+static bool infer_fits(infer_job *job, infer_field *f)
+{
+    f->mixed = f->mixed || (f->lists > 0 && f->depth >= 0 && f->depth != f->lists);
+    if (!infer_is_number(f) || !(f->seen & INFER_FLOAT)) return true;
+    if (!(f->seen & (INFER_WIDE | INFER_BIG))) return true;
+    return infer_refuse(job, f->path, "mixes floats with integers beyond 2^53");
+}
+
+/* Levels of lists around a field and in it. */
+static int32_t infer_depth(const infer_job *job, const infer_field *f)
+{
+    int32_t depth = f->lists;
+
+    for (; f->owner >= 0; depth += f->lists) f = infer_fields(job) + f->owner;
+    return depth;
+}
+
+/* Whether no column holds the values of a field: then the JSON of each is text. */
+static bool infer_whole(const infer_job *job, const infer_field *f)
+{
+    bool several = !infer_is_number(f) && (f->seen & (f->seen - 1)) != 0;
+
+    return f->mixed || several || infer_depth(job, f) > LEVADA_JSON_DEPTH ||
+           (f->nulls > 0 && f->seen != INFER_MAP);
 }
 
 static bool infer_object(infer_job *job, levada_json_value value);
 
+/* An object in a list: its members are fields of the list. */
+static bool infer_listed(infer_job *job, levada_json_value value)
+{
+    const size_t  used = job->used;
+    const int32_t level = job->level;
+    const int64_t at = job->at, owner = job->owner, object = job->object;
+    bool          good;
+
+    if (used + (size_t)level + 1 >= INFER_PATH)
+        return infer_refuse(job, job->path, "has a member with a name of more than 511 bytes");
+    memset(job->path + used, INFER_LIST, (size_t)level);
+    job->used = used + (size_t)level;
+    job->path[job->used] = '\0';
+    job->owner = at;
+    job->object = infer_fields(job)[at].objects++;
+    job->level = 0;
+    good = infer_object(job, value);
+    job->used = used;
+    job->path[used] = '\0';
+    job->level = level;
+    job->at = at;
+    job->owner = owner;
+    job->object = object;
+    return good;
+}
+
 static bool infer_item(void *user, levada_json_value value)
 {
     infer_job       *job = user;
-    infer_field     *f = job->at;
+    infer_field     *f = infer_fields(job) + job->at;
     levada_json_kind kind = levada_json_kind_of(value);
     bool             good;
 
-    if (kind == LEVADA_JSON_NULL) return infer_refuse(job, f->path, "is a list with null");
+    if (kind == LEVADA_JSON_NULL) {
+        f->nulls++;
+        return true;
+    }
     if (kind != LEVADA_JSON_LIST) {
         f->seen |= infer_kind(job, value);
         f->depth = job->level;
-        return infer_fits(job, f);
+        if (!infer_fits(job, f)) return false;
+        return kind != LEVADA_JSON_MAP || job->level == 0 || infer_listed(job, value);
     }
     if (++job->level > f->lists) f->lists = job->level;
     good = infer_fits(job, f) && levada_json_each(value, infer_item, job);
@@ -172,9 +229,9 @@ static bool infer_value(infer_job *job, levada_json_value value)
 
     if (!f) return false;
     if (kind == LEVADA_JSON_NULL) return true;
-    f->records += f->last != job->record;
-    f->last = job->record;
-    job->at = f;
+    f->records += f->last != job->object;
+    f->last = job->object;
+    job->at = f - infer_fields(job);
     return infer_item(job, value) && (kind != LEVADA_JSON_MAP || infer_object(job, value));
 }
 
@@ -191,7 +248,8 @@ static bool infer_member(void *user, const char *name, size_t size, levada_json_
     memcpy(job->path + job->used, name, size);
     job->used += size;
     job->path[job->used] = '\0';
-    if (size == 0 || memchr(name, '\0', size) || (inside && memchr(name, '.', size)))
+    if (size == 0 || memchr(name, '\0', size) || memchr(name, INFER_LIST, size) ||
+        (inside && memchr(name, '.', size)))
         good = infer_refuse(job, job->path, "has a name that is empty or has a dot or a zero byte");
     else good = infer_value(job, value);
     job->used = before;
@@ -231,7 +289,9 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
                            "lv.open) to read lines");
     job->why = err;
     job->st = LEVADA_OK;
-    job->next = 0;
+    job->next = job->level = 0;
+    job->owner = -1;
+    job->object = job->record;
     (void)infer_object(job, root);
     job->record++;
     return job->st;
@@ -239,11 +299,11 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
 
 /* -- the option */
 
-static const char *infer_dtype(const infer_field *f, bool missing)
+static const char *infer_dtype(const infer_field *f, bool whole, bool missing)
 {
     bool list = f->lists > 0;
 
-    if (f->seen & (INFER_TEXT | INFER_BIG) || (f->seen == 0 && !list)) return "string";
+    if (whole || f->seen & (INFER_TEXT | INFER_BIG) || (f->seen == 0 && !list)) return "text";
     if (f->seen & INFER_BOOL) return "bool";
     return f->seen & INFER_FLOAT || (missing && !list) ? "float64" : "int64";
 }
@@ -263,49 +323,120 @@ static levada_status infer_default(levada_value **type, bool text, levada_error 
     return st;
 }
 
-static levada_status infer_one(infer_job *job, const infer_field *f, levada_value *fields,
-                               levada_error *err)
+/* Puts the type, which it owns, into lists. */
+static levada_status infer_wrap(levada_value **type, int32_t lists, levada_error *err)
 {
-    bool          missing = f->records < job->record;
-    const char   *dtype = infer_dtype(f, missing);
+    for (int32_t i = 0; i < lists; i++) {
+        levada_value *list = levada_value_list();
+        levada_status st = list ? levada_value_push(list, type, err) : infer_short(err);
+
+        if (st != LEVADA_OK) {
+            levada_value_destroy(&list);
+            return st;
+        }
+        *type = list;
+    }
+    return LEVADA_OK;
+}
+
+/* The records, or the objects of its list, that could have the field. */
+static int64_t infer_most(const infer_job *job, const infer_field *f)
+{
+    const infer_field *owner = f->owner < 0 ? NULL : infer_fields(job) + f->owner;
+
+    return owner ? owner->objects + owner->nulls : job->record;
+}
+
+/* Enters a field under its name, which is the end of its path. */
+static levada_status infer_one(infer_job *job, const infer_field *f, const char *name,
+                               levada_value *fields, levada_error *err)
+{
+    bool          missing = f->records < infer_most(job, f), whole = infer_whole(job, f);
+    bool          odd = f->lists == 0 && f->seen & (INFER_BOOL | INFER_WIDE) &&
+               !(f->seen & INFER_BIG) && missing && !whole; /* no default */
+    int32_t       lists = whole ? 0 : f->lists;
+    const char   *dtype = infer_dtype(f, whole || (odd && f->owner >= 0), missing);
     levada_value *type;
     levada_status st = LEVADA_OK;
 
     job->why = err;
-    if (missing && f->lists == 0 && f->seen & (INFER_BOOL | INFER_WIDE) &&
-        !(f->seen & INFER_BIG)) {
+    if (odd && f->owner < 0) {
         infer_refuse(job, f->path, f->seen & INFER_BOOL
                                        ? "is a bool that some records lack"
                                        : "has integers beyond 2^53, and some records lack it");
         return job->st;
     }
     type = levada_value_text(dtype, strlen(dtype));
-    for (int32_t i = 0; i < f->lists && type; i++) {
-        levada_value *list = levada_value_list();
-
-        if (list) st = levada_value_push(list, &type, err);
-        levada_value_destroy(&type);
-        type = list;
-        if (st != LEVADA_OK) levada_value_destroy(&type);
-    }
-    if (st == LEVADA_OK && type && missing && f->lists == 0)
-        st = infer_default(&type, strcmp(dtype, "string") == 0, err);
-    if (st == LEVADA_OK) return levada_infer_set(fields, f->path, type, err);
+    if (!type) return infer_short(err);
+    st = infer_wrap(&type, lists, err);
+    if (st == LEVADA_OK && missing && lists == 0)
+        st = infer_default(&type, strcmp(dtype, "text") == 0, err);
+    if (st == LEVADA_OK) return levada_infer_set(fields, name, type, err);
     levada_value_destroy(&type);
     return st;
+}
+
+/* Whether the field is a member of something that is text as a whole. */
+static bool infer_inside_whole(const infer_job *job, const infer_field *f)
+{
+    for (int64_t i = 0; i < job->fields.n; i++) {
+        const infer_field *g = infer_fields(job) + i;
+
+        if (g->size < f->size && infer_whole(job, g) && memcmp(g->path, f->path, g->size) == 0 &&
+            (f->path[g->size] == '.' || f->path[g->size] == INFER_LIST))
+            return true;
+    }
+    return false;
+}
+
+static levada_status infer_group(infer_job *job, const char *prefix, size_t size,
+                                 levada_value *fields, int64_t *n, levada_error *err);
+
+/* Enters the list of objects that the field `f` is a member of, with all of its members. */
+static levada_status infer_list(infer_job *job, const infer_field *f, size_t from,
+                                levada_value *fields, int64_t *n, levada_error *err)
+{
+    const char   *list = strchr(f->path + from, INFER_LIST), *inside = list;
+    char          name[INFER_PATH];
+    levada_value *map;
+    levada_status st;
+
+    while (*inside == INFER_LIST) inside++;
+    memcpy(name, f->path + from, (size_t)(list - f->path) - from);
+    name[(size_t)(list - f->path) - from] = '\0';
+    if (levada_value_get(fields, name)) return LEVADA_OK; /* by another member */
+    map = levada_value_map();
+    if (!map) return infer_short(err);
+    st = infer_group(job, f->path, (size_t)(inside + 1 - f->path), map, n, err);
+    if (st == LEVADA_OK) st = infer_wrap(&map, (int32_t)(inside - list), err);
+    if (st == LEVADA_OK) return levada_infer_set(fields, name, map, err);
+    levada_value_destroy(&map);
+    return st;
+}
+
+/* Enters the fields whose paths begin with prefix[0, size). */
+static levada_status infer_group(infer_job *job, const char *prefix, size_t size,
+                                 levada_value *fields, int64_t *n, levada_error *err)
+{
+    for (int64_t i = 0; i < job->fields.n; i++) {
+        const infer_field *f = infer_fields(job) + i;
+
+        if (f->size <= size || memcmp(f->path, prefix, size) != 0) continue;
+        if (f->seen == INFER_MAP && !infer_whole(job, f)) continue; /* its members are the fields */
+        if (infer_inside_whole(job, f)) continue;
+        if (strchr(f->path + size, INFER_LIST))
+            LEVADA_TRY(infer_list(job, f, size, fields, n, err));
+        else LEVADA_TRY(infer_one(job, f, f->path + size, fields, err));
+        (*n)++;
+    }
+    return LEVADA_OK;
 }
 
 static levada_status infer_all(infer_job *job, levada_value *fields, levada_error *err)
 {
     int64_t n = 0;
 
-    for (int64_t i = 0; i < job->fields.n; i++) {
-        const infer_field *f = infer_fields(job) + i;
-
-        if (f->seen == INFER_MAP) continue; /* its members are the fields */
-        LEVADA_TRY(infer_one(job, f, fields, err));
-        n++;
-    }
+    LEVADA_TRY(infer_group(job, "", 0, fields, &n, err));
     if (n > 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        job->record == 0 ? "fields=auto: the input has no records; pass the fields"

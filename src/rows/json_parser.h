@@ -14,6 +14,7 @@
 #ifndef LEVADA_ROWS_JSON_PARSER_H
 #define LEVADA_ROWS_JSON_PARSER_H
 
+#include "base/text.h"
 #include "rows/json_reader.h"
 
 enum { LEVADA_JSON_LEVELS = 1024, LEVADA_JSON_WRONG = 224, LEVADA_JSON_DIGITS = 24 };
@@ -59,6 +60,8 @@ LEVADA_MUST_USE levada_status levada_json_parser_read(levada_json_parser *p, con
 
 /* What a LEVADA_JSON_BIG stands for. Its text is valid until the next call. */
 levada_json_odd levada_json_parser_odd(levada_json_parser *p, levada_json_value value);
+/* Adds the JSON of a value. */
+void levada_json_text(levada_json_parser *p, levada_json_value value, levada_text *out);
 /* Whether the number has a double: *f. */
 bool levada_json_odd_float(const levada_json_odd *odd, double *f);
 

@@ -191,6 +191,7 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
         if (late != LEVADA_LATE_DECODE_AUTO) d.builder->late = (levada_late_decode)late;
         st = def->decode(decoding->state, decoding->bound.args, &in, d.builder, err);
     }
+    if (st == LEVADA_OK) st = levada_builder_check_text(d.builder, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&d.builder, &block, err);
     if (st == LEVADA_OK) st = levada_block_decode(levada_env_pool(decoding->env), &block, err);
     if (st == LEVADA_OK) st = decode_once_rejects(block, err);

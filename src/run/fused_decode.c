@@ -54,7 +54,13 @@ static levada_status fused_decode_strings(const levada_block *in, int32_t field,
 
     if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a block");
     size = (int32_t *)(void *)(data + n);
-    for (int64_t i = 0; i < in->n; i++) {
+    for (int64_t i = 0; in->kind == LEVADA_BLOCK_DATA && i < in->n; i++) {
+        const levada_column *c = &in->columns[field];
+
+        data[i] = c->values + c->level[0].begin[i];
+        size[i] = c->level[0].end[i] - c->level[0].begin[i];
+    }
+    for (int64_t i = 0; in->kind != LEVADA_BLOCK_DATA && i < in->n; i++) {
         int64_t              row;
         const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
 
@@ -145,6 +151,7 @@ levada_status levada_fused_decode(const levada_fused_link *l, int32_t thread,
         b->late = late;
         st = l->decoder->decode(levada_fused_state(l, thread), l->args, &strings, b, err);
     }
+    if (st == LEVADA_OK) st = levada_builder_check_text(b, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     if (st == LEVADA_OK && !alone) {
         st = fused_decode_merge(pool, joined, in, out, err);

@@ -35,7 +35,7 @@ static bool pipe_fills(const levada_field *f)
 {
     bool number = f->dtype >= LEVADA_BOOL && f->dtype <= LEVADA_UINT64;
 
-    return f->depth == 0 && f->ndim == 0 && (number || f->dtype == LEVADA_BYTES);
+    return f->depth == 0 && f->ndim == 0 && (number || levada_dtype_is_bytes(f->dtype));
 }
 
 static levada_status pipe_check_text(const char *text, const levada_spec *in, levada_error *err)
@@ -94,7 +94,7 @@ static void pipe_add(levada_text *to, const levada_column *c, int64_t row, bool 
     int64_t        size = levada_dtype_size(c->field->dtype), number = 0;
     const uint8_t *data;
 
-    if (c->field->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(c->field->dtype)) {
         data = levada_column_bytes(c, row, &size);
         if (pattern) levada_files_put_literal(to, (const char *)data, (size_t)size);
         else levada_text_add(to, data, (size_t)size);

@@ -24,7 +24,7 @@ static levada_status barrier_check(int32_t n, const levada_dtype *dtypes,
                            (int)n);
     }
     for (int32_t i = 0; i < n; i++) {
-        if (dtypes[i] != LEVADA_BYTES && levada_dtype_size(dtypes[i]) == 0) {
+        if (!levada_dtype_is_bytes(dtypes[i]) && levada_dtype_size(dtypes[i]) == 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype %d of component %d is unknown",
                                (int)dtypes[i], (int)i);
         }
@@ -95,9 +95,9 @@ static void barrier_fill(levada_barrier *b, int32_t n, const levada_dtype *dtype
     b->has_shapes = shapes != NULL;
     b->input_index = INT64_MIN;
     for (int32_t i = 0; i < n; i++) {
-        b->dtypes[i] = dtypes[i];
+        b->dtypes[i] = levada_dtype_is_bytes(dtypes[i]) ? LEVADA_BYTES : dtypes[i];
         b->shapes[i] = shapes != NULL ? shapes[i] : (levada_shape){ -1, { 0 } };
-        b->is_ref[i] = dtypes[i] == LEVADA_BYTES || !levada_shape_known(&b->shapes[i]);
+        b->is_ref[i] = levada_dtype_is_bytes(dtypes[i]) || !levada_shape_known(&b->shapes[i]);
         b->width[i] = b->is_ref[i] ? sizeof(levada_tensor *)
                                    : (size_t)(levada_shape_count(&b->shapes[i]) *
                                               levada_dtype_size(dtypes[i]));
@@ -226,7 +226,7 @@ static levada_status barrier_check_insert(const levada_barrier *b, const barrier
                            "The component ID is out of range %d >= num_components (= %d)",
                            (int)in->component, (int)b->ncomponents);
     }
-    if (keys->dtype != LEVADA_BYTES || keys->shape.rank != 1) {
+    if (!levada_dtype_is_bytes(keys->dtype) || keys->shape.rank != 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "keys must be byte strings [n], not %s%s",
                            levada_dtype_name(keys->dtype), levada_shape_print(&keys->shape, x));
     }

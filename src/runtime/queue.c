@@ -80,7 +80,7 @@ static levada_status queue_check_components(const levada_queue_options *o, levad
                            levada_dtype_name(o->dtypes[0]));
     }
     for (int32_t i = 0; i < o->ncomponents; i++) {
-        if (o->dtypes[i] != LEVADA_BYTES && levada_dtype_size(o->dtypes[i]) == 0) {
+        if (!levada_dtype_is_bytes(o->dtypes[i]) && levada_dtype_size(o->dtypes[i]) == 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype %d of component %d is unknown",
                                (int)o->dtypes[i], (int)i);
         }
@@ -167,10 +167,10 @@ static void queue_fill(levada_queue *q, const levada_queue_options *o)
     for (int32_t i = 0; i < o->ncomponents; i++) {
         int64_t size = levada_dtype_size(o->dtypes[i]);
 
-        q->dtypes[i] = o->dtypes[i];
+        q->dtypes[i] = levada_dtype_is_bytes(o->dtypes[i]) ? LEVADA_BYTES : o->dtypes[i];
         q->shapes[i] = o->shapes != NULL ? o->shapes[i] : (levada_shape){ -1, { 0 } };
         if (o->kind == LEVADA_QUEUE_PRIORITY && i == 0) q->shapes[i].rank = 0;
-        q->is_ref[i] = o->dtypes[i] == LEVADA_BYTES || !levada_shape_known(&q->shapes[i]);
+        q->is_ref[i] = levada_dtype_is_bytes(o->dtypes[i]) || !levada_shape_known(&q->shapes[i]);
         q->width[i] = q->is_ref[i] ? sizeof(levada_tensor *)
                                    : (size_t)(levada_shape_count(&q->shapes[i]) * size);
         if (q->is_ref[i]) q->rows_only = false;

@@ -65,6 +65,7 @@ static levada_status block_check(const levada_queue *q, int32_t i, const levada_
                                  levada_error *err)
 {
     const levada_field *f;
+    bool                strings;
 
     if (column == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -72,7 +73,8 @@ static levada_status block_check(const levada_queue *q, int32_t i, const levada_
                            levada_queue_kind_name(q->options.kind), q->name, (int)i);
     }
     f = column->field;
-    if (f->dtype != q->dtypes[i]) {
+    strings = levada_dtype_is_bytes(f->dtype) && levada_dtype_is_bytes(q->dtypes[i]);
+    if (f->dtype != q->dtypes[i] && !strings) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "Type mismatch in tuple component %d. Expected %s, got %s of column "
                            "'%s'",
@@ -142,7 +144,7 @@ static levada_status block_tensors(const levada_queue *q, int32_t i, block_row *
     for (int64_t k = 0; k < n; k++) {
         block_find(r, first + k);
         LEVADA_TRY(block_check_shape(q, i, r, err));
-        if (q->dtypes[i] == LEVADA_BYTES) LEVADA_TRY(block_strings(q, r, &to[k], err));
+        if (levada_dtype_is_bytes(q->dtypes[i])) LEVADA_TRY(block_strings(q, r, &to[k], err));
         else LEVADA_TRY(block_numbers(q, r, &to[k], err));
     }
     return LEVADA_OK;

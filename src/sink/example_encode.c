@@ -241,6 +241,7 @@ levada_status levada_example_add_values(levada_example *example, const char *key
         LEVADA_TRY(encode_check(values->f32, values->count, err));
         return encode_f32(example, f, values->f32, values->count, err);
     case LEVADA_BYTES:
+    case LEVADA_TEXT:
         LEVADA_TRY(encode_check_strings(values->bytes, values->sizes, values->count, err));
         return encode_strings(example, f, values->bytes, values->sizes, values->count, err);
     case LEVADA_NONE: return encode_begin(example, &f, &p, err);

@@ -59,7 +59,7 @@ static levada_status csv_row(levada_row_writer *w, const levada_block *block, in
         const levada_column *column = levada_block_at(block, i);
 
         if (i > 0) levada_text_char(out, ',');
-        if (column->field->dtype == LEVADA_BYTES) {
+        if (levada_dtype_is_bytes(column->field->dtype)) {
             size_t      size;
             const char *text = levada_row_string(column, row, &size);
 

@@ -8,7 +8,7 @@ static levada_status lines_check(const levada_spec *spec, levada_error *err)
 {
     const levada_field *field = levada_spec_field(spec, 0);
 
-    if (levada_spec_count(spec) == 1 && field->dtype == LEVADA_BYTES && field->depth == 0 &&
+    if (levada_spec_count(spec) == 1 && levada_dtype_is_bytes(field->dtype) && field->depth == 0 &&
         field->ndim == 0)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

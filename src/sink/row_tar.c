@@ -15,7 +15,7 @@ static levada_status tar_check(const levada_spec *spec, levada_error *err)
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         const levada_field *field = levada_spec_field(spec, i);
         bool pair = names >= 0 && values >= 0 && (i == names || i == values) && field->depth == 1 &&
-                    field->dtype == LEVADA_BYTES;
+                    levada_dtype_is_bytes(field->dtype);
         bool key = strcmp(field->name, "key") == 0;
 
         if (strchr(field->name, '/')) {
@@ -23,12 +23,12 @@ static levada_status tar_check(const levada_spec *spec, levada_error *err)
                                "tar: the name of column '%s' must not contain '/'; rename it",
                                field->name);
         }
-        if (key && field->dtype != LEVADA_BYTES) {
+        if (key && !levada_dtype_is_bytes(field->dtype)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "tar: column 'key' must be a string of each record");
         }
         if (pair || (field->depth == 0 && field->ndim == 0 &&
-                     (!key || field->dtype == LEVADA_BYTES)))
+                     (!key || levada_dtype_is_bytes(field->dtype))))
             continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "tar: column '%s' must be a string or a number of each record",
@@ -156,7 +156,7 @@ static levada_status tar_column(const levada_column *c, int64_t row, const char 
     levada_text   number = { 0 };
     levada_status st;
 
-    if (c->field->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(c->field->dtype)) {
         bytes = levada_row_string(c, row, &size);
         return tar_member(key, nkey, name, strlen(name), bytes, size, out, err);
     }

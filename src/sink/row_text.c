@@ -38,7 +38,7 @@ levada_status levada_row_check(const levada_spec *spec, const char *format, leva
         bool integer = field->dtype >= LEVADA_BOOL && field->dtype <= LEVADA_UINT32;
 
         if (integer || field->dtype == LEVADA_FLOAT32 || field->dtype == LEVADA_FLOAT64 ||
-            field->dtype == LEVADA_BYTES)
+            levada_dtype_is_bytes(field->dtype))
             continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "%s: column '%s' is %s: cast it to a dtype that can be written", format,

@@ -11,7 +11,7 @@ static bool tfrecord_is_raw(const levada_spec *spec)
     const levada_field *field = levada_spec_field(spec, 0);
 
     return levada_spec_count(spec) == 1 && strcmp(field->name, "record") == 0 &&
-           field->dtype == LEVADA_BYTES && field->depth == 0 && field->ndim == 0;
+           levada_dtype_is_bytes(field->dtype) && field->depth == 0 && field->ndim == 0;
 }
 
 static levada_status tfrecord_check(const levada_spec *spec, levada_error *err)
@@ -71,7 +71,7 @@ static levada_status tfrecord_column(levada_example *e, const levada_column *c, 
 {
     levada_row_range range = levada_row_range_of(c, row);
 
-    if (c->field->dtype == LEVADA_BYTES) return tfrecord_strings(e, c, range, err);
+    if (levada_dtype_is_bytes(c->field->dtype)) return tfrecord_strings(e, c, range, err);
     if (c->field->dtype != LEVADA_FLOAT32) return tfrecord_integers(e, c, range, err);
     return levada_example_add_f32(e, c->field->name,
                                   (const float *)(const void *)c->values + range.begin,

@@ -199,10 +199,11 @@ static const levada_decoder_def jsonl_columns = {
 
 static const levada_example_file jsonl_files[] = {
     { "notes.jsonl",
-      "{\"id\":1,\"text\":\"caf\\u00e9\",\"tokens\":[5,6,7]}\n"
+      "{\"id\":1,\"text\":\"caf\\u00e9\",\"tokens\":[5,6,7],"
+      "\"turns\":[{\"who\":\"a\"},{\"who\":\"b\",\"score\":2}]}\n"
       "{\"id\":2,\"text\":\"\"}\n\n"
       "{\"tokens\":[],\"text\":\"x\",\"id\":3,\"meta\":{\"lang\":\"pt\"}}\r\n",
-      119 },
+      163 },
     { NULL, NULL, 0 },
 };
 
@@ -212,7 +213,8 @@ const levada_format_def levada_format_jsonl = {
     .struct_size = sizeof(levada_format_def),
     .name = "jsonl",
     .doc = "reads JSON Lines, one column per field",
-    .example = "jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}",
+    .example = "jsonl:notes.jsonl,fields={id:int64,text:text,tokens:[int64],"
+               "turns:[{who:text,score:{dtype:float32,default:0}}]}",
     .example_files = jsonl_files,
     .field = "line",
     .suffixes = jsonl_suffixes,

@@ -45,7 +45,7 @@ static bool mds_number(const char *name, size_t size, levada_dtype *out)
     memcpy(word, name, size);
     word[size] = 0;
     *out = strcmp(word, "int") == 0 ? LEVADA_INT64 : levada_dtype_find(word);
-    return *out != LEVADA_NONE && *out != LEVADA_BYTES;
+    return *out != LEVADA_NONE && !levada_dtype_is_bytes(*out);
 }
 
 static bool mds_encoding(const char *text, levada_mds_column *out)

@@ -234,7 +234,7 @@ static levada_status megatron_check(const void *args, levada_spec **out, levada_
     levada_field field = { .name = "tokens", .dtype = a->dtype, .depth = 1 };
 
     if (a->dtype == LEVADA_NONE) field.dtype = LEVADA_INT32; /* until it is inferred */
-    if (field.dtype == LEVADA_BYTES)
+    if (levada_dtype_is_bytes(field.dtype))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=string: expected numbers");
     return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
 }

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines of text files. A line ends with LF, or with the end of the file; one CR before the LF
- * belongs to the line end, any other is content. Lines are bytes: nothing is decoded.
+ * belongs to the line end, any other is content.
+ *
+ * The decoder checks that the lines are UTF-8. The lines of a block are neighbors in the window, so
+ * it checks all of them at once; the column is the one that the framing has made.
  */
+#include "base/alloc.h"
 #include "files/lines.h"
 #include "registry/env_priv.h"
-#include <levada/source.h>
+#include "rows/strings_put.h"
+#include "tensor/builder_priv.h"
 
+#include <levada/source.h>
 #include <string.h>
 
 typedef struct text_lines_args {
-    int64_t skip_lines;
+    int64_t skip_lines, invalid, dtype;
 } text_lines_args;
 
 typedef struct text_lines_state {
@@ -21,6 +27,11 @@ typedef struct text_lines_state {
 static const levada_arg text_lines_options[] = {
     LEVADA_ARG(INT, text_lines_args, skip_lines, .otherwise = "0", .min = 0, .max = INT64_MAX,
                .doc = "lines to skip at the start of every file"),
+    LEVADA_ARG(CHOICE, text_lines_args, invalid, .choices = "error|replace",
+               .doc = "bytes that are not UTF-8: error rejects the line, replace reads each of "
+                      "them as U+FFFD"),
+    LEVADA_ARG(CHOICE, text_lines_args, dtype, .choices = "text|string",
+               .doc = "dtype of the lines: text = UTF-8, which is checked; string = any bytes"),
     LEVADA_ARG_END,
 };
 
@@ -100,6 +111,84 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
     return LEVADA_OK;
 }
 
+/* -- text */
+
+typedef struct text_lines_decoder {
+    const levada_kernels *kernels;
+    levada_text_span     *spans; /* owned */
+    int64_t               capacity;
+} text_lines_decoder;
+
+static levada_status text_lines_check(const void *args, levada_spec **out, levada_error *err)
+{
+    bool         bytes = ((const text_lines_args *)args)->dtype != 0;
+    levada_field field = { .name = "line", .dtype = bytes ? LEVADA_BYTES : LEVADA_TEXT };
+
+    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+}
+
+static levada_status text_lines_decoder_open(void *state, const void *args,
+                                             const levada_context *context, levada_error *err)
+{
+    (void)args, (void)err;
+    ((text_lines_decoder *)state)->kernels = levada_env_kernels(context->env);
+    return LEVADA_OK;
+}
+
+static void text_lines_decoder_close(void *state)
+{
+    levada_free(((text_lines_decoder *)state)->spans);
+}
+
+/* Whether all bytes from the first line to the last one are UTF-8, and so all lines, because a
+ * character never has an LF in it. */
+static bool text_lines_valid(const text_lines_decoder *d, const levada_block *in)
+{
+    const levada_column *c = &in->columns[0];
+    const int32_t       *begin = c->level[0].begin, *end = c->level[0].end;
+    bool                 apart = true; /* a line end, LF or CR LF, is between all neighbors */
+
+    if (in->n == 0) return true;
+    for (int64_t i = 1; i < in->n; i++) apart &= (uint32_t)(begin[i] - end[i - 1] - 1) < 2;
+    return apart &&
+           d->kernels->utf8_valid(c->values + begin[0], (size_t)(end[in->n - 1] - begin[0]));
+}
+
+/* Lines that a shuffle has mixed, or that are in several windows. */
+static levada_status text_lines_put(text_lines_decoder *d, const levada_strings *in,
+                                    levada_builder *out, levada_error *err)
+{
+    if (!levada_reserve(&d->spans, &d->capacity, in->n + 1, sizeof *d->spans))
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for lines");
+    for (int64_t i = 0; i < in->n; i++)
+        d->spans[i] = (levada_text_span){ in->data[i], in->size[i], false };
+    return levada_strings_put(out, 0, 0, d->spans, in->n, in->owner, err);
+}
+
+static levada_status text_lines_decode(void *state, const void *args, const levada_strings *in,
+                                       levada_builder *out, levada_error *err)
+{
+    const text_lines_args *a = args;
+    text_lines_decoder    *d = state;
+    bool                   framed = in->block && in->block->kind == LEVADA_BLOCK_DATA;
+
+    if (a->dtype != 0 || (framed && text_lines_valid(d, in->block)))
+        levada_builder_text_rule(out, LEVADA_TEXT_CHECKED);
+    else levada_builder_text_rule(out, a->invalid ? LEVADA_TEXT_REPLACE : LEVADA_TEXT_REJECT);
+    if (!framed) return text_lines_put(d, in, out, err);
+    levada_builder_share(out, 0, &in->block->columns[0]);
+    return LEVADA_OK;
+}
+
+static const levada_decoder_def text_lines_text = {
+    .struct_size = sizeof(levada_decoder_def),
+    .state_size = sizeof(text_lines_decoder),
+    .check = text_lines_check,
+    .open = text_lines_decoder_open,
+    .close = text_lines_decoder_close,
+    .decode = text_lines_decode,
+};
+
 static const char *const text_lines_suffixes[] = {
     ".txt", ".log", ".py", ".c", ".md", NULL
 };
@@ -119,5 +208,6 @@ const levada_format_def levada_format_text_lines = {
     .seek = text_lines_seek,
     .next = text_lines_next,
     .leave_out = levada_line_leave_out,
+    .decoder = &text_lines_text,
     .lines = true,
 };

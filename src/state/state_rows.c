@@ -128,7 +128,7 @@ levada_status levada_origins_get(levada_state_reader *from, const char *key, lev
 
 static int32_t rows_levels(const levada_field *f)
 {
-    return f->depth + (f->dtype == LEVADA_BYTES ? 1 : 0);
+    return f->depth + (levada_dtype_is_bytes(f->dtype) ? 1 : 0);
 }
 
 /* Rows of level l of a gathered column: offsets are packed and begin at 0. */
@@ -137,7 +137,7 @@ static int64_t rows_count(const levada_column *c, int32_t l)
     int64_t n = c->n;
 
     for (int32_t k = 0; k < l; k++) n = n ? c->level[k].end[n - 1] : 0;
-    if (c->field->dtype == LEVADA_BYTES && l == c->field->depth) n *= levada_column_inner(c);
+    if (levada_dtype_is_bytes(c->field->dtype) && l == c->field->depth) n *= levada_column_inner(c);
     return n;
 }
 
@@ -147,7 +147,7 @@ static int64_t rows_values(const levada_column *c)
     int32_t levels = rows_levels(c->field);
     int64_t n = rows_count(c, levels);
 
-    if (c->field->dtype != LEVADA_BYTES) return n * levada_column_inner(c);
+    if (!levada_dtype_is_bytes(c->field->dtype)) return n * levada_column_inner(c);
     n = rows_count(c, levels - 1);
     return n ? c->level[levels - 1].end[n - 1] : 0;
 }
@@ -162,6 +162,8 @@ static void rows_field_parts(const levada_field *f, int64_t *to)
     to[1] = f->depth;
     to[2] = f->ndim;
     to[3] = f->padded + 2 * f->left;
+    for (int32_t l = 0; l < LEVADA_MAX_DEPTH; l++)
+        to[3] += (int64_t)f->object[l] << (8 + 8 * l);
     memcpy(to + 4, f->pad, sizeof f->pad); /* two of them */
     memcpy(to + 6, f->dims, sizeof f->dims);
 }
@@ -200,7 +202,7 @@ static bool rows_read_field(const int64_t *parts, const char **names, const char
 {
     const char *stop = *names < end ? memchr(*names, 0, (size_t)(end - *names)) : NULL;
 
-    if (!stop || parts[0] < LEVADA_BOOL || parts[0] > LEVADA_BYTES || parts[1] < 0 ||
+    if (!stop || parts[0] < LEVADA_BOOL || parts[0] > LEVADA_TEXT || parts[1] < 0 ||
         parts[1] > LEVADA_MAX_DEPTH || parts[2] < 0 || parts[2] > LEVADA_MAX_DIMS) {
         return false;
     }
@@ -210,6 +212,8 @@ static bool rows_read_field(const int64_t *parts, const char **names, const char
     f->ndim = (uint8_t)parts[2];
     f->padded = parts[3] & 1;
     f->left = parts[3] >> 1 & 1;
+    for (int32_t l = 0; l < LEVADA_MAX_DEPTH; l++)
+        f->object[l] = (uint8_t)((uint64_t)parts[3] >> (8 + 8 * l) & 0xff);
     memcpy(f->pad, parts + 4, sizeof f->pad);
     memcpy(f->dims, parts + 6, sizeof f->dims);
     *names = stop + 1;
@@ -284,7 +288,7 @@ static levada_status rows_put_level(levada_state_writer *to, const char *key,
 static levada_status rows_put_column(levada_state_writer *to, const char *key, int32_t i,
                                      const levada_column *c, levada_error *err)
 {
-    int64_t size = c->field->dtype == LEVADA_BYTES ? 1 : levada_dtype_size(c->field->dtype);
+    int64_t size = levada_dtype_is_bytes(c->field->dtype) ? 1 : levada_dtype_size(c->field->dtype);
     char    name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.%d.dims", key, i);
@@ -417,7 +421,7 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
                                      int32_t i, int64_t n, levada_error *err)
 {
     const levada_field *f = levada_spec_field(b->block->spec, i);
-    bool                bytes = f->dtype == LEVADA_BYTES;
+    bool                bytes = levada_dtype_is_bytes(f->dtype);
     int64_t             inner = 1, size = bytes ? 1 : levada_dtype_size(f->dtype), rows = n;
     const void         *saved = NULL;
     void               *values = NULL;

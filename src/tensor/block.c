@@ -176,7 +176,8 @@ const uint8_t *levada_column_u8(const levada_column *c)
 
 const uint8_t *levada_column_bytes(const levada_column *c, int64_t row, int64_t *size)
 {
-    if (!c || c->field->dtype != LEVADA_BYTES || c->field->depth || row < 0 || row >= c->n) {
+    if (!c || !levada_dtype_is_bytes(c->field->dtype) || c->field->depth || row < 0 ||
+        row >= c->n) {
         return NULL;
     }
     *size = (int64_t)c->level[0].end[row] - c->level[0].begin[row];
@@ -206,7 +207,7 @@ const int32_t      *levada_column_lengths(const levada_column *c) { return c ? c
 
 static const levada_level *block_column_level(const levada_column *c, int32_t level)
 {
-    int32_t n = c ? c->field->depth + (c->field->dtype == LEVADA_BYTES) : 0;
+    int32_t n = c ? c->field->depth + (levada_dtype_is_bytes(c->field->dtype)) : 0;
 
     return level >= 0 && level < n ? &c->level[level] : NULL;
 }

@@ -106,12 +106,12 @@ static levada_status builder_level(levada_builder *b, int32_t field, int32_t lev
                                    levada_level **out, levada_error *err)
 {
     levada_column *c;
+    bool           bytes;
 
     LEVADA_TRY(levada_builder_check(b, field, err));
     c = &b->block->columns[field];
-    LEVADA_TRY(levada_require_range(level, 0,
-                                    c->field->depth - (c->field->dtype == LEVADA_BYTES ? 0 : 1),
-                                    "level", err));
+    bytes = levada_dtype_is_bytes(c->field->dtype);
+    LEVADA_TRY(levada_require_range(level, 0, c->field->depth - (bytes ? 0 : 1), "level", err));
     *out = &c->level[level];
     return levada_require_range(n, 0, INT32_MAX, "n", err);
 }
@@ -324,7 +324,7 @@ levada_status levada_builder_note(levada_builder *b, int64_t row, const char *wh
 
 static levada_status builder_missing(const levada_column *c, levada_error *err)
 {
-    int32_t levels = c->field->depth + (c->field->dtype == LEVADA_BYTES ? 1 : 0);
+    int32_t levels = c->field->depth + (levada_dtype_is_bytes(c->field->dtype) ? 1 : 0);
 
     for (int32_t l = 0; l < levels; l++) {
         if (!c->level[l].begin && c->n > 0) {

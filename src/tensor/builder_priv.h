@@ -6,6 +6,7 @@
 #define LEVADA_TENSOR_BUILDER_PRIV_H
 
 #include "tensor/block_priv.h"
+#include "tensor/text_columns.h"
 #include <levada/binding.h>
 
 #define LEVADA_BLOCK_LIMIT  (INT64_C(1) << 30)
@@ -25,6 +26,7 @@ typedef struct levada_push {
 
 struct levada_builder {
     levada_late_decode late; /* for decoders: which fields may stay encoded (tensor/encoded.h) */
+    levada_text_rule   text; /* for decoders: what becomes of text that is not UTF-8           */
     levada_pool   *pool;
     levada_block  *block;
     int64_t        rows; /* -1 = from the pushes */

@@ -43,7 +43,7 @@ levada_status levada_builder_push_bytes(levada_builder *b, int32_t field, const 
     const levada_column *c = &b->block->columns[field];
     levada_push         *p = &b->push[field];
 
-    if (c->field->dtype != LEVADA_BYTES) return push_wrong(c, "bytes", err);
+    if (!levada_dtype_is_bytes(c->field->dtype)) return push_wrong(c, "bytes", err);
     LEVADA_TRY(levada_require_range(size, 0, INT64_MAX, "size", err));
     p->used = true;
     LEVADA_TRY(push_raw(&p->part[0], data, (size_t)size, err));
@@ -139,7 +139,7 @@ levada_status levada_builder_end_row(levada_builder *b, int32_t field, levada_er
 
     if (c->field->depth != 1) return push_wrong(c, "the end of a row", err);
     p->used = true;
-    if (c->field->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(c->field->dtype)) {
         return push_offset(&p->part[2], p->part[1].size / sizeof(int32_t), err);
     }
     return push_offset(&p->part[2], p->part[0].size / size / (size_t)push_row_values(c), err);
@@ -148,7 +148,7 @@ levada_status levada_builder_end_row(levada_builder *b, int32_t field, levada_er
 static int64_t push_rows(const levada_column *c, const levada_push *p)
 {
     if (c->field->depth) return (int64_t)(p->part[2].size / sizeof(int32_t));
-    if (c->field->dtype == LEVADA_BYTES) return (int64_t)(p->part[1].size / sizeof(int32_t));
+    if (levada_dtype_is_bytes(c->field->dtype)) return (int64_t)(p->part[1].size / sizeof(int32_t));
     return (int64_t)p->part[0].size / levada_dtype_size(c->field->dtype) / push_row_values(c);
 }
 
@@ -167,7 +167,7 @@ static levada_status push_column(levada_builder *b, int32_t field, levada_error 
 {
     const levada_column *c = &b->block->columns[field];
     const levada_push   *p = &b->push[field];
-    bool                 bytes = c->field->dtype == LEVADA_BYTES;
+    bool                 bytes = levada_dtype_is_bytes(c->field->dtype);
     int64_t              size = bytes ? 1 : levada_dtype_size(c->field->dtype);
     void                *values = NULL;
 

@@ -14,6 +14,7 @@ static const dtype_row dtype_table[] = {
     LEVADA_DTYPE_MAP(DTYPE_ROW)
 #undef DTYPE_ROW
     [LEVADA_BYTES] = { "string", 0 },
+    [LEVADA_TEXT] = { "text", 0 },
 };
 
 #define DTYPE_COUNT ((int)(sizeof dtype_table / sizeof dtype_table[0]))

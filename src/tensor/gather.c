@@ -359,7 +359,7 @@ static levada_status gather_strings(gather_work *w, int32_t field, int32_t level
  * not such a column. */
 static int64_t gather_final_bytes(const levada_column *c)
 {
-    int32_t levels = c->field->depth + (c->field->dtype == LEVADA_BYTES);
+    int32_t levels = c->field->depth + (levada_dtype_is_bytes(c->field->dtype));
     int64_t size = levada_dtype_size(c->field->dtype), n = c->n, bytes = 0;
 
     if (!c->values || (uintptr_t)c->values % LEVADA_SLACK) return -1;
@@ -394,7 +394,7 @@ static levada_status gather_fill(gather_work *w, const levada_gather *g, int32_t
     const levada_column *first = &from->from[0]->columns[field];
     int64_t              inner, size = levada_dtype_size(first->field->dtype);
     int32_t              level = 0, depth = first->field->depth;
-    bool                 bytes = first->field->dtype == LEVADA_BYTES;
+    bool                 bytes = levada_dtype_is_bytes(first->field->dtype);
     bool                 encoded = gather_has_encoded(from, field);
     const levada_encoded *same = g->compact ? gather_same_encoding(from, field) : NULL;
 

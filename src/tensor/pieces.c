@@ -52,7 +52,7 @@ levada_status levada_pieces_join(levada_pool *pool, levada_dtype dtype, const le
 {
     levada_tensor *t = NULL;
 
-    if (dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(dtype)) {
         LEVADA_TRY(levada_tensor_make_strings(pool, shape, pieces_bytes(pieces, n), &t, err));
         pieces_strings(pieces, n, each, t);
     } else {

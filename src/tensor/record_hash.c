@@ -15,7 +15,7 @@ static uint64_t hash_values(const levada_column *c, int64_t first, int64_t n, ui
 {
     int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
 
-    if (c->field->dtype != LEVADA_BYTES) {
+    if (!levada_dtype_is_bytes(c->field->dtype)) {
         return levada_hash64(c->values + first * inner * size, (size_t)(n * inner * size), hash);
     }
     for (int64_t i = first * inner; i < (first + n) * inner; i++) {
@@ -76,7 +76,7 @@ static int64_t hash_size(const levada_block *block, int64_t i)
             end = c->level[l].end[end - 1];
             begin = c->level[l].begin[begin];
         }
-        if (c->field->dtype != LEVADA_BYTES)
+        if (!levada_dtype_is_bytes(c->field->dtype))
             bytes += (end - begin) * inner * levada_dtype_size(c->field->dtype);
         else if (end > begin)
             bytes += c->level[depth].end[end * inner - 1] - c->level[depth].begin[begin * inner];

@@ -116,7 +116,7 @@ static void select_slice_column(levada_column *c, const levada_column *from, int
     for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) {
         if (c->level[l].owner) c->level[l].owner = levada_buffer_ref(c->level[l].owner);
     }
-    if (at > 0 && (field->depth > 0 || field->dtype == LEVADA_BYTES)) {
+    if (at > 0 && (field->depth > 0 || levada_dtype_is_bytes(field->dtype))) {
         c->level[0].begin += at; /* NULL in an empty block, where `at` is 0 */
         c->level[0].end += at;
     } else if (at > 0 && c->values) {

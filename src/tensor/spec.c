@@ -142,7 +142,8 @@ static bool spec_field_equal(const levada_field *a, const levada_field *b)
 {
     return a->dtype == b->dtype && a->depth == b->depth && a->ndim == b->ndim &&
            a->padded == b->padded && a->left == b->left && strcmp(a->name, b->name) == 0 &&
-           memcmp(a->dims, b->dims, a->ndim * sizeof a->dims[0]) == 0;
+           memcmp(a->dims, b->dims, a->ndim * sizeof a->dims[0]) == 0 &&
+           memcmp(a->object, b->object, sizeof a->object) == 0;
 }
 
 bool levada_spec_equal(const levada_spec *a, const levada_spec *b)

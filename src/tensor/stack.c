@@ -128,7 +128,7 @@ levada_status levada_tensor_stack(levada_pool *pool, levada_dtype dtype, const l
 
     LEVADA_TRY(stack_shape(known, rows, n, &row, &equal, err));
     shape = levada_shape_rows(&row, n);
-    if (dtype == LEVADA_BYTES) return stack_strings(pool, rows, n, &row, &shape, out, err);
+    if (levada_dtype_is_bytes(dtype)) return stack_strings(pool, rows, n, &row, &shape, out, err);
     LEVADA_TRY(levada_tensor_make(pool, dtype, &shape, &t, err));
     int64_t step = n > 0 ? t->bytes / n : 0;
     if (!equal) memset(t->data, 0, (size_t)t->bytes);

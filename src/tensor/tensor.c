@@ -35,7 +35,7 @@ static levada_status tensor_check(levada_dtype dtype, const levada_shape *shape,
 {
     char text[LEVADA_SHAPE_TEXT];
 
-    if (dtype != LEVADA_BYTES && levada_dtype_size(dtype) == 0) {
+    if (!levada_dtype_is_bytes(dtype) && levada_dtype_size(dtype) == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a tensor cannot have dtype %d",
                            (int)dtype);
     }
@@ -55,7 +55,8 @@ static levada_status tensor_alloc(levada_pool *pool, levada_dtype dtype, const l
                                   levada_error *err)
 {
     levada_tensor *t = NULL;
-    int64_t        heads = dtype == LEVADA_BYTES ? (count + 1) * (int64_t)sizeof(int32_t) : 0;
+    bool           strings = levada_dtype_is_bytes(dtype);
+    int64_t        heads = strings ? (count + 1) * (int64_t)sizeof(int32_t) : 0;
     int64_t        all = heads + bytes;
     levada_status  status;
 
@@ -68,7 +69,7 @@ static levada_status tensor_alloc(levada_pool *pool, levada_dtype dtype, const l
         }
         t->data = t->buffer->data;
     }
-    if (dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(dtype)) {
         t->offsets = (int32_t *)(void *)t->data;
         t->data += heads;
     }
@@ -110,7 +111,7 @@ levada_status levada_tensor_create(levada_env *env, levada_dtype dtype, const le
     LEVADA_TRY(levada_require(shape != NULL, "shape", err));
     levada_tensor *t = NULL;
 
-    if (dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "use levada_tensor_create_strings for byte strings");
     }
@@ -157,7 +158,7 @@ levada_status levada_tensor_wrap(levada_dtype dtype, const levada_shape *shape, 
     levada_status  status;
 
     LEVADA_TRY(tensor_check(dtype, shape, &count, err));
-    if (dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "byte strings cannot be wrapped");
     }
     LEVADA_TRY(tensor_header(dtype, shape, 0, &t, err));
@@ -260,7 +261,7 @@ levada_status levada_tensor_row(levada_pool *pool, const levada_tensor *tensor, 
     int64_t        count = levada_shape_count(&shape);
     int64_t        bytes = count * levada_dtype_size(tensor->dtype);
 
-    if (tensor->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(tensor->dtype)) {
         return tensor_row_strings(pool, tensor, &shape, i, out, err);
     }
     if (bytes <= TENSOR_COPY_ROW) {

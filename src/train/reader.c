@@ -177,7 +177,7 @@ levada_status levada_reader_check(levada_reader *r, levada_queue *queue, levada_
     LEVADA_TRY(LEVADA_USABLE(r, "reader", err));
     LEVADA_TRY(levada_require(queue != NULL, "queue", err));
     o = levada_queue_info(queue);
-    if (o->ncomponents == 1 && o->dtypes[0] == LEVADA_BYTES) return LEVADA_OK;
+    if (o->ncomponents == 1 && levada_dtype_is_bytes(o->dtypes[0])) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "a reader takes names from a queue of one component of strings; '%s' has %d,"
                        " the first of %s",
@@ -205,7 +205,7 @@ static levada_status reader_take_name(levada_reader *r, const reader_source *fro
 
     if (from->until >= 0 && left < 0) left = 0;
     LEVADA_TRY(from->names(from->user, left, &name, err));
-    if (levada_tensor_dtype(name) != LEVADA_BYTES || levada_tensor_count(name) != 1) {
+    if (!levada_dtype_is_bytes(levada_tensor_dtype(name)) || levada_tensor_count(name) != 1) {
         levada_status st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                        "expected one file name, got %lld x %s",
                                        (long long)levada_tensor_count(name),

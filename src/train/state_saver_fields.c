@@ -72,7 +72,7 @@ static levada_status fields_check_group(const levada_saver_field *list, int32_t 
         const levada_saver_field *f = &list[i];
 
         LEVADA_TRY(fields_check_name(list, i, fields_words[group], err));
-        if (f->dtype != LEVADA_NONE && f->dtype != LEVADA_BYTES &&
+        if (f->dtype != LEVADA_NONE && !levada_dtype_is_bytes(f->dtype) &&
             levada_dtype_size(f->dtype) == 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype %d of %s '%s' is unknown",
                                (int)f->dtype, fields_words[group], f->name);
@@ -119,6 +119,7 @@ levada_status levada_saver_copy_fields(levada_state_saver               *s,
     for (int g = 0; g < 3; g++) {
         for (int32_t i = 0; i < n[g]; i++, to++) {
             *to = lists[g][i];
+            if (to->dtype == LEVADA_TEXT) to->dtype = LEVADA_BYTES;
             to->name = levada_strdup(lists[g][i].name);
             if (to->name == NULL) {
                 return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");

@@ -173,7 +173,7 @@ static levada_status restore_open(restore_all *all, const char *key, levada_dtyp
 
     LEVADA_TRY(levada_state_get_bytes(&all->from, key, &bytes, &size, err));
     *out = (restore_values){ dtype, bytes, NULL, count, 0 };
-    if (dtype != LEVADA_BYTES) {
+    if (!levada_dtype_is_bytes(dtype)) {
         bool good = (int64_t)(size / (size_t)levada_dtype_size(dtype)) == count &&
                     size % (size_t)levada_dtype_size(dtype) == 0;
 
@@ -208,7 +208,7 @@ static levada_status restore_tensor(restore_all *all, restore_values *from,
         return levada_state_damaged(&all->from, NULL, err, "%lld values, more were expected",
                                     (long long)from->count);
     }
-    if (from->dtype != LEVADA_BYTES) {
+    if (!levada_dtype_is_bytes(from->dtype)) {
         LEVADA_TRY(levada_tensor_make(all->s->pool, from->dtype, shape, &t, err));
         if (n > 0) memcpy(t->data, from->bytes + from->at * size, (size_t)(n * size));
     } else {

@@ -178,7 +178,7 @@ static levada_status save_values(save_all *all, const char *key, levada_dtype dt
     for (int64_t i = 0; i < all->n; i++) shape.dims[0] += all->pieces[i].count;
     LEVADA_TRY(levada_pieces_join(all->s->pool, dtype, &shape, all->pieces, all->n, -1, &t, err));
     st = levada_state_put_bytes(&all->to, key, t->data, (size_t)t->bytes, err);
-    if (st == LEVADA_OK && dtype == LEVADA_BYTES) {
+    if (st == LEVADA_OK && levada_dtype_is_bytes(dtype)) {
         (void)snprintf(sizes, sizeof(sizes), "%s.ends", key);
         offsets = levada_alloc((size_t)t->count * sizeof(*offsets) + 1);
         if (offsets == NULL) st = save_no_memory(err);

@@ -141,7 +141,7 @@ static void run_elements(const expression_run *r, const levada_column *c, run_la
 
 static int64_t run_length(const levada_column *c, int64_t row)
 {
-    if (c->field->dtype == LEVADA_BYTES && c->field->depth == 0 && c->field->ndim == 0) {
+    if (levada_dtype_is_bytes(c->field->dtype) && c->field->depth == 0 && c->field->ndim == 0) {
         return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
     }
     return levada_column_length(c, row);
@@ -429,14 +429,14 @@ static void run_node(expression_run *r, int32_t i, int32_t level, run_lane *out)
     case LEVADA_EXPRESSION_CAST:
     case LEVADA_EXPRESSION_NOT: run_unary(r, node, t, level, out); return;
     case LEVADA_EXPRESSION_IN:
-        if (t->common == LEVADA_BYTES) run_texts(r, node, out);
+        if (levada_dtype_is_bytes(t->common)) run_texts(r, node, out);
         else run_in(r, node, t, level, out);
         return;
     case LEVADA_EXPRESSION_AND:
     case LEVADA_EXPRESSION_OR: run_logic(r, node, level, out); return;
     default: break;
     }
-    if (t->common == LEVADA_BYTES) run_texts(r, node, out);
+    if (levada_dtype_is_bytes(t->common)) run_texts(r, node, out);
     else run_binary(r, node, t, level, out);
 }
 

@@ -110,7 +110,7 @@ static levada_status type_shape(levada_expression_type *to, const levada_express
 static levada_status type_length(const levada_expression_node *node, const levada_field *f,
                                  levada_expression_type *t, levada_error *err)
 {
-    if (f->depth == 0 && f->ndim == 0 && f->dtype != LEVADA_BYTES) {
+    if (f->depth == 0 && f->ndim == 0 && !levada_dtype_is_bytes(f->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has no length", node->field);
     }
     *t = (levada_expression_type){ .kind = LEVADA_EXPRESSION_STRONG,
@@ -122,17 +122,17 @@ static levada_status type_length(const levada_expression_node *node, const levad
 static levada_status type_values(const levada_field *f, levada_expression_type *t,
                                  levada_error *err)
 {
-    t->kind = f->dtype == LEVADA_BYTES ? LEVADA_EXPRESSION_TEXT : LEVADA_EXPRESSION_STRONG;
+    t->kind = levada_dtype_is_bytes(f->dtype) ? LEVADA_EXPRESSION_TEXT : LEVADA_EXPRESSION_STRONG;
     t->dtype = f->dtype == LEVADA_BFLOAT16 ? LEVADA_FLOAT32 : f->dtype;
     t->depth = f->depth;
     t->ndim = f->ndim;
     memcpy(t->dims, f->dims, sizeof t->dims);
-    if (f->dtype != LEVADA_BYTES && !levada_convert_known(f->dtype, LEVADA_FLOAT64)) {
+    if (!levada_dtype_is_bytes(f->dtype) && !levada_convert_known(f->dtype, LEVADA_FLOAT64)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field '%s' of %s cannot be compared or computed", f->name,
                            levada_dtype_name(f->dtype));
     }
-    if (f->depth > 1 || f->padded || (f->dtype == LEVADA_BYTES && !type_is_scalar(t))) {
+    if (f->depth > 1 || f->padded || (levada_dtype_is_bytes(f->dtype) && !type_is_scalar(t))) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field '%s' has several values per record; compare len(%s)", f->name,
                            f->name);
@@ -397,9 +397,7 @@ levada_status levada_expression_field(const levada_expression *e, const levada_s
     LEVADA_TRY(levada_expression_bind(e, spec, true, types, err));
     *known = root->kind != LEVADA_EXPRESSION_UNKNOWN;
     if (!*known) return LEVADA_OK;
-    out->dtype = root->kind == LEVADA_EXPRESSION_TEXT || root->kind == LEVADA_EXPRESSION_WORD
-                     ? LEVADA_BYTES
-                     : root->dtype;
+    out->dtype = root->kind == LEVADA_EXPRESSION_WORD ? LEVADA_TEXT : root->dtype;
     out->depth = root->depth;
     out->ndim = root->ndim;
     memcpy(out->dims, root->dims, sizeof out->dims);

@@ -56,7 +56,7 @@ static levada_status reshape_field(const void *args, levada_field *f, levada_err
     bool                ragged = a->shape.n > 0 && a->shape.at[0] == -1;
     int64_t             count, have = 1;
 
-    if (f->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(f->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
     }
     if (a->shape.n - ragged > LEVADA_MAX_DIMS) {

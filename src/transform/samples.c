@@ -8,7 +8,8 @@ levada_status levada_samples_check(const levada_field *f, levada_error *err)
 {
     int32_t dims = f->depth + f->ndim;
 
-    if (f->depth <= 1 && (dims == 1 || dims == 2) && f->dtype != LEVADA_BYTES && !f->padded &&
+    if (f->depth <= 1 && (dims == 1 || dims == 2) && !levada_dtype_is_bytes(f->dtype) &&
+        !f->padded &&
         (f->ndim == 0 || f->dims[f->ndim - 1] > 0)) {
         return LEVADA_OK;
     }

@@ -71,7 +71,7 @@ static levada_status slice_field(const void *args, levada_field *f, levada_error
     int64_t           dims[SLICE_MOST];
     int32_t           n = f->depth + f->ndim, depth = f->depth;
 
-    if (f->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(f->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
     }
     if (a->begin.n > n || a->size.n > n) {

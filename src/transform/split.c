@@ -100,7 +100,7 @@ static levada_status split_check_field(const char *name, const levada_spec *in, 
     LEVADA_TRY(levada_spec_require(in, name, &i, err));
     f = levada_spec_field(in, i);
     if (!f) return LEVADA_OK;
-    if (!f->depth && !f->ndim && (f->dtype == LEVADA_BYTES || f->dtype <= LEVADA_UINT64)) {
+    if (!f->depth && !f->ndim && (levada_dtype_is_bytes(f->dtype) || f->dtype <= LEVADA_UINT64)) {
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -199,7 +199,7 @@ static levada_status split_hash_field(const char *name, const levada_block *in, 
     const levada_column *c = levada_block_column(in, name);
 
     LEVADA_TRY(split_check_field(name, in->spec, err));
-    if (c->field->dtype != LEVADA_BYTES) {
+    if (!levada_dtype_is_bytes(c->field->dtype)) {
         (void)levada_convert(c->field->dtype, c->values,
                              c->field->dtype == LEVADA_UINT64 ? LEVADA_UINT64 : LEVADA_INT64,
                              scratch, in->n);

@@ -120,7 +120,7 @@ static levada_status unbatch_cut(levada_builder *b, int32_t i, const levada_colu
     memmove(c->dims, c->dims + 1, c->field->ndim * sizeof c->dims[0]);
     levada_buffer_unref(&c->lengths_owner);
     c->lengths = NULL;
-    if (from->field->dtype == LEVADA_BYTES) {
+    if (levada_dtype_is_bytes(from->field->dtype)) {
         c->level[1] = c->level[0];
         memset(&c->level[0], 0, sizeof c->level[0]);
     }
@@ -265,7 +265,8 @@ static levada_status unbatch_column(levada_builder *b, int32_t i, const levada_c
     c->n = total;
     if (!ragged) memmove(c->dims, c->dims + 1, c->field->ndim * sizeof c->dims[0]);
     if (from->field->depth > 1) return unbatch_levels(b, i, from, 1, total, err);
-    if (from->field->dtype == LEVADA_BYTES) return unbatch_levels(b, i, from, per, total, err);
+    if (levada_dtype_is_bytes(from->field->dtype))
+        return unbatch_levels(b, i, from, per, total, err);
     for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) levada_buffer_unref(&c->level[l].owner);
     memset(c->level, 0, sizeof c->level);
     return unbatch_values(b, i, from, per, total, err);

@@ -50,7 +50,7 @@ static const levada_arg window_options[] = {
 /* Byte strings and fields with a ragged level are ranges, of which a part is a range, too. */
 static bool window_is_range(const levada_field *f)
 {
-    return f->depth > 0 || (f->dtype == LEVADA_BYTES && f->ndim == 0);
+    return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
 }
 
 /* Whether a field is cut. */
@@ -63,13 +63,30 @@ static bool window_cuts(const window_args *a, const levada_field *f)
     return false;
 }
 
+/* The columns of the result. Windows of a text are bytes, because they cut characters. */
+static levada_status window_spec(const window_args *a, const levada_spec *in, levada_spec **out,
+                                 levada_error *err)
+{
+    levada_field *fields = levada_spec_copy_fields(in);
+    int32_t       n = levada_spec_count(in);
+    levada_status st;
+
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
+    for (int32_t i = 0; i < n; i++) {
+        if (fields[i].dtype == LEVADA_TEXT && fields[i].depth == 0 && window_cuts(a, &fields[i]))
+            fields[i].dtype = LEVADA_BYTES;
+    }
+    st = levada_spec_create(fields, n, levada_spec_flags_of(in), out, err);
+    levada_free(fields);
+    return st;
+}
+
 static levada_status window_check(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {
     const window_args *a = args;
     bool               any = levada_spec_flags_of(in) & LEVADA_SPEC_OPEN;
 
-    (void)out;
     LEVADA_TRY(levada_spec_want_records(in, err));
     for (int64_t i = 0; i < a->fields.n; i++) {
         const levada_field *f;
@@ -85,9 +102,9 @@ static levada_status window_check(const void *args, const levada_spec *in, levad
     for (int32_t i = 0; i < levada_spec_count(in); i++) {
         any = any || window_cuts(a, levada_spec_field(in, i));
     }
-    return any ? LEVADA_OK
-               : levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                             "no field is a ragged sequence; set fields= to the fields to cut");
+    if (any) return window_spec(a, in, out, err);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "no field is a ragged sequence; set fields= to the fields to cut");
 }
 
 static levada_status window_open(void *state, const void *args, const levada_context *context,
@@ -249,7 +266,7 @@ static levada_status window_values(levada_builder *b, const window_state *s, int
                                    const levada_column *from, int64_t stride, int64_t per,
                                    int64_t total, levada_error *err)
 {
-    bool     text = from->field->dtype == LEVADA_BYTES;
+    bool     text = levada_dtype_is_bytes(from->field->dtype);
     size_t   size = text ? 1 : (size_t)(levada_dtype_size(from->field->dtype) * per);
     void    *values = NULL;
     uint8_t *to;
@@ -272,7 +289,7 @@ static levada_status window_column(levada_builder *b, const window_state *s, int
 {
     levada_column *c = &b->block->columns[i];
     int64_t        per = levada_column_inner(from), total = 0;
-    bool           text = from->field->dtype == LEVADA_BYTES, deep = from->field->depth > 1;
+    bool           text = levada_dtype_is_bytes(from->field->dtype), deep = from->field->depth > 1;
 
     levada_builder_share(b, i, from);
     c->n = s->n;
@@ -341,10 +358,13 @@ static levada_status window_make(const window_state *s, const window_args *a,
     levada_pool    *pool = levada_env_pool(s->context->env);
     levada_builder *b = NULL;
     levada_block   *made = NULL;
+    levada_spec    *spec = NULL;
     levada_status   st;
 
-    LEVADA_TRY(levada_builder_make(pool, in->spec, s->n, &b, err));
-    st = window_others(s, a, in, b, err);
+    LEVADA_TRY(window_spec(a, in->spec, &spec, err));
+    st = levada_builder_make(pool, spec, s->n, &b, err);
+    levada_spec_unref(&spec);
+    if (st == LEVADA_OK) st = window_others(s, a, in, b, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(in->spec); i++) {
         if (!window_cuts(a, in->columns[i].field)) continue;
         st = window_column(b, s, i, &in->columns[i], a->stride, err);

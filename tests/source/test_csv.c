@@ -72,7 +72,7 @@ static void rows_end_at_lf_crlf_cr_and_the_file(void **state)
     expect("\r\n\n\ra\r\n\r\n\"\"\n\n", "", "a|\n|\n");
     expect("\n\nh\n\na\n", ",header=true", "a|\n");
     expect("\xef\xbb\xbf\"a\",b\n", "", "a|b|\n");
-    expect("\xef\xbb", "", "\xef\xbb|\n");
+    expect("\xef\xbb", "", ""); /* not UTF-8 */
     expect(",\n", "", "||\n");
     expect("a\r", "", "a|\n");
 }

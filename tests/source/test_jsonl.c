@@ -147,18 +147,103 @@ static void bad_rows_are_rejected_alone(void **state)
     }
 }
 
+/* Members that are missing or null, objects that are null, and lists that are. */
+static void objects_in_lists_become_ragged_columns(void **state)
+{
+    const char *text = "{\"m\":[{\"r\":\"u\",\"n\":1,\"t\":[5,6]},{\"r\":\"bot\",\"n\":2}]}\n"
+                       "{}\n{\"m\":null}\n{\"m\":[null,{\"n\":null,\"t\":[7]}]}\n";
+    const char *fields = ",fields={m:[{r:{dtype:text,default:none},n:{dtype:int64,default:-1},"
+                         "t:[int64]}]}";
+    levada_iter        *it = t_iter_open(with_file(text, fields), 1, 256);
+    levada_block       *block = NULL;
+    const levada_column *t;
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_block_rows(block), 4);
+    for (int i = 0; i < 3; i++) {
+        const levada_column *c = levada_block_at(block, i);
+
+        assert_memory_equal(c->level[0].end, ((int32_t[]){ 2, 2, 2, 4 }), 16);
+        assert_memory_equal(c->field->object, ((uint8_t[]){ 1, 0, 0, 0 }), 4);
+    }
+    assert_memory_equal(column(block, "m.r")->values, "ubotnonenone", 12);
+    assert_memory_equal(column(block, "m.n")->values, ((int64_t[]){ 1, 2, -1, -1 }), 32);
+    t = column(block, "m.t");
+    assert_memory_equal(t->level[1].end, ((int32_t[]){ 2, 2, 2, 3 }), 16);
+    assert_memory_equal(t->values, ((int64_t[]){ 5, 6, 7 }), 24);
+    levada_block_unref(&block);
+    levada_iter_close(&it);
+}
+
+static void text_has_the_json_of_other_values(void **state)
+{
+    const char *text = "{\"x\":{\"b\":[1,2.5,null,true,\"\\u00e9\\n\"],\"a\":{}}}\n{\"x\":[]}\n"
+                       "{\"x\":123456789012345678901}\n{\"x\":\"s\"}\n{\"x\":false}\n";
+    levada_iter  *it = t_iter_open(with_file(text, ",fields={x:text}"), 1, 256);
+    levada_block *block = NULL;
+    t_bytes       got = { 0 };
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    t_rows(block, &got);
+    t_add(&got, "", 1);
+    assert_non_null(
+        strstr((char *)got.at, "{\"b\":[1,2.5,null,true,\"\xc3\xa9\\n\"],\"a\":{}}@0 "));
+    assert_non_null(strstr((char *)got.at, " []@"));
+    assert_non_null(strstr((char *)got.at, " 123456789012345678901@"));
+    assert_non_null(strstr((char *)got.at, " s@"));
+    assert_non_null(strstr((char *)got.at, " false@"));
+    t_clear(&got);
+    levada_block_unref(&block);
+    levada_iter_close(&it);
+}
+
+static void objects_of_another_form_are_bad_rows(void **state)
+{
+    static const char *const rows[] = {
+        "{\"m\":[{\"n\":1},5]}", "{\"m\":{\"n\":1}}", "{\"m\":[{\"n\":\"a\"}]}",
+        "{\"m\":[{}]}",          "{\"m\":[[]]}",      "{\"m\":[{\"n\":[1]}]}",
+        "{\"m\":[null]}",        "{\"m\":[{\"n\":1},{\"n\":null}]}",
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char         text[200];
+        levada_iter *it;
+        int64_t      n, *values;
+
+        snprintf(text, sizeof text, "{\"m\":[{\"n\":7}],\"i\":1}\n%s\n{\"i\":3}\n", rows[k]);
+        it = t_iter_open_policy(
+            with_file(text, ",fields={m:[{n:int64}],i:{dtype:int64,default:0}}"), "skip", 1, 256);
+        values = t_iter_numbers(it, "i", &n);
+        if (n != 2 || values[0] != 1 || values[1] != 3) fail_msg("row %s", rows[k]);
+        free(values);
+        levada_iter_close(&it);
+    }
+    t_iter_sweep(with_file("{\"m\":[{\"n\":7,\"p\":[{\"q\":\"a\"},{\"q\":\"b\"}]}]}\n{}\n"
+                           "{\"m\":[]}\n",
+                           ",fields={m:[{n:int64,p:[{q:text}]}]}"),
+                 false, 1);
+}
+
 static void refuses_options_that_do_not_fit(void **state)
 {
     (void)state;
     t_iter_refused("jsonl:f,fields={}", LEVADA_EINVALID_ARGUMENT, "names and dtypes");
     t_iter_refused("jsonl:f,fields=[int64]", LEVADA_EINVALID_ARGUMENT, "names and dtypes");
     t_iter_refused("jsonl:f,fields={a:int7}", LEVADA_EINVALID_ARGUMENT, "fields.a");
-    t_iter_refused("jsonl:f,fields={a:[[[int64]]]}", LEVADA_EINVALID_ARGUMENT, "two levels");
+    t_iter_refused("jsonl:f,fields={a:[[[[[int64]]]]]}", LEVADA_EINVALID_ARGUMENT, "4 levels");
+    t_iter_refused("jsonl:f,fields={a:[{b:[[{d:[[int64]]}]]}]}", LEVADA_EINVALID_ARGUMENT,
+                   "4 levels");
+    t_iter_refused("jsonl:f,fields={a:{}}", LEVADA_EINVALID_ARGUMENT, "dtype, default and path");
+    t_iter_refused("jsonl:f,fields={a:[{b:{dtype:int64,path:x}}]}", LEVADA_EINVALID_ARGUMENT,
+                   "path");
     t_iter_refused("jsonl:f,fields={a:{dtype:int64,default:x}}", LEVADA_EINVALID_ARGUMENT,
                    "not a int64");
     t_iter_refused("jsonl:f,fields={a:{dtype:[int64],default:1}}", LEVADA_EINVALID_ARGUMENT,
                    "empty");
-    t_iter_refused("jsonl:f,fields={a:{type:int64}}", LEVADA_EINVALID_ARGUMENT, "only");
+    t_iter_refused("jsonl:f,fields={a:{dtype:int64,type:1}}", LEVADA_EINVALID_ARGUMENT, "only");
 }
 
 static void goes_on_after_a_restore(void **state)
@@ -182,6 +267,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blank_lines_are_no_rows),
         cmocka_unit_test(fields_become_columns),
+        cmocka_unit_test(objects_in_lists_become_ragged_columns),
+        cmocka_unit_test(text_has_the_json_of_other_values),
+        cmocka_unit_test(objects_of_another_form_are_bad_rows),
         cmocka_unit_test(bad_rows_are_rejected_alone),
         cmocka_unit_test(refuses_options_that_do_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),

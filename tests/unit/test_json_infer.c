@@ -60,16 +60,16 @@ static void refused(const char *lines, const char *part)
 static void types_follow_from_all_values(void **state)
 {
     (void)state;
-    expect("{\"i\":1,\"f\":1.5,\"s\":\"x\",\"b\":true}\n", "{i:int64,f:float64,s:string,b:bool}");
+    expect("{\"i\":1,\"f\":1.5,\"s\":\"x\",\"b\":true}\n", "{i:int64,f:float64,s:text,b:bool}");
     expect("{\"x\":1}\n{\"x\":2.5}\n{\"x\":-3}\n", "{x:float64}");
     expect("{\"x\":[]}\n{\"x\":[1,2]}\n{}\n{\"x\":null}\n", "{x:[int64]}");
     expect("{\"x\":[[1],[]]}\n{\"x\":[[0.5]]}\n", "{x:[[float64]]}");
     expect("{\"x\":[]}\n", "{x:[int64]}");
-    expect("{\"x\":[\"a\"],\"y\":[[]],\"z\":[false]}\n", "{x:[string],y:[[int64]],z:[bool]}");
+    expect("{\"x\":[\"a\"],\"y\":[[]],\"z\":[false]}\n", "{x:[text],y:[[int64]],z:[bool]}");
     expect("{\"x\":9223372036854775807}\n", "{x:int64}");
-    expect("{\"x\":1}\n{\"x\":9223372036854775808}\n", "{x:string}");
-    expect("{\"x\":-9223372036854775809}\n{}\n", "{x:{dtype:string,default:\"\"}}");
-    expect("{\"x\":[1,18446744073709551616]}\n", "{x:[string]}");
+    expect("{\"x\":1}\n{\"x\":9223372036854775808}\n", "{x:text}");
+    expect("{\"x\":-9223372036854775809}\n{}\n", "{x:{dtype:text,default:\"\"}}");
+    expect("{\"x\":[1,18446744073709551616]}\n", "{x:[text]}");
     expect("{\"x\":NaN}\n{\"x\":1}\n", "{x:float64}");
     expect("{\"x\":[[1],[-Infinity]]}\n", "{x:[[float64]]}");
 }
@@ -78,9 +78,9 @@ static void missing_values_have_a_default(void **state)
 {
     (void)state;
     expect("{\"x\":1,\"s\":\"a\"}\n{}\n",
-           "{x:{dtype:float64,default:nan},s:{dtype:string,default:\"\"}}");
+           "{x:{dtype:float64,default:nan},s:{dtype:text,default:\"\"}}");
     expect("{\"x\":null}\n{\"x\":0.5}\n", "{x:{dtype:float64,default:nan}}");
-    expect("{\"x\":null}\n", "{x:{dtype:string,default:\"\"}}");
+    expect("{\"x\":null}\n", "{x:{dtype:text,default:\"\"}}");
     expect("{\"x\":1,\"x\":2}\n{\"y\":2}\n{\"x\":3}\n",
            "{x:{dtype:float64,default:nan},y:{dtype:float64,default:nan}}");
     refused("{\"x\":true}\n{}\n", "'x' is a bool that some records lack; pass the fields");
@@ -91,7 +91,7 @@ static void members_of_objects_are_fields(void **state)
 {
     (void)state;
     expect("{\"m\":{\"a\":1,\"b\":{\"c\":\"x\"}},\"n\":{}}\n{\"m\":{\"a\":2,\"b\":{\"c\":\"\"}}}\n",
-           "{m.a:int64,m.b.c:string}");
+           "{m.a:int64,m.b.c:text}");
     expect("{\"m\":{\"a\":1}}\n{\"m\":null}\n", "{m.a:{dtype:float64,default:nan}}");
     expect("{\"a.b\":1}\n", "{a.b:int64}");
     refused("{\"a.b\":1}\n{\"a\":{\"b\":2}}\n", "'a.b' is a name with a dot, and also a member");
@@ -101,7 +101,7 @@ static void members_of_objects_are_fields(void **state)
     refused("{\"a\\u0000b\":2}\n", "a zero byte");
 }
 
-static void no_column_holds_them(void **state)
+static void what_no_column_holds_is_text(void **state)
 {
     static const char *const mixed[] = {
         "{\"x\":1}\n{\"x\":\"1\"}\n", "{\"x\":true}\n{\"x\":1}\n", "{\"x\":{}}\n{\"x\":1}\n",
@@ -114,15 +114,28 @@ static void no_column_holds_them(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
-        refused(mixed[i], "'x' has values of several types; pass the fields");
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        refused(lists[i], "'x' mixes lists and single values");
-    refused("{\"x\":[{\"y\":1}]}\n", "'x' is a list of objects");
-    refused("{\"x\":[[[1]]]}\n", "'x' has lists of more than two levels");
-    refused("{\"x\":[1,null]}\n", "'x' is a list with null");
+        expect(mixed[i], "{x:text}");
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) expect(lists[i], "{x:text}");
+    expect("{\"x\":[[[[[1]]]]]}\n", "{x:text}");
+    expect("{\"x\":[1,null]}\n", "{x:text}");
     refused("{\"x\":18446744073709551615}\n{\"x\":0.5}\n", "'x' mixes floats with integers");
     refused("{\"x\":1e999}\n{\"x\":18446744073709551616}\n", "'x' mixes floats with integers");
     refused("{\"x\":9007199254740993}\n{\"x\":1.5}\n", "mixes floats with integers beyond 2^53");
+}
+
+static void lists_of_objects_become_lists(void **state)
+{
+    (void)state;
+    expect("{\"m\":[{\"r\":\"u\",\"t\":1},{\"r\":\"a\",\"t\":2}],\"i\":1}\n",
+           "{m:[{r:text,t:int64}],i:int64}");
+    expect("{\"m\":[]}\n{}\n{\"m\":[null,{\"x\":[[1.5]]}]}\n", "{m:[{x:[[float64]]}]}");
+    expect("{\"m\":[[{\"x\":{\"y\":1}}]]}\n", "{m:[[{x.y:int64}]]}");
+    expect("{\"m\":[{\"p\":[{\"k\":\"a\"},{}]},{\"n\":1}]}\n",
+           "{m:[{p:[{k:{dtype:text,default:\"\"}}],n:{dtype:float64,default:nan}}]}");
+    expect("{\"m\":[{\"b\":true},{}]}\n", "{m:[{b:{dtype:text,default:\"\"}}]}");
+    expect("{\"m\":[{\"b\":true},1]}\n", "{m:text}");
+    expect("{\"a\":[{\"b\":[[[[1]]]]}]}\n", "{a:[{b:text}]}");
+    expect("{\"a\":{\"b\":[{\"d\":1}]}}\n", "{a.b:[{d:int64}]}");
 }
 
 static void records_that_are_no_objects_are_refused(void **state)
@@ -217,7 +230,7 @@ static void memory_may_be_short_at_every_step(void **state)
     char             *text = NULL;
 
     (void)state;
-    expect(lines, "{a:{dtype:float64,default:nan},m.b:[string]}"); /* the pool is filled */
+    expect(lines, "{a:{dtype:float64,default:nan},m.b:[text]}"); /* the pool is filled */
     for (int64_t n = 0; st != LEVADA_OK; n++) {
         int64_t before = fault_live();
 
@@ -250,7 +263,8 @@ int main(void)
         cmocka_unit_test(types_follow_from_all_values),
         cmocka_unit_test(missing_values_have_a_default),
         cmocka_unit_test(members_of_objects_are_fields),
-        cmocka_unit_test(no_column_holds_them),
+        cmocka_unit_test(what_no_column_holds_is_text),
+        cmocka_unit_test(lists_of_objects_become_lists),
         cmocka_unit_test(records_that_are_no_objects_are_refused),
         cmocka_unit_test(bad_records_are_passed_over_if_others_are_good),
         cmocka_unit_test(hostile_objects_end),

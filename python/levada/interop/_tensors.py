@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def as_tensor(value: Any, device: Any = None, non_blocking: bool = True) -> Any:
-    """A tensor over the memory of an array; a Ragged with tensors inside; a list of ``bytes``."""
+    """A tensor over the memory of an array; a Ragged with tensors inside; a list of strings."""
     import torch
 
     if isinstance(value, Bytes):
-        return value.to_list()
+        return value.items()
     if isinstance(value, Ragged):
         return ragged_to(value, device, non_blocking)
     if isinstance(value, torch.Tensor):

@@ -11,7 +11,9 @@ def _flat(array):
     import pyarrow as pa
 
     if array.dtype == object:
-        return pa.array(array.reshape(-1).tolist(), pa.binary())
+        items = array.reshape(-1).tolist()
+        text = bool(items) and all(isinstance(item, str) for item in items)
+        return pa.array(items, pa.utf8() if text else pa.binary())
     if array.dtype == bool or array.dtype.kind == "c":
         kind = array.astype(bool) if array.dtype == bool else array.view(array.real.dtype)
         return pa.array(np.ascontiguousarray(kind).reshape(-1))
@@ -27,7 +29,8 @@ def _column(value):
     if isinstance(value, Bytes):
         marks = np.ascontiguousarray(value.offsets)
         buffers = [None, pa.py_buffer(marks), pa.py_buffer(value.data)]
-        return pa.Array.from_buffers(pa.binary(), len(value), buffers)
+        kind = pa.utf8() if value.text else pa.binary()
+        return pa.Array.from_buffers(kind, len(value), buffers)
     if isinstance(value, Ragged):
         below = _column(value._inner)
         buffers = [None, pa.py_buffer(np.ascontiguousarray(value.offsets))]

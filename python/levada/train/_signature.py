@@ -70,9 +70,11 @@ def keeps_values(source: np.dtype, target: np.dtype) -> bool:
 
 
 def _dtype_of(dtype: Any) -> DType:
-    """As ``as_dtype``; but "float" and ``float`` are float32, as in TensorFlow."""
+    """As ``as_dtype``; but "float" and ``float`` are float32, and text is string, as in
+    TensorFlow."""
     name = dtype if isinstance(dtype, str) else None  # float64 of NumPy equals "float"
-    return as_dtype("float32" if dtype is float or name == "float" else dtype)
+    made = as_dtype("float32" if dtype is float or name == "float" else dtype)
+    return as_dtype("string") if made.name == "text" else made
 
 
 class Signature:

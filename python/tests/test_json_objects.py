@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of objects of JSON lines, compared with Python's json."""
+
+import json
+import random
+
+import levada as lv
+import pytest
+from levada.errors import InvalidArgumentError
+
+CHAT = {"messages": [{"role": lv.text, "content": lv.text}], "id": lv.int64}
+
+
+def chat(draw, i):
+    turns = [
+        {"role": draw.choice(["user", "bot"]), "content": draw.choice(["", "hi", "caf\u00e9\n"])}
+        for _ in range(draw.randrange(4))
+    ]
+    return {"messages": turns, "id": i}
+
+
+def write(path, documents):
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    return path
+
+
+def plain(value):
+    """Lists and numbers of Python."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def test_records_have_lists_of_dicts_and_batches_columns(tmp_path):
+    draw = random.Random(1)
+    documents = [chat(draw, i) for i in range(1000)]
+    path = write(tmp_path / "chat.jsonl", documents)
+    for ds in (lv.jsonl(path, fields=CHAT), lv.open(path), lv.jsonl(path, fields="auto")):
+        assert lv.from_text(str(ds)) == ds
+        assert plain(ds.to_list()) == documents
+        assert plain(ds.shuffle(100, seed=2).with_options(threads=3).to_list()) != documents
+        assert list(ds.spec) == ["messages.role", "messages.content", "id"]
+    batch = ds.batch(50).first()
+    assert batch.lengths("messages.role").tolist() == [len(d["messages"]) for d in documents[:50]]
+    assert batch["messages.role"].values.str() == [
+        turn["role"] for document in documents[:50] for turn in document["messages"]
+    ]
+
+
+def test_functions_receive_and_return_lists_of_dicts(tmp_path):
+    draw = random.Random(2)
+    documents = [chat(draw, i) for i in range(600)]
+    ds = lv.jsonl(write(tmp_path / "a.jsonl", documents), fields=CHAT)
+    assert plain(ds.map(lambda record: record).to_list()) == documents
+
+    def shout(record):
+        return {"m": [{"text": turn["content"].upper()} for turn in record["messages"]]}
+
+    want = [{"m": [{"text": t["content"].upper()} for t in d["messages"]]} for d in documents]
+    assert plain(ds.map(shout).to_list()) == want
+    talks = ds.filter(lambda record: len(record["messages"]) > 1).to_list()
+    assert plain(talks) == [d for d in documents if len(d["messages"]) > 1]
+    with pytest.raises(InvalidArgumentError, match="an object lacks 'b'"):
+        lv.from_records([{"m": [{"a": 1, "b": 2}, {"a": 1}]}]).to_list()
+
+
+def value_of(draw, form):
+    """A value of a drawn form: a dtype, [form], or {name: form}."""
+    if isinstance(form, list):
+        return [value_of(draw, form[0]) for _ in range(draw.randrange(3))]
+    if isinstance(form, dict):
+        return {name: value_of(draw, inner) for name, inner in form.items()}
+    return draw.choice(
+        {"int64": [0, -7, 2**60], "text": ["", "x", "\u20ac\"\\"], "float64": [0.5, -1e300, 3.0],
+         "bool": [True, False]}[form]
+    )  # fmt: skip
+
+
+def form_of(draw, lists):
+    """A form that columns can hold, with at most `lists` levels of lists."""
+    kind = draw.random()
+    if lists == 0 or kind < 0.4:
+        return draw.choice(["int64", "text", "float64", "bool"])
+    if kind < 0.6:
+        return [form_of(draw, lists - 1)]
+    return [
+        {name: form_of(draw, lists - 1) for name in draw.sample("abcdef", draw.randrange(1, 4))}
+    ]
+
+
+def test_drawn_documents_are_read_and_written_back(tmp_path, length):
+    draw = random.Random(3)
+    for turn in range(150 * length):
+        form = {name: form_of(draw, 4) for name in draw.sample("klmnop", draw.randrange(1, 4))}
+        documents = [value_of(draw, form) for _ in range(draw.randrange(1, 40))]
+        path = write(tmp_path / "in.jsonl", documents)
+        ds = lv.jsonl(path, fields=form).with_options(block_rows=draw.choice([1, 7, 256]))
+        assert plain(ds.to_list()) == documents, form
+        out = tmp_path / f"out{turn}.jsonl"
+        lv.write(ds.shuffle(1) if turn % 2 else ds, out)
+        assert [json.loads(line) for line in out.read_text().splitlines()] == documents, form
+
+
+def test_inferred_fields_hold_the_documents(tmp_path, length):
+    draw = random.Random(4)
+    for _ in range(100 * length):
+        form = {name: form_of(draw, 4) for name in draw.sample("klmnop", draw.randrange(1, 4))}
+        documents = [value_of(draw, form) for _ in range(200)]
+        ds = lv.open(write(tmp_path / "in.jsonl", documents))
+        assert plain(ds.to_list()) == documents, (form, str(ds))
+
+
+def test_missing_and_null(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"m":[{"r":"u"},null,{"r":null,"n":[1]}]}\n{"m":null}\n{}\n{"m":[{"x":1}]}\n')
+    member = {"r": {"dtype": lv.text, "default": "?"}, "n": [lv.int64]}
+    rows = lv.jsonl(path, fields={"m": [member]}).to_list()
+    assert plain(rows) == [
+        {"m": [{"r": "u", "n": []}, {"r": "?", "n": []}, {"r": "?", "n": [1]}]},
+        {"m": []}, {"m": []}, {"m": [{"r": "?", "n": []}]},
+    ]  # fmt: skip
+    ds = lv.jsonl(path, fields={"m": [{"r": lv.text}]})
+    with pytest.raises(InvalidArgumentError, match=r"'m\.r' is missing in an object of a list"):
+        ds.to_list()
+    assert len(ds.with_options(errors="skip").to_list()) == 2
+
+
+def test_any_json_is_text_on_request(tmp_path):
+    values = [{"k": [1, None]}, [], "text", 5, 1.5, True, 2**70, {}, [[{"a": "b"}]]]
+    path = write(tmp_path / "a.jsonl", [{"x": value} for value in values])
+    got = [record["x"] for record in lv.jsonl(path, fields={"x": lv.text})]
+    assert [text if text == "text" else json.loads(text) for text in got] == values
+    assert [record["x"] for record in lv.open(path)] == got  # of several types

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text columns: what has been checked to be UTF-8 is str in records, functions and Arrow."""
+
+import random
+
+import levada as lv
+import numpy as np
+import pytest
+from levada.errors import InvalidArgumentError
+
+WORDS = ["", "a", "caf\u00e9", "\u20ac", "\U0001f600", "\u65e5\u672c"]
+
+
+def lines(path, *texts):
+    path.write_bytes(b"".join(text + b"\n" for text in texts))
+    return path
+
+
+def test_records_and_functions_have_str(tmp_path):
+    ds = lv.text_lines(lines(tmp_path / "a", b"x", "caf\u00e9".encode()))
+    assert ds.spec["line"].dtype == lv.text and ds.to_list()[1] == {"line": "caf\u00e9"}
+    batch = ds.batch(2).first()
+    assert batch["line"].to_list() == [b"x", b"caf\xc3\xa9"] and batch["line"].text
+    assert batch["line"].str() == batch["line"].items() == ["x", "caf\u00e9"]
+    upper = ds.map(lambda record: {"line": record["line"].upper(), "raw": record["line"].encode()})
+    assert upper.to_list()[1] == {"line": "CAF\u00c9", "raw": b"caf\xc3\xa9"}
+    assert upper.map(lambda batch: dict(batch), batched=True).to_list() == upper.to_list()
+    assert ds.filter("line == 'caf\u00e9'").to_list() == [{"line": "caf\u00e9"}]
+    assert ds.filter(lambda record: record["line"].isascii()).to_list() == [{"line": "x"}]
+
+
+def test_what_is_not_utf8_is_a_bad_record(tmp_path):
+    path = lines(tmp_path / "a", b"x", b"y\xff", b"z\xe2\x82")
+    with pytest.raises(InvalidArgumentError, match="byte 0xff at position 1") as caught:
+        lv.text_lines(path).to_list()
+    assert caught.value.record == 1 and caught.value.offset == 2 and str(path) in str(caught.value)
+    assert lv.text_lines(path).with_options(errors="skip").to_list() == [{"line": "x"}]
+    replaced = lv.text_lines(path, invalid="replace").to_list()
+    assert [record["line"] for record in replaced] == ["x", "y\ufffd", "z\ufffd\ufffd"]
+    raw = lv.text_lines(path, dtype=lv.string).to_list()
+    assert [record["line"] for record in raw] == [b"x", b"y\xff", b"z\xe2\x82"]
+
+
+def test_text_of_examples(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        writer.write(lv.make_example({"s": "caf\u00e9", "w": ["a", "\u20ac"]}))
+        writer.write(lv.make_example({"s": b"ok", "w": [b"x", b"\xff"]}))
+    spec = {"s": lv.FixedLenFeature([], lv.text), "w": lv.VarLenFeature(lv.text)}
+    ds = lv.tfrecord(path).parse_example(spec)
+    first = ds.first()
+    assert first["s"] == "caf\u00e9" and first["w"].tolist() == ["a", "\u20ac"]
+    with pytest.raises(InvalidArgumentError, match="field 'w' must be UTF-8, got byte 0xff"):
+        ds.to_list()
+    assert len(ds.with_options(errors="skip").to_list()) == 1
+    one = lv.parse_single_example(lv.make_example({"s": "\u20ac", "w": []}), spec)
+    assert one["s"] == "\u20ac"
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tfrecord"])
+def test_writing_keeps_text(tmp_path, suffix):
+    draw = random.Random(5)
+    rows = [{"s": draw.choice(WORDS) + draw.choice(WORDS) + "."} for _ in range(500)]
+    path = tmp_path / f"a.{suffix}"
+    lv.write(lv.from_records(rows), path)
+    if suffix == "tfrecord":
+        ds = lv.tfrecord(path).parse_example({"s": lv.FixedLenFeature([], lv.text)})
+    else:
+        ds = lv.open(path) if suffix == "jsonl" else lv.csv(path, header=True, record_defaults=[""])
+    assert ds.to_list() == rows
+
+
+def test_values_of_python_are_text_where_they_are_str():
+    ds = lv.from_records([{"t": "a", "b": b"a", "l": ["x", "y"], "m": ["x", b"y"]}])
+    record = ds.map(lambda record: record).first()
+    assert (record["t"], record["b"]) == ("a", b"a")
+    assert record["l"].tolist() == ["x", "y"] and record["m"].tolist() == [b"x", b"y"]
+    arrays = lv.from_arrays({"s": np.array(["a", "bc"])}).to_list()
+    assert arrays == [{"s": "a"}, {"s": "bc"}]
+    with pytest.raises(InvalidArgumentError, match="utf-8"):
+        lv.from_records([{"s": b"\xff"}], spec={"s": lv.text}).to_list()
+
+
+def test_text_survives_states_and_caches(tmp_path):
+    path = lines(tmp_path / "a", *(f"{i}\u20ac".encode() for i in range(300)))
+    ds = lv.text_lines(path).cache(tmp_path / "cache").shuffle(50, seed=3)
+    want = [record["line"] for record in ds.iterate(epoch=0)]
+    assert [record["line"] for record in ds.iterate(epoch=0)] == want
+    mapped = lv.from_records(lambda: iter([{"s": f"{i}\u20ac"} for i in range(300)])).shuffle(
+        50, seed=3
+    )
+    assert sorted(record["s"] for record in mapped) == sorted(f"{i}\u20ac" for i in range(300))
+
+
+def test_groups_have_str_keys(tmp_path):
+    ds = lv.from_records([{"k": w, "n": i} for i, w in enumerate(["a", "b", "a", "\u20ac"])])
+    seen = []
+
+    def reduce(key, batch):
+        seen.append(key)
+        return {"n": batch["n"]}
+
+    ds.group_by_window("k", reduce, window_size=2).to_list()
+    assert sorted(seen) == ["a", "b", "\u20ac"]
+
+
+def test_text_is_utf8_in_arrow():
+    pa = pytest.importorskip("pyarrow")
+    columns = {"s": ["caf\u00e9", ""], "b": [b"x", b"\xff"], "l": [["a"], []]}
+    made = lv.from_arrays(columns).batch(2).first().to_arrow()
+    assert made.schema.types == [pa.utf8(), pa.binary(), pa.list_(pa.utf8())]
+    assert made.column("s").to_pylist() == columns["s"]

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of the kernels that check UTF-8. A bit of an entry is an error of two neighboring bytes,
+ * which they have where the high half and the low half of the first byte and the high half of the
+ * second one all have the bit.
+ */
+#ifndef LEVADA_BASE_UTF8_X86_H
+#define LEVADA_BASE_UTF8_X86_H
+
+#include <immintrin.h>
+
+#include "base/kernels_priv.h"
+
+/* Errors of two neighboring bytes. */
+enum {
+    UTF8_SHORT = 1,       /* a lead byte, and then no continuation         */
+    UTF8_LONG = 2,        /* ASCII, and then a continuation                */
+    UTF8_OVERLONG_3 = 4,  /* a form of 3 bytes for what 2 can hold         */
+    UTF8_LARGE = 8,       /* beyond U+10FFFF                               */
+    UTF8_SURROGATE = 16,
+    UTF8_OVERLONG_2 = 32,
+    UTF8_LARGER = 64,     /* beyond U+10FFFF, or 4 bytes for what 3 can hold */
+    UTF8_CONTINUED = 128, /* two continuations; not wrong after a lead byte  */
+    UTF8_ANY = UTF8_SHORT | UTF8_LONG | UTF8_CONTINUED,
+    UTF8_BEYOND = UTF8_ANY | UTF8_LARGE | UTF8_LARGER,
+    UTF8_NEXT = UTF8_LONG | UTF8_OVERLONG_2 | UTF8_CONTINUED
+};
+
+static const uint8_t levada_utf8_first_high[16] = {
+    UTF8_LONG, UTF8_LONG, UTF8_LONG, UTF8_LONG, UTF8_LONG, UTF8_LONG, UTF8_LONG, UTF8_LONG,
+    UTF8_CONTINUED, UTF8_CONTINUED, UTF8_CONTINUED, UTF8_CONTINUED,
+    UTF8_SHORT | UTF8_OVERLONG_2, UTF8_SHORT, UTF8_SHORT | UTF8_OVERLONG_3 | UTF8_SURROGATE,
+    UTF8_SHORT | UTF8_LARGE | UTF8_LARGER,
+};
+static const uint8_t levada_utf8_first_low[16] = {
+    UTF8_ANY | UTF8_OVERLONG_3 | UTF8_OVERLONG_2 | UTF8_LARGER, UTF8_ANY | UTF8_OVERLONG_2,
+    UTF8_ANY, UTF8_ANY, UTF8_ANY | UTF8_LARGE, UTF8_BEYOND, UTF8_BEYOND, UTF8_BEYOND,
+    UTF8_BEYOND, UTF8_BEYOND, UTF8_BEYOND, UTF8_BEYOND, UTF8_BEYOND,
+    UTF8_BEYOND | UTF8_SURROGATE, UTF8_BEYOND, UTF8_BEYOND,
+};
+static const uint8_t levada_utf8_second_high[16] = {
+    UTF8_SHORT, UTF8_SHORT, UTF8_SHORT, UTF8_SHORT, UTF8_SHORT, UTF8_SHORT, UTF8_SHORT,
+    UTF8_SHORT, UTF8_NEXT | UTF8_OVERLONG_3 | UTF8_LARGER, UTF8_NEXT | UTF8_OVERLONG_3 | UTF8_LARGE,
+    UTF8_NEXT | UTF8_SURROGATE | UTF8_LARGE, UTF8_NEXT | UTF8_SURROGATE | UTF8_LARGE,
+    UTF8_SHORT, UTF8_SHORT, UTF8_SHORT, UTF8_SHORT,
+};
+
+#endif

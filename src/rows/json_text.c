@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of a document as JSON again, without white space. */
+#include "base/number.h"
+#include "rows/json_parser.h"
+
+#include <math.h>
+
+typedef struct text_writer {
+    levada_json_parser *parser;
+    levada_text        *out;
+    bool                first; /* of a list or an object */
+} text_writer;
+
+static void text_comma(text_writer *w)
+{
+    if (!w->first) levada_text_char(w->out, ',');
+    w->first = false;
+}
+
+static bool text_item(void *user, levada_json_value item)
+{
+    text_writer *w = user;
+
+    text_comma(w);
+    levada_json_text(w->parser, item, w->out);
+    return !w->out->failed;
+}
+
+static bool text_member(void *user, const char *name, size_t size, levada_json_value item)
+{
+    text_writer *w = user;
+
+    text_comma(w);
+    levada_text_json(w->out, name, size);
+    levada_text_char(w->out, ':');
+    levada_json_text(w->parser, item, w->out);
+    return !w->out->failed;
+}
+
+static void text_odd(levada_json_parser *p, levada_json_value value, levada_text *out)
+{
+    levada_json_odd odd = levada_json_parser_odd(p, value);
+
+    levada_text_add(out, odd.text, (size_t)odd.size);
+}
+
+static void text_string(levada_json_value value, levada_text *out)
+{
+    size_t         size;
+    const uint8_t *bytes = levada_json_as_text(value, &size);
+
+    levada_text_json(out, (const char *)bytes, size);
+}
+
+void levada_json_text(levada_json_parser *p, levada_json_value value, levada_text *out)
+{
+    text_writer w = { p, out, true };
+    char        number[LEVADA_NUMBER_TEXT];
+
+    switch (levada_json_kind_of(value)) {
+    case LEVADA_JSON_NULL: levada_text_put(out, "null"); break;
+    case LEVADA_JSON_BOOL:
+        levada_text_put(out, levada_json_as_bool(value) ? "true" : "false");
+        break;
+    case LEVADA_JSON_INT: levada_text_i64(out, levada_json_as_int(value)); break;
+    case LEVADA_JSON_BIG: text_odd(p, value, out); break;
+    case LEVADA_JSON_FLOAT:
+        levada_text_put(out, levada_number_write(levada_json_as_float(value), number));
+        break;
+    case LEVADA_JSON_TEXT: text_string(value, out); break;
+    case LEVADA_JSON_LIST:
+        levada_text_char(out, '[');
+        (void)levada_json_each(value, text_item, &w);
+        levada_text_char(out, ']');
+        break;
+    case LEVADA_JSON_MAP:
+        levada_text_char(out, '{');
+        (void)levada_json_each_member(value, text_member, &w);
+        levada_text_char(out, '}');
+        break;
+    }
+}
