@@ -271,7 +271,7 @@ static int32_t numbered_pass(const levada_node *it)
     return (int32_t)(it->context.pass & INT32_MAX);
 }
 
-static levada_status numbered_next(levada_node *it, levada_hint hint, levada_block **out,
+static levada_status numbered_next(levada_node *it, levada_hint hint, levada_item *out,
                                    levada_error *err)
 {
     levada_stage_state *s = it->self;
@@ -295,8 +295,8 @@ static levada_status numbered_next(levada_node *it, levada_hint hint, levada_blo
             .offset = -1
         };
     }
-    st = it->numbers ? numbered_lengths(it, origins, n, out, err)
-                     : numbered_fetch(it, origins, n, out, err);
+    st = it->numbers ? numbered_lengths(it, origins, n, &out->block, err)
+                     : numbered_fetch(it, origins, n, &out->block, err);
     levada_free(origins);
     if (st == LEVADA_OK) s->emitted += n;
     return st;
