@@ -15,10 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada import samples as samples
     from levada import train as train
-    from levada._arrow import arrow as arrow
-    from levada._arrow import from_arrow as from_arrow
-    from levada._arrow import from_hf as from_hf
-    from levada._arrow import parquet as parquet
     from levada._batch import Batch as Batch
     from levada._checkpoint import load_checkpoint as load_checkpoint
     from levada._checkpoint import save_checkpoint as save_checkpoint
@@ -80,6 +76,10 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada._writing import make_example as make_example
     from levada._writing import make_sequence_example as make_sequence_example
     from levada._writing import write as write
+    from levada.interop._arrow import arrow as arrow
+    from levada.interop._arrow import from_arrow as from_arrow
+    from levada.interop._arrow import from_hf as from_hf
+    from levada.interop._arrow import parquet as parquet
     from levada.interop.torch import torch_dataset as torch_dataset
 
     bool: DType
@@ -105,7 +105,6 @@ __version__ = _levada.VERSION
 # The public names of each module, which is imported when one of them is first used. Those of
 # sources and dtypes are in their modules.
 _MODULES = {
-    "_arrow": "arrow from_arrow from_hf parquet",
     "_batch": "Batch",
     "_checkpoint": "load_checkpoint save_checkpoint",
     "_combined": (
@@ -131,6 +130,7 @@ _MODULES = {
     "_ragged": "Bytes Padded Ragged",
     "_random_access": "from_random_access",
     "_writing": "TFRecordWriter make_example make_sequence_example write",
+    "interop._arrow": "arrow from_arrow from_hf parquet",
     "interop.torch": "torch_dataset",
     "samples": "samples",
     "train": "train",

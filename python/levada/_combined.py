@@ -92,7 +92,7 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"open: files={files!r} must be a path, a glob, or a list of them")
     if source is None and auto and all(name.endswith(_ARROW) for name in names):
-        from levada import _arrow
+        from levada.interop import _arrow
 
         is_parquet = names[0].endswith(".parquet")
         return _arrow.parquet(list(names)) if is_parquet else _arrow.arrow(list(names))

@@ -99,9 +99,9 @@ def _some(array, numbers):
     if hasattr(array, "oindex"):  # zarr
         return array.oindex[numbers]
     if type(array).__module__ == "torch":
-        import torch
+        from levada.interop._tensors import taken
 
-        return array[torch.from_numpy(numbers.copy())].numpy()
+        return taken(array, numbers)
     some = array[numbers]
     return list(some) if some.dtype.hasobject else some
 
@@ -139,7 +139,7 @@ def reader_of(obj, fetch, count, fields, name):
     if _is_array(obj):
         return _arrays(obj, fields, name)
     if _arrow_like(obj):
-        from levada._arrow import table_reader
+        from levada.interop._arrow import table_reader
 
         return table_reader(obj, name)
     if not hasattr(obj, "__getitem__"):

@@ -123,7 +123,7 @@ def write(
         print(lv.write(lv.range(9), "numbers.csv"))
     """
     if format == "parquet" or (format is None and os.fspath(path).endswith(".parquet")):
-        from levada._arrow import write_parquet
+        from levada.interop._arrow import write_parquet
 
         return write_parquet(ds, path)
     sink = _levada.Sink(

@@ -35,6 +35,13 @@ def as_tensor(value: Any, device: Any = None, non_blocking: bool = True) -> Any:
     return tensor if device is None else tensor.to(device, non_blocking=non_blocking)
 
 
+def taken(array: Any, numbers: Any) -> Any:
+    """The rows `numbers` of a tensor, as an array of NumPy."""
+    import torch
+
+    return array[torch.from_numpy(numbers.copy())].numpy()
+
+
 def to_array(value: Any) -> Any:
     """The array of a tensor. NumPy has no bfloat16, so such a tensor cannot convert itself."""
     import torch
