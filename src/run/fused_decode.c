@@ -54,11 +54,15 @@ static levada_status fused_decode_strings(const levada_block *in, int32_t field,
 
     if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a block");
     size = (int32_t *)(void *)(data + n);
-    for (int64_t i = 0; in->kind == LEVADA_BLOCK_DATA && i < in->n; i++) {
-        const levada_column *c = &in->columns[field];
+    if (in->kind == LEVADA_BLOCK_DATA) {
+        const uint8_t *values = in->columns[field].values;
+        const int32_t *begin = in->columns[field].level[0].begin;
+        const int32_t *end = in->columns[field].level[0].end;
 
-        data[i] = c->values + c->level[0].begin[i];
-        size[i] = c->level[0].end[i] - c->level[0].begin[i];
+        for (int64_t i = 0; i < in->n; i++) {
+            data[i] = values + begin[i];
+            size[i] = end[i] - begin[i];
+        }
     }
     for (int64_t i = 0; in->kind != LEVADA_BLOCK_DATA && i < in->n; i++) {
         int64_t              row;

@@ -146,11 +146,11 @@ static bool text_lines_valid(const text_lines_decoder *d, const levada_block *in
 {
     const levada_column *c = &in->columns[0];
     const int32_t       *begin = c->level[0].begin, *end = c->level[0].end;
-    bool                 apart = true; /* a line end, LF or CR LF, is between all neighbors */
+    uint32_t             gaps = 0; /* a line end, LF or CR LF, is between all neighbors */
 
     if (in->n == 0) return true;
-    for (int64_t i = 1; i < in->n; i++) apart &= (uint32_t)(begin[i] - end[i - 1] - 1) < 2;
-    return apart &&
+    for (int64_t i = 1; i < in->n; i++) gaps |= (uint32_t)(begin[i] - end[i - 1] - 1);
+    return gaps < 2 &&
            d->kernels->utf8_valid(c->values + begin[0], (size_t)(end[in->n - 1] - begin[0]));
 }
 

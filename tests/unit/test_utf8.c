@@ -9,7 +9,7 @@
 
 #include "base/kernels.h"
 
-enum { MOST = 200 };
+enum { MOST = 200, RUN = 600 };
 
 static uint64_t seed = 7;
 
@@ -66,13 +66,14 @@ static void finds_each_error_at_each_place(void **state)
     static const uint8_t tails[][2] = {
         { 'a', 'a' }, { 0x80, 'a' }, { 0x80, 0x80 }, { 0xbf, 0xc3 }
     };
-    uint8_t              text[40];
+    static const size_t ends[] = { 32, 64, 96 };
+    uint8_t              text[104];
 
     (void)state;
     for (uint32_t pair = 0; pair < 0x10000; pair++) {
         if ((pair >> 8) < 0x80 && (pair & 0xff) < 0x80) continue;
         for (size_t t = 0; t < 4; t++) {
-            size_t at = 27 + (pair + t) % 6;
+            size_t at = ends[pair % 3] - 5 + (pair + t) % 6;
 
             memset(text, 'x', sizeof text);
             text[at] = (uint8_t)(pair >> 8);
@@ -111,11 +112,35 @@ static void agrees_about_drawn_text(void **state)
     }
 }
 
+/* Characters between runs of ASCII that are skipped in large steps. */
+static void agrees_about_text_with_runs_of_ascii(void **state)
+{
+    uint8_t text[4 * RUN];
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        size_t n = 0;
+
+        while (n < 2 * RUN) {
+            size_t run = draw(RUN);
+
+            memset(text + n, 'x', run);
+            n += run;
+            for (uint32_t i = draw(40); i > 0; i--) n += put_character(text + n);
+        }
+        compare(text, n);
+        for (uint32_t i = draw(3); i > 0; i--) text[draw((uint32_t)n)] = (uint8_t)(128 + draw(128));
+        compare(text, n);
+        compare(text, draw((uint32_t)n));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_each_error_at_each_place),
         cmocka_unit_test(agrees_about_drawn_text),
+        cmocka_unit_test(agrees_about_text_with_runs_of_ascii),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
