@@ -491,6 +491,9 @@ levada_file_reader_counts levada_scan_counted(const levada_scan *scan)
 bool levada_scan_is_text(const levada_scan *scan)
 {
     const levada_format_def *format = &scan->dataset->op->def.format;
+    const levada_spec       *spec = levada_dataset_spec(scan->dataset);
 
-    return format->lines && !format->decoder;
+    /* A decoder that only checks lines keeps their column. */
+    return format->lines && (!format->decoder || (levada_spec_count(spec) == 1 &&
+                                                  levada_spec_find(spec, format->field) == 0));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/strings_put.h"
 
+#include "tensor/builder_priv.h"
 #include "tensor/pool.h"
 
 #include <string.h>
@@ -38,6 +39,9 @@ levada_status levada_strings_put(levada_builder *out, int32_t column, int32_t le
         end[i] = begin[i] + field->size;
         used += field->size;
     }
-    if (shared) levada_builder_share_values(out, column, owner->data, owner);
+    if (shared) {
+        levada_builder_share_values(out, column, owner->data, owner);
+        out->block->bytes += bytes;
+    }
     return LEVADA_OK;
 }

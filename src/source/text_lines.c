@@ -177,6 +177,7 @@ static levada_status text_lines_decode(void *state, const void *args, const leva
     else levada_builder_text_rule(out, a->invalid ? LEVADA_TEXT_REPLACE : LEVADA_TEXT_REJECT);
     if (!framed) return text_lines_put(d, in, out, err);
     levada_builder_share(out, 0, &in->block->columns[0]);
+    out->block->bytes += in->block->bytes;
     return LEVADA_OK;
 }
 

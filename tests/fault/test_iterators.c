@@ -266,11 +266,20 @@ static levada_status index_lengths(const char *path, const char *source, const c
     return levada_inspect_index(NULL, path, &options, records, err);
 }
 
-static void write_indexed(const char *path, const char *lines)
+/* Messages, each with its length in front, from a list of words. */
+static void write_indexed(const char *path, const char *const *words)
 {
-    t_write_file(path, lines, strlen(lines));
-    assert_int_equal(index_lengths(path, "text_lines", "line", NULL, NULL),
-                     LEVADA_OK);
+    t_bytes file = { 0 };
+
+    for (; *words; words++) {
+        const uint8_t size = (uint8_t)strlen(*words);
+
+        t_add(&file, &size, 1);
+        t_add(&file, *words, size);
+    }
+    t_write_file(path, file.at, file.size);
+    t_clear(&file);
+    assert_int_equal(index_lengths(path, "delimited", "record", NULL, NULL), LEVADA_OK);
 }
 
 static void sweep_own_records(const char *input)
@@ -279,9 +288,11 @@ static void sweep_own_records(const char *input)
     char        text[1024], *shown = NULL;
     levada_dataset *ds = NULL;
 
-    (void)snprintf(text, sizeof text,
-                   "%s | shuffle:4 | bucket_by_sequence_length:line,boundaries=[2,4],max_tokens=9,"
-                   "ranks=[1,2]", input);
+    (void)snprintf(
+        text, sizeof text,
+        "%s | shuffle:4 | bucket_by_sequence_length:record,boundaries=[2,4],max_tokens=9,"
+        "ranks=[1,2]",
+        input);
     assert_int_equal(levada_dataset_parse(t_iter_env(), text, &ds, NULL), LEVADA_OK);
     assert_int_equal(levada_dataset_explain(ds, &shown, NULL), LEVADA_OK);
     assert_non_null(strstr(shown, "its own records"));
@@ -293,16 +304,18 @@ static void sweep_own_records(const char *input)
 /* By the lengths in the indexes: of one source, and of several that are mixed. */
 static void own_records_of_ranks(void **state)
 {
-    char input[512];
+    static const char *const a[] = { "1", "22", "333", "4444", "5", "66", "777", "8888", NULL };
+    static const char *const b[] = { "bbbb", "b", "bb", "bbbbb", "b", NULL };
+    char                     input[512];
 
     (void)state;
     (void)t_folder();
-    write_indexed(t_path("a"), "1\n22\n333\n4444\n5\n66\n777\n8888\n");
-    write_indexed(t_path("b"), "bbbb\nb\nbb\nbbbbb\nb\n");
-    (void)snprintf(input, sizeof input, "text_lines:%s,index=true", t_path("a"));
+    write_indexed(t_path("a"), a);
+    write_indexed(t_path("b"), b);
+    (void)snprintf(input, sizeof input, "delimited:%s,index=true", t_path("a"));
     sweep_own_records(input);
     (void)snprintf(input, sizeof input,
-                   "mix(text_lines:%s,index=true; text_lines:%s,index=true)", t_path("a"),
+                   "mix(delimited:%s,index=true; delimited:%s,index=true)", t_path("a"),
                    t_path("b"));
     sweep_own_records(input);
     t_folder_drop();

@@ -37,9 +37,10 @@ static const struct {
     AT(levada_origin, record, 16),
     AT(levada_origin, offset, 24),
     SIZE(levada_level, 24),
-    SIZE(levada_field, 96),
+    SIZE(levada_field, 104),
     AT(levada_field, dims, 16),
     AT(levada_field, pad, 80),
+    AT(levada_field, object, 96),
     SIZE(levada_shape, 72),
     /* It grows at its end: no size. */
     AT(levada_column, field, 0),

@@ -200,7 +200,7 @@ static void options_of_the_source_name_the_compression(void **state)
 
     (void)state;
     t_write_file(t_path("f"), text, sizeof text - 1);
-    options.source = "text_lines:compression=none";
+    options.source = "text_lines:compression=none,dtype=string";
     assert_int_equal(levada_inspect_verify(NULL, t_path("f"), &options, &result, NULL), LEVADA_OK);
     assert_true(result.good == 2 && result.bad == 0);
     assert_string_equal(result.compression, "");
