@@ -161,6 +161,11 @@ class Columns:
             made.kinds[name] = Kind(dtype, depth, _dims(dims), declared=True)
         return made
 
+    def begin_like(self, kinds, objects):
+        """Begins with the columns that other records had, so that an empty list is what it was."""
+        self.kinds = self.kinds or {name: kind.copy() for name, kind in kinds.items()}
+        self.objects = objects.copy()
+
     def block(self, rows, rejects=None, flags=0, given=None):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message, token)
         does not matter. Rows that do not fit the columns of a spec are added to it. Without a spec

@@ -122,6 +122,11 @@ class Objects:
         self.members = {}  # field: [(name, path of (lists, key), ragged levels)]
         self.marks = {}  # column: mark
 
+    def copy(self):
+        other = Objects()
+        other.members, other.marks = dict(self.members), dict(self.marks)
+        return other
+
     def flat(self, rows):
         """The rows with a field for each member."""
         for row in rows:

@@ -163,14 +163,14 @@ def _arrow_like(obj):
 class Numbered(_functions._Target):
     """What levada calls with a block of numbers."""
 
-    def __init__(self, read, spec, fields, kinds):
-        self.read, self.fields, self.kinds = read, fields, kinds
+    def __init__(self, read, spec, fields, first=None):
+        self.read, self.fields, self.first = read, fields, first  # columns of the first records
         super().__init__(spec)
 
     def _begin(self):
         super()._begin()
-        if not self.columns.kinds:
-            self.columns.kinds = {name: kind.copy() for name, kind in self.kinds.items()}
+        if self.first:
+            self.columns.begin_like(*self.first)
 
     def call(self, run, block):
         numbers = column_of(block, 0)
@@ -232,14 +232,33 @@ def _only(block):
     return {name: column_of(block, i)[0] for i, (name, *_) in enumerate(block.fields())}
 
 
-def _first_kinds(target, count):
-    """The columns of the first records, as the target has them."""
+def _readable(target, number):
+    try:
+        target.read(number)
+    except Exception:
+        return False
+    return True
+
+
+def _good(target, numbers):
+    """The block of these records, without the bad ones; the iterator reports those."""
+    try:
+        return target.block(target.read(numbers), len(numbers))
+    except Exception:
+        good = [_readable(target, numbers[i : i + 1]) for i in range(len(numbers))]
+        if all(good) or not any(good):
+            raise
+    return target.block(target.read(numbers[good]), sum(good))
+
+
+def _first_columns(target, count):
+    """(kinds, lists of objects) of the first records, as the target has them."""
     import numpy as np
 
     made = Columns()
     target.columns = made
-    target.block(target.read(np.arange(min(FIRST, count), dtype=np.int64)), min(FIRST, count))
-    return made.kinds
+    _good(target, np.arange(min(FIRST, count), dtype=np.int64))
+    return made.kinds, made.objects
 
 
 def _as_spec(kinds):
@@ -265,7 +284,7 @@ def _mark_of(target, count):
     numbers = np.unique(np.array([0, count // 2, count - 1], np.int64))
     seen = []
     for _ in range(2):
-        block = target.block(target.read(numbers), len(numbers))
+        block = _good(target, numbers)
         columns = [column_of(block, i) for i in range(len(block.fields()))]
         seen.append(digest(repr([_bytes_of(column) for column in columns]).encode()))
     return seen[0] if seen[0] == seen[1] else None
@@ -346,15 +365,15 @@ def from_random_access(
     read = reader_of(obj, fetch, count, fields, name)
     names = [fields] if isinstance(fields, str) else list(fields or ())
     spec = spec if spec is not None else read.spec
-    target = Numbered(read, spec, names, {})
+    target = Numbered(read, spec, names)
     if spec is None and read.count > 0:
-        kinds = _first_kinds(target, read.count)
-        spec = _as_spec(kinds)
-        target = Numbered(read, spec, names, kinds)
+        first = _first_columns(target, read.count)
+        spec = _as_spec(first[0])
+        target = Numbered(read, spec, names, first)
     if fingerprint is not None:
         read.mark = fingerprint.hex() if isinstance(fingerprint, bytes) else str(fingerprint)
     elif read.mark is None and fetch is None:
-        read.mark = _mark_of(Numbered(read, spec, names, target.kinds), read.count)
+        read.mark = _mark_of(Numbered(read, spec, names, target.first), read.count)
     target._begin()
     options = {
         "count": read.count, "name": read.name, "mark": read.mark,

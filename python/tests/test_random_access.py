@@ -113,6 +113,31 @@ def test_a_bad_record_is_one_record():
     assert sorted(values(shuffled.with_options(errors="skip"))) == kept
 
 
+@pytest.mark.parametrize("broken", [0, 25, 49])
+@pytest.mark.parametrize("spec", [None, {"x": lv.int64, "t": lv.VarLenFeature(lv.int64)}])
+def test_records_that_describe_the_object_may_be_bad(broken, spec):
+    ds = lv.from_random_access(Numbers(50, {broken}), spec=spec)
+    assert values(ds.with_options(errors="skip")) == [i for i in range(50) if i != broken]
+    with pytest.raises(ValueError, match=f"no {broken}"):
+        list(ds)
+
+
+@pytest.mark.parametrize("block_rows", [1, 3, 256])
+@pytest.mark.parametrize("copy", [lambda ds: ds, lambda ds: pickle.loads(pickle.dumps(ds))])
+def test_blocks_without_an_object_have_its_columns(block_rows, copy):
+    rows = [{"x": i, "m": [{"a": k, "b": "é" * k} for k in range(i % 3)]} for i in range(12)]
+    ds = copy(lv.from_random_access(rows)).with_options(block_rows=block_rows)
+    assert ds.to_list() == rows
+    assert [list(batch) for batch in ds.batch(1)] == [["x", "m.a", "m.b"]] * len(rows)
+    for cut in range(len(rows)):
+        it = iter(ds)
+        for _ in range(cut):
+            next(it)
+        other = copy(lv.from_random_access(rows)).with_options(block_rows=block_rows).iterate()
+        other.restore(it.save())
+        assert list(other) == rows[cut:]
+
+
 def test_another_object_is_refused():
     with lv.from_random_access(Many(100)).batch(8).iterate() as it:
         next(it)

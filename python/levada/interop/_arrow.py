@@ -352,7 +352,7 @@ def _dataset(reader, shuffle_records=False, records=None, part=None):
         "count": reader.count, "name": reader.name, "mark": reader.mark,
         "shuffle_records": shuffle_records, "records": records, "part": part,
     }  # fmt: skip
-    return dataset_of(Numbered(reader, reader.spec, (), {}), reader.spec, options)
+    return dataset_of(Numbered(reader, reader.spec, ()), reader.spec, options)
 
 
 # -- tables
