@@ -272,7 +272,8 @@ static levada_status file_damage_judge_long(levada_file_reader *r, levada_status
                                             levada_error *err)
 {
     levada_window *w = &r->window;
-    int64_t        from = w->offset, length = w->length;
+    /* A format that leaves records out has asked for the bytes of a part. */
+    int64_t        from = w->offset, length = r->format->leave_out ? 0 : w->length;
     levada_error   why = LEVADA_ERROR_INIT;
     levada_status  passed = length > 0 ? levada_window_pass(w, length, &why) : LEVADA_OK;
 

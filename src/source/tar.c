@@ -75,6 +75,10 @@ typedef struct tar_state {
     /* -- of a search after damage */
     bool    searching, described; /* described: the next header belongs to the damage */
     int64_t passing;              /* bytes that belong to it */
+    /* -- of a sample that is skipped, because it is too long */
+    bool     leaving;
+    int64_t  left_key; /* -1 = no member of it has been seen */
+    uint64_t left_hash;
     tar_watch watch;
 } tar_state;
 
@@ -176,7 +180,7 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
     (void)args;
     out->n = 0;
     out->need = 0;
-    s->searching = false;
+    s->searching = s->leaving = false;
     if (tar_pass_zeros(data, size, at_end, out)) return LEVADA_OK;
     kind = tar_walk(s, data, size, at_end, out, &at);
     if (out->n == out->capacity || kind == LEVADA_TAR_NOTHING) return LEVADA_OK;
@@ -282,6 +286,53 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     s->searching = true;
     if (at_end) return size;
     return at + 1 > size - LEVADA_TAR_BLOCK + 1 ? at + 1 : size - LEVADA_TAR_BLOCK + 1;
+}
+
+/* Whether the member that was read last belongs to the sample that is skipped. */
+static bool tar_leaves(tar_state *s, levada_tar_kind kind)
+{
+    int32_t  nkey;
+    uint64_t hash;
+
+    if (kind == LEVADA_TAR_OTHER) return true;
+    if (!tar_is_named(kind, s->member)) return false;
+    nkey = tar_key(s->member);
+    hash = levada_hash64(s->member->name, (size_t)nkey, 0);
+    if (s->left_key >= 0) return s->left_key == nkey && s->left_hash == hash;
+    s->left_key = nkey;
+    s->left_hash = hash;
+    return true;
+}
+
+/* Skips a sample that is too long, with all of its members. */
+static int64_t tar_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
+                             bool at_end, bool *done)
+{
+    tar_state *s = state;
+    int64_t    at = 0;
+
+    (void)args;
+    if (!s->leaving) s->left_key = -1, s->passing = 0;
+    s->leaving = true;
+    s->nkey = -1;
+    for (;;) {
+        levada_tar_kind kind;
+        int64_t         n = s->passing < size - at ? s->passing : size - at;
+
+        at += n;
+        s->passing -= n;
+        *done = at_end && s->passing < LEVADA_TAR_BLOCK; /* padding may be missing */
+        if (s->passing > 0 || at == size) return at;
+        kind = tar_read(s, data + at, size - at, at_end);
+        if (kind == LEVADA_TAR_CUT && s->member->length == 0 && !at_end &&
+            s->member->total <= TAR_TEXT) {
+            return at; /* the header is not all there */
+        }
+        *done = !tar_leaves(s, kind) && (s->member->total <= TAR_TEXT || kind != LEVADA_TAR_CUT);
+        if (*done) return at;
+        s->passing = (s->member->total + LEVADA_TAR_BLOCK - 1) / LEVADA_TAR_BLOCK *
+                     LEVADA_TAR_BLOCK;
+    }
 }
 
 /* -- keys that come back */
@@ -585,6 +636,7 @@ const levada_format_def levada_format_tar = {
     .probe = tar_probe,
     .next = tar_next,
     .resync = tar_resync,
+    .leave_out = tar_leave_out,
     .resync_bits = TAR_USTAR,
     .decoder = &tar_columns_def,
     .open_ended = true,

@@ -591,6 +591,71 @@ static void zeros_take_no_memory(void **state)
     t_clear(&text);
 }
 
+/* Adds a member of `n` KiB; `long_name`: a PAX header precedes it. */
+static void add_large(t_bytes *to, const char *name, int n, bool long_name)
+{
+    size_t size = (size_t)n << 10;
+    char  *data = calloc(size + 1, 1), pax[64];
+
+    assert_non_null(data);
+    memset(data, 'x', size);
+    (void)snprintf(pax, sizeof pax, "%d path=%s\n", 9 + (int)strlen(name), name);
+    if (long_name) add_typed(to, 'x', "PaxHeaders/x", pax, -1);
+    add(to, long_name ? "short" : name, data);
+    free(data);
+}
+
+/* Reads an archive with the least limit of a record, 256 KiB. */
+static void expect_left_out(const t_bytes *text, size_t size, const char *end, int64_t skipped)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    t_outcome           got = { 0 };
+    levada_block       *block = NULL;
+    levada_iter        *it;
+    t_bytes             part = { 0 }, rows = { 0 };
+
+    t_add(&part, text->at, size);
+    o.max_record_bytes = 1;
+    o.errors = "skip";
+    it = t_iter_open_with(with_file(&part, ""), &o);
+    while (levada_iter_next(it, &block, &got.why) == LEVADA_OK) {
+        add_block(block, &rows);
+        levada_block_unref(&block);
+    }
+    t_add(&rows, "", 1);
+    assert_string_equal((char *)rows.at, end);
+    assert_int_equal(t_iter_stat(it, "skipped_records"), skipped);
+    levada_iter_close(&it);
+    t_clear(&rows);
+    t_clear(&part);
+}
+
+static void all_members_of_a_long_sample_are_left_out(void **state)
+{
+    static const char zeros[1024];
+
+    (void)state;
+    for (int kind = 0; kind < 16; kind++) { /* bits: long names, a folder, a long first, small */
+        t_bytes text = { 0 };
+        size_t  all;
+
+        add(&text, "a.txt", "one");
+        add_large(&text, "b.jpg", kind & 4 ? 400 : 200, kind & 1);
+        if (kind & 2) add_typed(&text, '5', "d/", "", -1);
+        add_large(&text, "b.png", 200, kind & 1);
+        if (kind & 2) add_typed(&text, '5', "e/", "", -1);
+        add_large(&text, "b.txt", kind & 8 ? 1 : 300, kind & 1);
+        all = text.size;
+        add(&text, "c.txt", "two");
+        add(&text, "c.cls", "2");
+        t_add(&text, zeros, sizeof zeros);
+        expect_left_out(&text, text.size, "a:txt=one, c:txt=two,cls=2, ", 1);
+        expect_left_out(&text, all, "a:txt=one, ", 1);
+        expect_left_out(&text, all - 600, "a:txt=one, ", 1);
+        t_clear(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,6 +679,7 @@ int main(void)
         cmocka_unit_test(an_archive_without_an_end_is_noted),
         cmocka_unit_test(keys_that_come_back_are_reported),
         cmocka_unit_test(zeros_take_no_memory),
+        cmocka_unit_test(all_members_of_a_long_sample_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
