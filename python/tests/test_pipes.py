@@ -443,3 +443,16 @@ def test_damage_of_text_names_its_line_in_a_pipe_that_is_still_open(tmp_path, so
         writer.start()
         assert damage_of(path, source, zipped) == want
         writer.join()
+
+
+@needs_command
+@pytest.mark.parametrize("delay", [0, 0.02, 0.3])
+@pytest.mark.parametrize("words", [["verify"], ["info"], ["head"], ["head", "--source", "tar"]])
+def test_a_fifo_that_its_writer_closes_at_once_is_an_empty_file(tmp_path, words, delay):
+    path = tmp_path / "pipe.txt"
+    os.mkfifo(path)
+    command, *options = words
+    with subprocess.Popen([LEVADA, command, path, *options], stdout=subprocess.DEVNULL) as process:
+        time.sleep(delay)
+        os.close(os.open(path, os.O_WRONLY))  # waits until levada has opened it
+        assert process.wait(timeout=60) in (0, 1)
