@@ -20,9 +20,9 @@ DAY = datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.UTC)
 
 
 def as_lists(value):
-    if isinstance(value, bytes):
-        return value
-    return value.to_list() if hasattr(value, "to_list") else value.tolist()
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def read(array, **options):
@@ -48,15 +48,17 @@ MAPPING = {
     "large_list_view": (list_view("large"), LISTS),
     "fixed_size_list": (pa.array([[1, 2], [3, 4]], pa.list_(pa.float32(), 2)), [[1, 2], [3, 4]]),
     "sliced fixed": (pa.array([[0, 0], [1, 2]], pa.list_(pa.int8(), 2))[1:], [[1, 2]]),
-    "utf8": (pa.array(["a", "", "bc"]), [b"a", b"", b"bc"]),
-    "sliced utf8": (pa.array(["zz", "a", "", "bc"])[1:], [b"a", b"", b"bc"]),
-    "large_utf8": (pa.array(["a", "bc"], pa.large_string()), [b"a", b"bc"]),
+    "utf8": (pa.array(["a", "", "bc"]), ["a", "", "bc"]),
+    "sliced utf8": (pa.array(["zz", "a", "", "bc"])[1:], ["a", "", "bc"]),
+    "large_utf8": (pa.array(["a", "bc"], pa.large_string()), ["a", "bc"]),
     "string_view": (pa.array(["a", "longer than twelve bytes"], pa.string_view()),
-                    [b"a", b"longer than twelve bytes"]),
+                    ["a", "longer than twelve bytes"]),
+    "binary": (pa.array([b"\xff", b""]), [b"\xff", b""]),
     "binary_view": (pa.array([b"a"], pa.binary_view()), [b"a"]),
     "fixed_size_binary": (pa.array([b"ab", b"cd"], pa.binary(2)), [b"ab", b"cd"]),
-    "strings": (pa.array([["a", "bc"], []], pa.list_(pa.string())), [[b"a", b"bc"], []]),
-    "dictionary": (pa.array(["a", "b", "a"]).dictionary_encode(), [b"a", b"b", b"a"]),
+    "strings": (pa.array([["a", "bc"], []], pa.list_(pa.string())), [["a", "bc"], []]),
+    "bytes in lists": (pa.array([[b"\xff"], []], pa.list_(pa.binary())), [[b"\xff"], []]),
+    "dictionary": (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
     "run_end": (pc.run_end_encode(pa.array([1, 1, 2])), [1, 1, 2]),
     "bool": (pa.array([True, False, True])[1:], [False, True]),
     "half": (pa.array(np.array([1, 2], np.float16)), [1, 2]),
@@ -85,9 +87,77 @@ def test_lists_of_lists():
 def test_structs():
     array = pa.array([{"a": 1, "b": [1.5]}, {"a": 2, "b": []}])
     assert read(array) == {"x.a": [1, 2], "x.b": [[1.5], []]}
-    array = pa.array([[{"a": 1, "b": "z"}], [], [{"a": 2, "b": ""}] * 2])
-    assert read(array) == {"x.a": [[1], [], [2, 2]], "x.b": [[b"z"], [], [b"", b""]]}
-    assert read(array[1:]) == {"x.a": [[], [2, 2]], "x.b": [[], [b"", b""]]}
+
+
+CHATS = [
+    [{"role": "user", "n": [1, 2]}, {"role": "größer", "n": []}],
+    [],
+    [{"role": "", "n": [3]}],
+]
+LISTS_OF_STRUCTS = {
+    "list": pa.array(CHATS),
+    "sliced": pa.array([CHATS[0], *CHATS])[1:],
+    "large_list": pa.array(CHATS).cast(
+        pa.large_list(pa.struct({"role": pa.large_string(), "n": pa.large_list(pa.int64())}))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS_OF_STRUCTS)
+def test_lists_of_structs_are_lists_of_dicts(name):
+    ds = lv.from_arrow(pa.table({"m": LISTS_OF_STRUCTS[name]}))
+    assert [row["m"] for row in ds] == CHATS
+    assert [ds[i]["m"] for i in (2, 0)] == [CHATS[2], CHATS[0]]
+    assert ds.batch(3).first()["m.role"].values.str() == ["user", "größer", ""]
+    assert sorted(len(row["m"]) for row in ds.shuffle(3, seed=1)) == [0, 1, 2]
+
+
+def test_members_of_structs_in_lists_are_in_the_spec(tmp_path):
+    rows = [{"m": [{"a": "p", "b": 1}]}, {"m": []}, {"m": [{"a": "", "b": 2}] * 2}]
+    spec = lv.from_arrow(pa.Table.from_pylist(rows)).spec
+    assert {name: str(field.dtype) for name, field in spec.items()} == {
+        "m.a": "text",
+        "m.b": "int64",
+    }
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "m.parquet", row_group_size=2)
+    ds = lv.parquet(tmp_path / "m.parquet")
+    assert list(ds) == rows
+    assert list(ds.with_options(threads=2).map(lambda row: row)) == rows
+    with ds.iterate() as it:
+        first = next(it)
+        state = it.save()
+    with ds.iterate() as it:
+        it.restore(state)
+        assert [first, *it] == rows
+
+
+def test_structs_in_lists_of_lists():
+    rows = [{"x": [[{"a": 1, "in": [{"b": "p"}]}], []]}, {"x": [[{"a": 2, "in": []}] * 2]}]
+    assert list(lv.from_arrow(pa.Table.from_pylist(rows))) == rows
+    array = pa.array([[[[[[{"a": 1}]]]]]])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="more than 4 levels of lists"):
+        lv.from_arrow(pa.table({"x": array}))
+
+
+def test_null_lists_of_structs():
+    array = pa.array([[{"a": "p"}], None])
+    ds = lv.from_arrow(pa.table({"m": array}), nulls="default")
+    assert [row["m"] for row in ds] == [[{"a": "p"}], []]
+
+
+def test_text_of_files_is_checked(tmp_path):
+    marks = pa.array([0, 1, 2], pa.int32()).buffers()[1]
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, marks, pa.py_buffer(b"a\xff")])
+    table = pa.table({"t": bad})
+    with (
+        pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as f,
+    ):
+        f.write_table(table)
+    ds = lv.arrow(tmp_path / "t.arrow")
+    with pytest.raises(lv.errors.InvalidArgumentError, match="'t' must be UTF-8, got other bytes"):
+        list(ds)
+    assert [row["t"] for row in ds.with_options(errors="skip")] == ["a"]
 
 
 def test_tensors_as_extensions():
@@ -115,7 +185,7 @@ NULLS = {
     "int": (pa.array([1, None, 3]), [1, 0, 3]),
     "list": (pa.array([[1], None, [2]]), [[1], [], [2]]),
     "inside": (pa.array([[1, None], [2]]), [[1, 0], [2]]),
-    "text": (pa.array(["a", None]), [b"a", b""]),
+    "text": (pa.array(["a", None]), ["a", ""]),
     "bool": (pa.array([True, None]), [True, False]),
     "time": (pa.array([DAY, None], pa.timestamp("s", "UTC")), [int(DAY.timestamp()), 0]),
     "fixed": (pa.array([[1, 2], None], pa.list_(pa.int64(), 2)), [[1, 2], [0, 0]]),
@@ -279,6 +349,14 @@ def boom(value):
     if value == 5:
         raise ValueError("boom")
     return value
+
+
+def test_hugging_face_has_chats():
+    datasets = pytest.importorskip("datasets")
+    hf = datasets.Dataset.from_dict({"m": CHATS})
+    assert [row["m"] for row in lv.from_hf(hf)] == CHATS
+    chosen = lv.from_hf(hf.select([2, 0, 0]))
+    assert [row["m"] for row in chosen] == [CHATS[2], CHATS[0], CHATS[0]]
 
 
 def test_hugging_face(tmp_path):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from levada._dataset import Dataset
     from levada._values import Paths
 
+_LEVELS = 4  # ragged levels that a column may have
 _MOST_ROWS = 10_000  # of a row group from which single records are decoded
 _TAIL = 64 << 10  # bytes at the end of a file that recognize it: the footer
 
@@ -154,7 +155,9 @@ def flat(a, nulls, where):
             _refuse(where, "a fixed_size_list of lists of any length", "cast it to list")
         return dtype, 0, (t.list_size, *dims), values, levels
     if types.is_string(t) or types.is_binary(t):
-        return _strings(a)
+        if types.is_string(t):
+            _check_text(a, pa, where)
+        return _strings(a, "text" if types.is_string(t) else "string")
     if _is_time(t, types):
         values = a.view(_storage_of(t, pa)).to_numpy().astype(np.int64, copy=False)
         return "int64", 0, (), values, []
@@ -175,40 +178,72 @@ def _check_type(t, types, where):
         _refuse(where, "interval")
 
 
+def _check_text(a, pa, where):
+    """Files may have anything in columns of text: pyarrow does not check them."""
+    try:
+        a.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidArgumentError(
+            f"field {where!r} must be UTF-8, got other bytes ({error}); cast it to binary"
+        ) from error
+
+
 def _from_zero(marks):
     import numpy as np
 
     return np.ascontiguousarray(marks - marks[0], np.int32)
 
 
-def _strings(a):
+def _strings(a, dtype):
     import numpy as np
 
     _, marks, data = a.buffers()
     marks = np.frombuffer(marks, np.int32, len(a) + 1, a.offset * 4) if marks else np.zeros(1, "i4")
     data = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
-    return "string", 0, (), data[int(marks[0]) : int(marks[-1])], [_from_zero(marks)]
+    return dtype, 0, (), data[int(marks[0]) : int(marks[-1])], [_from_zero(marks)]
 
 
-def _columns(name, a, pa):
-    """(name, array) of a column, or of each field of a struct, or of a list of structs."""
+def _is_list(t, pa):
+    views = (pa.lib.Type_LIST_VIEW, pa.lib.Type_LARGE_LIST_VIEW)
+    return pa.types.is_list(t) or pa.types.is_large_list(t) or t.id in views
+
+
+def _has_structs(t, pa):
+    """Whether a type is lists of structs, at any level."""
+    while _is_list(t, pa):
+        t = t.value_type
+    return pa.types.is_struct(t)
+
+
+def _in_lists(a, lists, pa):
+    for offsets, nulls in reversed(lists):
+        a = pa.ListArray.from_arrays(offsets, a, mask=nulls)
+    return a
+
+
+def _columns(name, a, pa, lists=(), mark=bytes(_LEVELS)):
+    """(name, array, mark) of a column, or of each field of a struct and of structs in lists.
+
+    ``lists``: (offsets, nulls) of the lists around ``a``. ``mark``: see ``_objects.py``.
+    """
     if isinstance(a, pa.ChunkedArray):
         a = a.combine_chunks()
         a = a.chunk(0) if isinstance(a, pa.ChunkedArray) else a
     t = a.type
     if pa.types.is_struct(t):
         for field, part in zip(t, a.flatten(), strict=True):
-            yield from _columns(f"{name}.{field.name}", part, pa)
-    elif (pa.types.is_list(t) or pa.types.is_large_list(t)) and pa.types.is_struct(t.value_type):
+            yield from _columns(f"{name}.{field.name}", part, pa, lists, mark)
+    elif _is_list(t, pa) and _has_structs(t, pa):
+        level = len(lists)
+        if level == _LEVELS:
+            _refuse(name, f"more than {_LEVELS} levels of lists")
         a = _plain(a, pa, name)
-        marks = a.offsets
-        for field, part in zip(t.value_type, a.values.flatten(), strict=True):
-            lists = pa.ListArray.from_arrays(
-                marks, part, mask=a.is_null() if a.null_count else None
-            )
-            yield from _columns(f"{name}.{field.name}", lists, pa)
+        if pa.types.is_struct(t.value_type):
+            mark = mark[:level] + bytes([name.count(".") + 1]) + mark[level + 1 :]
+        lists = (*lists, (a.offsets, a.is_null() if a.null_count else None))
+        yield from _columns(name, a.values, pa, lists, mark)
     else:
-        yield name, a
+        yield name, _in_lists(a, lists, pa), mark
 
 
 def block_of(batch, nulls):
@@ -216,7 +251,8 @@ def block_of(batch, nulls):
     pa = pyarrow()
     fields = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        fields += [(n, *flat(a, nulls, n)) for n, a in _columns(name, column, pa)]
+        for n, a, mark in _columns(name, column, pa):
+            fields.append((n, *flat(a, nulls, n), None, mark))
     return _levada.build(batch.num_rows, fields, [], 0)
 
 
@@ -278,7 +314,8 @@ class Pieces(Reader):
             del self.kept[oldest]
         return found
 
-    def __call__(self, numbers):
+    def table(self, numbers):
+        """The records with these numbers, which ascend, as a RecordBatch or a table."""
         pa = pyarrow()
         parts, at = [], 0
         while at < len(numbers):
@@ -287,9 +324,12 @@ class Pieces(Reader):
             parts.append(_rows(self.piece(i), numbers[at:end] - self.first[i], pa))
             at = end
         if len(parts) == 1:
-            return block_of(parts[0], self.nulls)
+            return parts[0]
         tables = [pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in parts]
-        return block_of(pa.concat_tables(tables).combine_chunks(), self.nulls)
+        return pa.concat_tables(tables).combine_chunks()
+
+    def __call__(self, numbers):
+        return block_of(self.table(numbers), self.nulls)
 
 
 def _rows(piece, rows, pa):
@@ -308,26 +348,11 @@ class Picked(Pieces):
         self.count = len(indices)
         return self
 
-    def __call__(self, numbers):
+    def table(self, numbers):
         import numpy as np
 
         wanted, back = np.unique(self.indices[numbers], return_inverse=True)
-        block = super().__call__(wanted.astype(np.int64))
-        return _levada_select(block, back)
-
-
-def _levada_select(block, rows):
-    """The rows of a block in another order."""
-    from levada._batch import column_of
-    from levada._columns import Columns
-    from levada._ragged import Ragged
-
-    columns = {}
-    for i, (name, *_) in enumerate(block.fields()):
-        column = column_of(block, i)
-        whole = isinstance(column, Ragged) or not hasattr(column, "shape")
-        columns[name] = [column[int(r)] for r in rows] if whole else column[rows]
-    return Columns.like(block.fields()).batch(columns)
+        return super().table(wanted.astype(np.int64)).take(pyarrow().array(back))
 
 
 def _selected(schema, columns):
