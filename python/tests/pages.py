@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every snippet of a documentation page as a reader would, from top to bottom in one folder.
+"""Runs every snippet of a documentation page as a reader would, from top to bottom.
 
 A fence begins with a word that says what becomes of it:
 
-- ``python`` is a part of one script (``__main__``). ``norun`` and ``before`` (TensorFlow) do not
-  run.
+- ``python`` is a part of one script (``__main__``) in one folder. A new script begins in a new
+  folder if the rest of the page uses no names and no files of the script before it. ``norun`` and
+  ``before`` (TensorFlow) do not run.
 - ``console``: each line after ``$ `` runs in bash and must exit with 0; lines below it are its
   output. A command continues while a quote is open. An output line ``...`` stands for any lines.
 - ``output`` is what the snippet before it printed.
@@ -19,6 +20,7 @@ Durations, rates and the sizes of what a library compresses differ and are not c
     python pages.py --update PAGE...  writes the real output into them
 """
 
+import builtins
 import contextlib
 import importlib.util
 import io
@@ -26,6 +28,7 @@ import os
 import re
 import shlex
 import subprocess
+import symtable
 import sys
 import tempfile
 import types
@@ -86,10 +89,24 @@ class Difference:
 class Run:
     """One page on its way: the folder, the names of its Python, what it printed last."""
 
-    folder: Path
-    script: types.ModuleType = field(default_factory=lambda: types.ModuleType("__main__"))
+    folders: Path
+    folder: Path = field(init=False)
+    script: types.ModuleType = field(init=False)
+    begun: int = 0  # scripts
     printed: str = ""
     differences: list[Difference] = field(default_factory=list)
+
+    def begin(self):
+        """Begins a script in a folder that has only what every reader has."""
+        self.begun += 1
+        self.folder = self.folders / str(self.begun)
+        self.folder.mkdir()
+        for link in ("include", "plugins", "examples"):
+            (self.folder / link).symlink_to(ROOT / link)
+        (self.folder / "recordings").symlink_to(RECORDINGS)
+        self.script = sys.modules["__main__"] = types.ModuleType("__main__")
+        self.printed = ""
+        os.chdir(self.folder)
 
 
 def fences(text):
@@ -156,6 +173,32 @@ def run_console(run, fence):
             run.differences.append(Difference(joined, shown, done.stdout, *place))
 
 
+def missing_names(code):
+    """The global names that a snippet uses and does not define."""
+    tables = [symtable.symtable(code, "snippet", "exec")]
+    defined = {name for name in tables[0].get_identifiers() if tables[0].lookup(name).is_local()}
+    used = set()
+    for table in tables:
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if symbol.is_referenced() and (symbol.is_global() or table is tables[0]):
+                used.add(symbol.get_name())
+    return used - defined - set(dir(builtins))
+
+
+def runs(fence):
+    """Whether a fence is Python that runs."""
+    return fence.words[:1] == ["python"] and not {"norun", "before"} & set(fence.words)
+
+
+def stands_alone(run, rest):
+    """Whether the fences `rest` use nothing that fences before them made."""
+    made = [path.name for path in run.folder.iterdir() if not path.is_symlink()]
+    return not missing_names("\n".join(fence.code for fence in rest if runs(fence))) and not any(
+        name in fence.code for name in made for fence in rest
+    )
+
+
 def run_python(run, fence):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -171,7 +214,7 @@ def run_output(run, fence):
 
 def run_fence(run, fence):
     kind, words = (fence.words[0] if fence.words else ""), fence.words[1:]
-    if kind == "python" and not {"norun", "before"} & set(words):
+    if runs(fence):
         run_python(run, fence)
     elif kind == "console":
         run_console(run, fence)
@@ -189,16 +232,16 @@ def run_fence(run, fence):
 
 
 def run_page(page):
-    """Runs a page in a new folder; returns its differences."""
+    """Runs a page in new folders; returns its differences."""
     with tempfile.TemporaryDirectory() as name:
         run = Run(Path(name))
-        for link in ("include", "plugins", "examples"):
-            (run.folder / link).symlink_to(ROOT / link)
-        (run.folder / "recordings").symlink_to(RECORDINGS)
-        os.chdir(run.folder)
-        main, sys.modules["__main__"] = sys.modules["__main__"], run.script
+        main = sys.modules["__main__"]
         try:
-            for fence in fences(page.read_text()):
+            run.begin()
+            found = list(fences(page.read_text()))
+            for i, fence in enumerate(found):
+                if i > 0 and runs(fence) and stands_alone(run, found[i:]):
+                    run.begin()
                 run_fence(run, fence)
         finally:
             sys.modules["__main__"] = main

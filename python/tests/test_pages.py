@@ -53,3 +53,39 @@ def test_a_command_goes_on_while_a_quote_is_open():
         ("a 'b\n  c' d\n", "out\n"),
         ("e\n", ""),
     ]
+
+
+MADE = """```python
+from pathlib import Path
+FIRST = Path("one").write_text("1")
+```
+"""
+ALONE = """```python
+import os
+assert not any(path.is_file() for path in os.scandir())
+assert __name__ == "__main__" and "FIRST" not in globals()
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "scripts"),
+    [
+        (ALONE, 2),
+        (ALONE + ALONE, 3),
+        ("```python\nassert FIRST == 1\n```\n", 1),
+        ("```python\ndef f():\n    return FIRST\nassert f() == 1\n```\n", 1),
+        ("```python\nFIRST = 2\nassert [x for x in [FIRST]] == [2]\n```\n", 2),
+        ("```python\nassert open('one').read() == '1'\n```\n", 1),
+        ("```python\nassert 1\n```\n```python\nassert FIRST\n```\n", 1),
+        ("```python\nassert 1\n```\n```console\n$ cat one\n```\n", 1),
+    ],
+)
+def test_snippets_that_stand_alone_run_in_a_folder_of_their_own(
+    tmp_path, monkeypatch, after, scripts
+):
+    begun, begin = [], pages.Run.begin
+    monkeypatch.setattr(pages.Run, "begin", lambda run: begun.append(begin(run)))
+    (tmp_path / "page.md").write_text(MADE + after)
+    assert pages.run_page(tmp_path / "page.md") == []
+    assert len(begun) == scripts
