@@ -50,14 +50,17 @@ static bool mds_number(const char *name, size_t size, levada_dtype *out)
 
 static bool mds_encoding(const char *text, levada_mds_column *out)
 {
-    static const char *const words[] = { "bytes",   "str",       "jpeg",        "png",
-                                         "json",    "str_int",   "str_float",   "str_decimal",
-                                         "image",   "jpeg_array" };
-    size_t name = strcspn(text, ":");
+    static const char *const words[] = { "str",   "json", "str_int", "str_float", "str_decimal",
+                                         "bytes", "jpeg", "png",     "image",     "jpeg_array" };
+    const size_t texts = 5; /* the first of them */
+    size_t       name = strcspn(text, ":");
 
-    *out = (levada_mds_column){ .dtype = LEVADA_BYTES, .count = 1 };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i]) == 0) return true;
+    *out = (levada_mds_column){ .count = 1 };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        out->dtype = i < texts ? LEVADA_TEXT : LEVADA_BYTES;
+        return true;
+    }
     if (text[name] == 0) {
         out->form = LEVADA_MDS_NUMBERS;
         return mds_number(text, name, &out->dtype);

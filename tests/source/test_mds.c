@@ -100,6 +100,23 @@ static void a_truncated_shard_is_damaged(void **state)
     t_clear(&bytes);
 }
 
+static void strings_are_text(void **state)
+{
+    t_bytes bytes = shard(3);
+    size_t  letter = bytes.size - 11; /* of the last record: ab, 2, and an array of three */
+    t_bytes all;
+
+    (void)state;
+    assert_memory_equal(bytes.at + letter, "ab\2", 3);
+    bytes.at[letter] = 0xff;
+    t_write_file(t_path("s.mds"), bytes.at, bytes.size);
+    assert_int_equal(t_iter_fails(t_iter_open(pipe_of(""), 1, 1), LEVADA_EINVALID_ARGUMENT,
+                                  "field 's' must be UTF-8, got byte 0xff at position 0"), 2);
+    all = t_iter_all(pipe_of(",columns={s:bytes,n:uint8,a:\"ndarray:uint16\"}"), false);
+    t_clear(&all);
+    t_clear(&bytes);
+}
+
 static void rows_that_do_not_fit_are_rejected(void **state)
 {
     t_bytes bytes = shard(2);
@@ -136,6 +153,7 @@ int main(void)
         cmocka_unit_test(columns_come_from_the_heading),
         cmocka_unit_test(records_have_positions),
         cmocka_unit_test(a_truncated_shard_is_damaged),
+        cmocka_unit_test(strings_are_text),
         cmocka_unit_test(rows_that_do_not_fit_are_rejected),
         cmocka_unit_test(encodings_are_checked),
     };
