@@ -166,6 +166,14 @@ class Columns:
         self.kinds = self.kinds or {name: kind.copy() for name, kind in kinds.items()}
         self.objects = objects.copy()
 
+    def begin_like_block(self, block):
+        """Begins with the columns of a block that was not made here."""
+        marks = block.objects()
+        if marks:
+            named = zip(block.names, marks, strict=True)
+            self.objects.marks.update((name, mark) for name, mark in named if any(mark))
+        self.kinds = self.kinds or Columns.like(block.fields()).kinds
+
     def block(self, rows, rejects=None, flags=0, given=None):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message, token)
         does not matter. Rows that do not fit the columns of a spec are added to it. Without a spec

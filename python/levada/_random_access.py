@@ -216,7 +216,9 @@ class Numbered(_functions._Target):
             self.go_on(run)
             row = None
             try:
-                row = _only(self.block(self.read(numbers[i : i + 1]), 1))
+                block = self.block(self.read(numbers[i : i + 1]), 1)
+                row = _only(block)
+                self.columns.begin_like_block(block)
             except Exception as error:
                 rejects.append((i, *errors.keep(error, first=not rejects)))
             rows.append(row)

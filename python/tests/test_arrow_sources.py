@@ -385,3 +385,13 @@ def test_pyarrow_is_not_imported_before():
     code = "import levada as lv, sys; lv.from_random_access([{'x': 1}])"
     code += "; print('pyarrow' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+@pytest.mark.parametrize("block_rows", [1, 3, 256])
+def test_a_null_next_to_lists_of_objects_rejects_its_record_alone(block_rows):
+    deep = [{"p": 1, "q": "é", "r": [{"s": [1, 2]}]}, {"p": 2, "q": "", "r": []}]
+    lists = [deep, [], [{"p": 3, "q": None, "r": []}], None, deep[1:]]
+    table = pa.table({"i": range(30), "m": lists * 6})
+    ds = lv.from_arrow(table).with_options(errors="skip", block_rows=block_rows)
+    expected = [{"i": i, "m": lists[i % 5]} for i in range(30) if i % 5 not in (2, 3)]
+    assert ds.to_list() == expected
