@@ -140,9 +140,15 @@ def test_structs_in_lists_of_lists():
 
 
 def test_null_lists_of_structs():
-    array = pa.array([[{"a": "p"}], None])
-    ds = lv.from_arrow(pa.table({"m": array}), nulls="default")
-    assert [row["m"] for row in ds] == [[{"a": "p"}], []]
+    table = pa.table({"m": pa.array([[{"a": "p"}], None, [{"a": "q"}]])})
+    rows = [[{"a": "p"}], [], [{"a": "q"}]]
+    ds = lv.from_arrow(table, nulls="default")
+    assert [row["m"] for row in ds] == rows and ds[1]["m"] == []
+    assert [row["m"] for row in lv.from_arrow(table.slice(1), nulls="default")] == rows[1:]
+    with pytest.raises(lv.errors.InvalidArgumentError, match="field 'm' is null"):
+        list(lv.from_arrow(table))
+    skipping = lv.from_arrow(table).with_options(errors="skip")
+    assert [row["m"] for row in skipping] == [rows[0], rows[2]]
 
 
 def test_text_of_files_is_checked(tmp_path):

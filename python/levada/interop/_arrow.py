@@ -216,15 +216,15 @@ def _has_structs(t, pa):
 
 
 def _in_lists(a, lists, pa):
-    for offsets, nulls in reversed(lists):
-        a = pa.ListArray.from_arrays(offsets, a, mask=nulls)
+    for offsets in reversed(lists):
+        a = pa.ListArray.from_arrays(offsets, a)
     return a
 
 
-def _columns(name, a, pa, lists=(), mark=bytes(_LEVELS)):
+def _columns(name, a, pa, nulls, lists=(), mark=bytes(_LEVELS)):
     """(name, array, mark) of a column, or of each field of a struct and of structs in lists.
 
-    ``lists``: (offsets, nulls) of the lists around ``a``. ``mark``: see ``_objects.py``.
+    ``lists``: offsets of the lists around ``a``. ``mark``: see ``_objects.py``.
     """
     if isinstance(a, pa.ChunkedArray):
         a = a.combine_chunks()
@@ -232,16 +232,15 @@ def _columns(name, a, pa, lists=(), mark=bytes(_LEVELS)):
     t = a.type
     if pa.types.is_struct(t):
         for field, part in zip(t, a.flatten(), strict=True):
-            yield from _columns(f"{name}.{field.name}", part, pa, lists, mark)
+            yield from _columns(f"{name}.{field.name}", part, pa, nulls, lists, mark)
     elif _is_list(t, pa) and _has_structs(t, pa):
         level = len(lists)
         if level == _LEVELS:
             _refuse(name, f"more than {_LEVELS} levels of lists")
-        a = _plain(a, pa, name)
+        a = _without_nulls(_plain(a, pa, name), pa, nulls, name)
         if pa.types.is_struct(t.value_type):
             mark = mark[:level] + bytes([name.count(".") + 1]) + mark[level + 1 :]
-        lists = (*lists, (a.offsets, a.is_null() if a.null_count else None))
-        yield from _columns(name, a.values, pa, lists, mark)
+        yield from _columns(name, a.values, pa, nulls, (*lists, a.offsets), mark)
     else:
         yield name, _in_lists(a, lists, pa), mark
 
@@ -251,7 +250,7 @@ def block_of(batch, nulls):
     pa = pyarrow()
     fields = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for n, a, mark in _columns(name, column, pa):
+        for n, a, mark in _columns(name, column, pa, nulls):
             fields.append((n, *flat(a, nulls, n), None, mark))
     return _levada.build(batch.num_rows, fields, [], 0)
 
