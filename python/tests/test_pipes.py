@@ -397,7 +397,7 @@ def test_the_header_of_a_pipe_is_found(tmp_path):
     thread = write_later(path, b"a,b\n1,x\n2,y\n")
     rows = lv.csv(str(path), header=True, infer=True).to_list()
     thread.join()
-    assert rows == [{"a": 1, "b": b"x"}, {"a": 2, "b": b"y"}]
+    assert rows == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 
 
 def test_new_data_in_a_fifo_is_an_error(tmp_path):
@@ -413,23 +413,23 @@ def test_new_data_in_a_fifo_is_an_error(tmp_path):
 
 
 BAD_TEXT = {
-    "text_lines": (b"good\n" * 20_000, b"\xff\n", b"good\n"),
-    "jsonl": (b'{"a": 1}\n' * 20_000, b'{"a": \n', b'{"a": 2}\n'),
-    "csv:record_defaults=[int64]": (b"1\n" * 20_000, b"one\n", b"2\n"),
-    "fastq": (b"@r\nA\n+\n!\n" * 5000, b"r\nA\n+\n!\n", b"@r\nA\n+\n!\n"),
+    "text_lines": (b"good\n" * 20_000, b"\xff\n", b"good\n" * 1000),
+    "jsonl": (b'{"a": 1}\n' * 20_000, b'{"a": \n', b'{"a": 2}\n' * 1000),
+    "csv:record_defaults=[int64]": (b"1\n" * 20_000, b"one\n", b"2\n" * 1000),
+    "fastq": (b"@r\nA\n+\n!\n" * 5000, b"r\nA\n+\n!\n", b"@r\nA\n+\n!\n" * 1000),
 }
 
 
 def damage_of(path, source, zipped):
     text = described(source, str(path)) + (",compression=gzip" if zipped else "")
-    with pytest.raises(lv.LevadaError) as caught:
+    with pytest.raises(errors.LevadaError) as caught:
         list(lv.from_text(text))
-    return str(caught.value).replace(path.name, "FILE")
+    return str(caught.value).replace(str(path), "FILE")
 
 
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("source", BAD_TEXT)
-def test_damage_of_text_names_its_line_in_a_pipe_that_is_still_open(tmp_path, source, zipped):
+def test_damage_of_text_in_a_pipe_names_its_line(tmp_path, source, zipped):
     data = b"".join(BAD_TEXT[source])
     if zipped:
         data = gzip.compress(data)
@@ -438,11 +438,8 @@ def test_damage_of_text_names_its_line_in_a_pipe_that_is_still_open(tmp_path, so
     assert "line 20001" in want
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with path.open("r+b", buffering=0) as end:
-        writer = threading.Thread(target=end.write, args=(data,), daemon=True)
-        writer.start()
-        assert damage_of(path, source, zipped) == want
-        writer.join()
+    write_later(path, data)  # which may wait forever, since the rest is not read
+    assert damage_of(path, source, zipped) == want
 
 
 @needs_command
