@@ -412,36 +412,6 @@ def test_new_data_in_a_fifo_is_an_error(tmp_path):
             list(lv.text_lines(str(path)))
 
 
-BAD_TEXT = {
-    "text_lines": (b"good\n" * 20_000, b"\xff\n", b"good\n" * 1000),
-    "jsonl": (b'{"a": 1}\n' * 20_000, b'{"a": \n', b'{"a": 2}\n' * 1000),
-    "csv:record_defaults=[int64]": (b"1\n" * 20_000, b"one\n", b"2\n" * 1000),
-    "fastq": (b"@r\nA\n+\n!\n" * 5000, b"r\nA\n+\n!\n", b"@r\nA\n+\n!\n" * 1000),
-}
-
-
-def damage_of(path, source, zipped):
-    text = described(source, str(path)) + (",compression=gzip" if zipped else "")
-    with pytest.raises(errors.LevadaError) as caught:
-        list(lv.from_text(text))
-    return str(caught.value).replace(str(path), "FILE")
-
-
-@pytest.mark.parametrize("zipped", [False, True])
-@pytest.mark.parametrize("source", BAD_TEXT)
-def test_damage_of_text_in_a_pipe_names_its_line(tmp_path, source, zipped):
-    data = b"".join(BAD_TEXT[source])
-    if zipped:
-        data = gzip.compress(data)
-    (tmp_path / "file").write_bytes(data)
-    want = damage_of(tmp_path / "file", source, zipped)
-    assert "line 20001" in want
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    write_later(path, data)  # which may wait forever, since the rest is not read
-    assert damage_of(path, source, zipped) == want
-
-
 @needs_command
 @pytest.mark.parametrize("delay", [0, 0.02, 0.3])
 @pytest.mark.parametrize("words", [["verify"], ["info"], ["head"], ["head", "--source", "tar"]])
