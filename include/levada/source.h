@@ -73,9 +73,9 @@ typedef struct levada_format_def {
      * damaged file is skipped. */
     int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
                       bool at_end);
-    /* Skips a record that exceeds max_record_bytes, although `need` is not its length. The first call has
-     * the beginning of the record at data[0], each further one the bytes after those that were
-     * skipped; returns how many bytes to skip now, and sets *done where the record has ended.
+    /* Skips a record that exceeds max_record_bytes, although `need` is not its length. The first
+     * call has the beginning of the record at data[0], each further one the bytes after those that
+     * were skipped; returns how many bytes to skip now, and sets *done where the record has ended.
      * Returns less than `size` without *done if bytes after `size` are needed, but never with
      * `at_end`; a record that is not done then has lost its end. At the end of a file, next()
      * returns nothing for a record that has no end and exceeds the limit. NULL = the rest of the
