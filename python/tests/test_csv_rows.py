@@ -156,7 +156,7 @@ def check(folder: Path, data: bytes, model: Model, cuts: random.Random | None = 
     want = [fields(row) for row in model.good]
     for name, threads, rows in ways:
         thread = feed(folder / name, data) if name == "pipe.csv" else None
-        how: dict[str, Any] = {"record_defaults": [[""]] * model.columns}
+        how: dict[str, Any] = {"record_defaults": [[b""]] * model.columns}
         if model.tensorflow:
             how["misplaced_quotes"] = "tensorflow"
         ds = lv.csv(folder / name, **how).with_options(
