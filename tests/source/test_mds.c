@@ -91,11 +91,11 @@ static void a_truncated_shard_is_damaged(void **state)
     (void)state;
     for (size_t size = 9; size < bytes.size; size++) {
         t_write_file(t_path("s.mds"), bytes.at, size);
-        (void)t_iter_fails(t_iter_open(pipe_of(",columns={s:str,n:uint8,a:\"ndarray:uint16\"}"), 1,
+        (void)t_iter_ends(t_iter_open(pipe_of(",columns={s:str,n:uint8,a:\"ndarray:uint16\"}"), 1,
                                        1), LEVADA_EDATA_LOSS, "truncated");
     }
     t_write_file(t_path("s.mds"), bytes.at, last);
-    assert_int_equal(t_iter_fails(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
+    assert_int_equal(t_iter_ends(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
                                   "truncated file:"), 3);
     t_clear(&bytes);
 }
@@ -110,7 +110,7 @@ static void strings_are_text(void **state)
     assert_memory_equal(bytes.at + letter, "ab\2", 3);
     bytes.at[letter] = 0xff;
     t_write_file(t_path("s.mds"), bytes.at, bytes.size);
-    assert_int_equal(t_iter_fails(t_iter_open(pipe_of(""), 1, 1), LEVADA_EINVALID_ARGUMENT,
+    assert_int_equal(t_iter_ends(t_iter_open(pipe_of(""), 1, 1), LEVADA_EINVALID_ARGUMENT,
                                   "field 's' must be UTF-8, got byte 0xff at position 0"), 2);
     all = t_iter_all(pipe_of(",columns={s:bytes,n:uint8,a:\"ndarray:uint16\"}"), false);
     t_clear(&all);
@@ -125,12 +125,12 @@ static void rows_that_do_not_fit_are_rejected(void **state)
     (void)state;
     bytes.at[array] = 2 << 2;
     t_write_file(t_path("s.mds"), bytes.at, bytes.size);
-    assert_int_equal(t_iter_fails(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
+    assert_int_equal(t_iter_ends(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
                                   "column 'a' does not fit its encoding"), 1);
     bytes.at[array] = 1 << 2;
     bytes.at[array + 1] = 3;
     t_write_file(t_path("s.mds"), bytes.at, bytes.size);
-    assert_int_equal(t_iter_fails(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
+    assert_int_equal(t_iter_ends(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
                                   "column 'a' does not fit its encoding"), 1);
     t_clear(&bytes);
 }

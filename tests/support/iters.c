@@ -351,6 +351,21 @@ void t_iter_fails_at(levada_iter *it, levada_status code, const char *file, int6
     }
 }
 
+int64_t t_iter_ends(levada_iter *it, levada_status code, const char *message)
+{
+    int64_t n = t_iter_fails(it, code, message);
+
+    levada_iter_close(&it);
+    return n;
+}
+
+void t_iter_ends_at(levada_iter *it, levada_status code, const char *file, int64_t record,
+                    int64_t offset)
+{
+    t_iter_fails_at(it, code, file, record, offset);
+    levada_iter_close(&it);
+}
+
 int64_t *t_iter_numbers(levada_iter *it, const char *name, int64_t *n)
 {
     t_bytes      all = { 0 };

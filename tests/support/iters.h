@@ -50,6 +50,10 @@ int64_t t_iter_fails(levada_iter *it, levada_status code, const char *message);
 /* The same, and the place that the error names; file is the end of its name. */
 void t_iter_fails_at(levada_iter *it, levada_status code, const char *file, int64_t record,
                      int64_t offset);
+/* As the two above; they close the iterator. */
+int64_t t_iter_ends(levada_iter *it, levada_status code, const char *message);
+void    t_iter_ends_at(levada_iter *it, levada_status code, const char *file, int64_t record,
+                       int64_t offset);
 /* The values of the integer column `name`, of every record to the end. Free with free(). */
 int64_t *t_iter_numbers(levada_iter *it, const char *name, int64_t *n);
 /* One number of the stats. */

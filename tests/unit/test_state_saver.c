@@ -551,7 +551,7 @@ static void a_forgotten_state_is_logged_once(void **state)
                      LEVADA_EDEADLINE_EXCEEDED);
     assert_int_equal(atomic_load(&lines.n), 1);
     assert_non_null(
-        strstr(lines.text, "state 'x' of key '00000_of_00002:a' was not saved for 0.0"));
+        strstr(lines.text, "state 'x' of key '00000_of_00002:a' was not saved for 0."));
     levada_segment_batch_destroy(&batch);
     levada_state_saver_unref(&s);
 }
