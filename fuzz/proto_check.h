@@ -70,11 +70,11 @@ static inline int32_t fuzz_decode(levada_proto *x, levada_late_decode late,
     builder->late = late;
     fuzz_require(levada_proto_decode(x, &in, builder, NULL) == LEVADA_OK);
     fuzz_require(levada_builder_publish(&builder, &block, NULL) == LEVADA_OK);
+    rejects = block->nrejects;
     fuzz_require(levada_block_decode(levada_env_pool(NULL), &block, NULL) == LEVADA_OK);
     for (int32_t i = 0; i < levada_spec_count(x->plan->spec) && i < 32; i++) {
         sums[i] = fuzz_walk(levada_block_at(block, i), &elements);
     }
-    rejects = block->nrejects;
     levada_block_unref(&block);
     return rejects;
 }

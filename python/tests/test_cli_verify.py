@@ -108,8 +108,8 @@ def test_every_command_finds_the_same_format(folder, name, content, source, note
 
 DOCUMENTS = ['[{"a": 1}, {"a": 2}]', '[\n{"a": 1}\n]\n', '{\n  "a": 1\n}\n', '{\n "a": [1,\n']
 OTHERS = {
-    "p.parquet": (b"PAR1" + bytes(200), "a Parquet file", "pyarrow"),
-    "a.arrow": (b"ARROW1\0\0" + bytes(200), "an Arrow file", "pyarrow"),
+    "p.parquet": (b"PAR1" + bytes(200), "a Parquet file", "lv.parquet"),
+    "a.arrow": (b"ARROW1\0\0" + bytes(200), "an Arrow file", "lv.arrow"),
     "n.npy": (b"\x93NUMPY\x01\0" + bytes(200), "a NumPy array", "store such files in tar"),
     "b.txt.bz2": (bz2.compress(b"one\ntwo\n"), "bzip2", "bunzip2"),
     "x.txt.xz": (lzma.compress(b"one\ntwo\n"), "xz", "unxz"),
