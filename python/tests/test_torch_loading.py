@@ -29,7 +29,7 @@ def padded():
 class TestMistakes:
     @pytest.mark.parametrize("shuffle", [False, True])
     def test_a_plain_dataset_explains_torch_dataset(self, shuffle):
-        for ds in (lv.range(8), lv.range(8).batch(2), lv.range(8).filter("value > 2")):
+        for ds in (ragged(), lv.range(8).batch(2), lv.range(8).filter("value > 2")):
             refused = (TypeError, FailedPreconditionError)
             with pytest.raises(refused, match=r"DataLoader\(lv.torch_dataset\(ds\)"):
                 list(DataLoader(ds, shuffle=shuffle))
@@ -61,7 +61,7 @@ class TestMistakes:
 
     def test_indexing_explains_what_to_do(self):
         with pytest.raises(FailedPreconditionError, match="torch_dataset"):
-            lv.range(4)[0]
+            ragged()[0]
         with pytest.raises(TypeError, match="torch_dataset"):
             lv.range(4).batch(2)[0]
 
