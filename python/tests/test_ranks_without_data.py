@@ -89,7 +89,7 @@ class TestRanksWithoutData:
             warnings.simplefilter("error")
             files(2).parts(2)
             files(2, index=True).parts(4)
-            lv.range(3).parts(4)
+            lv.range(4).parts(4)
 
     def test_workers_of_one_rank_do_not_take_the_parts_of_another(self, files):
         ds = lv.torch_dataset(files(2), 1, 2, parts=4)

@@ -91,6 +91,7 @@ static levada_status reader_set_all(const levada_reader_file *f, const char *nam
     word = levada_value_text(f->compression, strlen(f->compression));
     LEVADA_TRY(reader_set(map, "compression", word, err));
     if (o->kind == LEVADA_READER_TEXT_LINE) {
+        LEVADA_TRY(reader_set(map, "dtype", levada_value_text("string", 6), err)); /* any bytes */
         return reader_set(map, "skip_lines", levada_value_int(o->skip_header_lines), err);
     }
     return o->kind == LEVADA_READER_FIXED_LENGTH ? reader_set_sizes(o, map, err) : LEVADA_OK;
