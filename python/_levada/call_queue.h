@@ -59,6 +59,7 @@ struct levada_py_call_queue {
     int64_t        runs;
     int64_t        forks; /* of this process' line */
     int32_t        idle;
+    bool           ending; /* idle threads leave */
 };
 
 /* Callers hold the lock of the queue. */

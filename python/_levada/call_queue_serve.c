@@ -11,7 +11,7 @@ static PyObject *serve_after_fork(PyObject *module, PyObject *unused)
 
     pthread_mutex_init(&calls->lock, NULL);
     pthread_cond_init(&calls->news, NULL);
-    calls->first = calls->last = NULL, calls->idle = 0;
+    calls->first = calls->last = NULL, calls->idle = 0, calls->ending = false;
     calls->forks++;
     return Py_NewRef(Py_None);
 }
@@ -104,8 +104,8 @@ static PyObject *serve_keys(const levada_py_task *task)
     return PyBytes_FromStringAndSize(at, (Py_ssize_t)levada_block_at(task->keys, 0)->dims[0]);
 }
 
-/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch), keys) or None when too
- * many threads wait. */
+/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch), keys), or None when too
+ * many threads wait, or nothing is left to do and all are to end. */
 static PyObject *serve_take(PyObject *module, PyObject *most)
 {
     levada_py_state  *state = PyModule_GetState(module);
@@ -121,10 +121,10 @@ static PyObject *serve_take(PyObject *module, PyObject *most)
     pthread_mutex_lock(&calls->lock);
     crowd = calls->idle >= limit;
     calls->idle++;
-    while (!crowd && !(task = serve_pick_locked(calls)))
+    while (!crowd && !(task = serve_pick_locked(calls)) && !calls->ending)
         pthread_cond_wait(&calls->news, &calls->lock);
     calls->idle--;
-    alone = calls->idle == 0;
+    alone = calls->idle == 0 && !calls->ending;
     pthread_mutex_unlock(&calls->lock);
     Py_END_ALLOW_THREADS
     if (!task) return Py_NewRef(Py_None);
@@ -237,10 +237,27 @@ static PyObject *serve_noted(PyObject *module, PyObject *capsule)
     Py_RETURN_NONE;
 }
 
+/* end(ending): whether threads that find nothing to do leave take(). Drops what they left. */
+static PyObject *serve_end(PyObject *module, PyObject *ending)
+{
+    levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;
+    int                   is = PyObject_IsTrue(ending);
+
+    if (is < 0) return NULL;
+    pthread_mutex_lock(&calls->lock);
+    calls->ending = is;
+    pthread_cond_broadcast(&calls->news);
+    pthread_mutex_unlock(&calls->lock);
+    levada_py_call_queue_bury(calls);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef levada_py_functions_call[] = {
     {"take", serve_take, METH_O,
       "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
-      "enough threads wait." },
+      "enough threads wait, and after end(True) where nothing is to do." },
+    { "end", serve_end, METH_O,
+      "end(ending): whether threads that find nothing to do leave take()." },
     {"answer", serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
     {"fail", serve_fail, METH_VARARGS, "fail(task, code, message, token)"},
     {"wanted", serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},

@@ -25,8 +25,10 @@ BLOCK = 256  # records in a block of a Python source
 FIRST = 8  # records of the first block, which fix the columns; of a list or tuple BLOCK
 PATIENCE = 0.05  # seconds after which a slow source returns what it has
 _MOST_IDLE = 4
+_MOST_WAIT = 2.0
 _lock = threading.Lock()
 _started = False
+_threads: set[threading.Thread] = set()
 _targets: "weakref.WeakSet[_Target]" = weakref.WeakSet()  # those of the handles
 HANDLE = _levada.Function
 
@@ -41,13 +43,30 @@ def ensure():
 
 
 def _start():
-    threading.Thread(target=_serve, name="levada function", daemon=True).start()
+    thread = threading.Thread(target=_serve, name="levada function", daemon=True)
+    _threads.add(thread)
+    thread.start()
+
+
+def end():
+    """Ends the threads, before Python ends: it unwinds each thread that asks for the interpreter
+    afterwards, which aborts the process where C++ code of a library called it. Waits at most
+    ``_MOST_WAIT`` seconds for functions that still run."""
+    global _started
+    deadline = time.monotonic() + _MOST_WAIT
+    _levada.end(True)
+    while (threads := list(_threads)) and (left := deadline - time.monotonic()) > 0:
+        threads[0].join(left)
+    with _lock:  # functions at exit that run later may need threads again
+        _started = False
+    _levada.end(False)
 
 
 def _forked():
     global _started, _lock
     _lock = threading.Lock()
     _started = False
+    _threads.clear()
     _levada.after_fork()
 
 
@@ -57,6 +76,7 @@ os.register_at_fork(after_in_child=_forked)
 def _serve():
     while _serve_one():
         pass
+    _threads.discard(threading.current_thread())
 
 
 def _serve_one():

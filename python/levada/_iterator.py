@@ -45,6 +45,8 @@ def _close_all():
             iterator.close()
         except FailedPreconditionError:  # a daemon thread is inside; it gets CancelledError
             pass
+    if functions := sys.modules.get("levada._functions"):
+        functions.end()
 
 
 class Report(dict):
