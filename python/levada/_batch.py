@@ -15,7 +15,7 @@ from levada._ragged import Bytes, Ragged, array_of, is_left, objects, part_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -440,6 +440,50 @@ class Batch(_levada.Batch):
 
             made = {key: as_tensor(value, device) for key, value in made.items()}
         return made | {"max_length_q": longest, "max_length_k": longest}
+
+    def context_parallel(
+        self,
+        rank: int,
+        size: int,
+        *,
+        fields: str | Iterable[str] | None = None,
+        length: int | None = None,
+        value: Any = 0,
+    ) -> dict[str, Any]:
+        """Returns the part of the batch for one rank of a context-parallel group.
+
+        Each sequence is padded to a multiple of ``2 * size`` steps and cut into ``2 * size``
+        chunks. The rank gets chunk ``rank`` and chunk ``2 * size - 1 - rank``, so that all ranks
+        have equal work under a causal mask. Shapes are equal on all ranks. Shift targets before
+        you pack: the next value may be on another rank.
+
+        Args:
+            rank (int): the rank in the group, from 0.
+            size (int): ranks in the group.
+            fields (str | Iterable[str]): fields to cut. None = the packed fields; if there are
+                none, all fields that are sequences of numbers.
+            length (int): steps of a padded record over all ranks, such as the length of ``pack``;
+                None = those of the longest record.
+            value: padding value, or a mapping of fields to their padding values.
+
+        Returns:
+            A dict of all fields. A padded field of the fields to cut is [n, T / size, ...], a
+            ragged one [values / size, ...]. Next to it are ``<name>_positions`` (int32, positions
+            in the sequence, 0 in padding), ``<name>_segment_ids`` (int32, from 1, 0 in padding)
+            and ``<name>_cu_seqlens`` (int32 [sequences + 1]: starts of the padded sequences over
+            all ranks).
+
+        Raises:
+            InvalidArgumentError: `rank` is not below `size`, a field has no sequences of numbers,
+                or a record does not fit in `length`; use ``pack(multiple_of=2 * size)``.
+
+        Example:
+            ds = lv.from_arrays({"x": [[1, 2, 3], [4, 5]]}).pack(8, multiple_of=4)
+            print(ds.padded_batch(1).first().context_parallel(0, 2)["x"])
+        """
+        from levada._context_parallel import part_of
+
+        return part_of(self, rank, size, fields, length, value)
 
     @property
     def origins(self) -> Array:

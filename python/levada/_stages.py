@@ -775,6 +775,7 @@ class Stages(Typed[T]):
         split: bool = False,
         too_long: str = "error",
         max_segments: int = 65536,
+        multiple_of: int = 1,
         ids: bool = False,
     ) -> Dataset[T]:
         """Packs several sequences into one record of at most `length` steps.
@@ -791,6 +792,9 @@ class Stages(Typed[T]):
                 truncate it, skip and count it, or split it into pieces (error, truncate, skip,
                 split)
             max_segments (int, default 65536): maximum number of sequences in a packed record
+            multiple_of (int, default 1): each sequence takes the next multiple of this many
+                steps of length, so that context_parallel can pad it; length must be a multiple,
+                too
             ids (bool, default False): add the fields FIELD_segment_ids (from 1) and
                 FIELD_positions
 
@@ -811,6 +815,7 @@ class Stages(Typed[T]):
             split=split,
             too_long=too_long,
             max_segments=max_segments,
+            multiple_of=multiple_of,
             ids=ids,
         )
 

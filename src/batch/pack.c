@@ -32,7 +32,7 @@
 enum { PACK_ERROR, PACK_TRUNCATE, PACK_SKIP, PACK_SPLIT };
 
 typedef struct pack_args {
-    int64_t      length, open_bins, too_long, max_segments;
+    int64_t      length, open_bins, too_long, max_segments, multiple_of;
     levada_texts fields;
     bool         split, ids;
 } pack_args;
@@ -78,6 +78,9 @@ static const levada_arg pack_options[] = {
                       "count it, or split it into pieces"),
     LEVADA_ARG(INT, pack_args, max_segments, .otherwise = "65536", .min = 1, .max = 65536,
                .doc = "maximum number of sequences in a packed record"),
+    LEVADA_ARG(INT, pack_args, multiple_of, .otherwise = "1", .min = 1, .max = PACK_LENGTH,
+               .doc = "each sequence takes the next multiple of this many steps of length, so that "
+                      "context_parallel can pad it; length must be a multiple, too"),
     LEVADA_ARG(BOOL, pack_args, ids, .otherwise = "false",
                .doc = "add the fields FIELD_segment_ids (from 1) and FIELD_positions"),
     LEVADA_ARG_END
@@ -93,9 +96,15 @@ static levada_packing pack_how(const pack_args *a)
 static levada_status pack_check(const void *args, const levada_spec *in, levada_spec **out,
                                 levada_error *err)
 {
-    levada_packing p = pack_how(args);
+    const pack_args *a = args;
+    levada_packing   p = pack_how(a);
 
     LEVADA_TRY(levada_spec_want_records(in, err));
+    if (a->length % a->multiple_of) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "length=%lld must be a multiple of multiple_of=%lld",
+                           (long long)a->length, (long long)a->multiple_of);
+    }
     return levada_packing_spec(&p, in, out, err);
 }
 
@@ -155,6 +164,14 @@ static void pack_reorder(pack_state *s, int64_t p, int64_t bin, int64_t left)
     }
     order[to] = entry;
     s->left[bin] = left;
+}
+
+/* Returns the steps of a bin that a sequence of `size` steps takes. */
+static int64_t pack_space(const pack_state *s, int64_t size)
+{
+    int64_t m = s->args->multiple_of;
+
+    return (size + m - 1) / m * m;
 }
 
 /* -- the policy */
@@ -220,7 +237,7 @@ static levada_status pack_put(pack_state *s, int64_t p, int64_t size, int64_t re
     LEVADA_TRY(last ? levada_grouping_put(g, bin, 1, err)
                     : levada_grouping_put_again(g, bin, err));
     s->done = last ? 0 : s->done + size;
-    pack_reorder(s, p, bin, s->left[bin] - size);
+    pack_reorder(s, p, bin, s->left[bin] - pack_space(s, size));
     return LEVADA_OK;
 }
 
@@ -245,7 +262,7 @@ static levada_status pack_place_next(pack_state *s, int64_t *full, levada_error 
     if (bad) return rest < 0 ? pack_uneven(s, err) : pack_too_long(s, rest, err);
     if (size > a->length) size = a->length;
     if (a->split && size > s->left[0]) size = s->left[0];
-    p = pack_search(s, 0, pack_bins(s), pack_entry(size, 0));
+    p = pack_search(s, 0, pack_bins(s), pack_entry(pack_space(s, size), 0));
     if (p == pack_bins(s)) {
         *full = s->order[0] % PACK_BINS;
         return LEVADA_OK;
@@ -512,7 +529,7 @@ static levada_status pack_restore_space(pack_state *s, const levada_state_reader
                 return levada_state_damaged(from, "rows", err, "record %lld has no length",
                                             (long long)k);
             }
-            s->left[bin] -= g->keys[k];
+            s->left[bin] -= pack_space(s, g->keys[k]);
         }
     }
     if (s->done < 0 || (s->done && (k == g->n || s->done >= g->keys[k]))) {
@@ -527,7 +544,7 @@ static levada_status pack_restore_space(pack_state *s, const levada_state_reader
             return levada_state_damaged(from, "cuts", err, "part %lld ends after its record",
                                         (long long)i);
         }
-        s->left[cut->bin] += length - cut->size;
+        s->left[cut->bin] += pack_space(s, length) - pack_space(s, cut->size);
     }
     for (int64_t bin = 0; bin < pack_bins(s); bin++) {
         if (s->left[bin] < 0 || s->left[bin] > s->args->length) {

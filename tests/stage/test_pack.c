@@ -26,7 +26,7 @@ typedef struct bin {
 } bin;
 
 typedef struct model {
-    int64_t length, open_bins, nbins;
+    int64_t length, open_bins, nbins, multiple_of; /* 0 = 1 */
     bool    split, split_long;
     bin     open[MOST], bins[10 * MOST]; /* lengths are below 65, bins hold at least 8 */
 } model;
@@ -35,6 +35,13 @@ static void model_leave(model *m, int64_t i)
 {
     m->bins[m->nbins++] = m->open[i];
     m->open[i].n = m->open[i].used = 0;
+}
+
+/* The steps of a bin that a piece takes. */
+static int64_t model_space(const model *m, int64_t size)
+{
+    while (m->multiple_of && size % m->multiple_of) size++;
+    return size;
 }
 
 /* The bin that `size` steps fill best, -1 = none; of equal ones the first. */
@@ -61,14 +68,14 @@ static int64_t model_fullest(const model *m)
 
 static void model_put(model *m, piece p)
 {
-    int64_t i = model_best(m, p.size);
+    int64_t space = model_space(m, p.size), i = model_best(m, space);
 
     if (i < 0) {
         model_leave(m, model_fullest(m));
-        i = model_best(m, p.size);
+        i = model_best(m, space);
     }
     m->open[i].pieces[m->open[i].n++] = p;
-    m->open[i].used += p.size;
+    m->open[i].used += space;
     if (m->open[i].used == m->length) model_leave(m, i);
 }
 
@@ -106,13 +113,14 @@ static void expect_bin(const bin *want, const levada_block *got, int64_t row)
 {
     const levada_column *c = levada_block_column(got, "n");
     const int64_t       *labels = levada_column_i64(c) + c->level[0].begin[row];
-    int64_t              nx = 0, nlengths = 0, nids = 0, npositions = 0, k = 0;
+    int64_t              sum = 0, nx = 0, nlengths = 0, nids = 0, npositions = 0, k = 0;
     const int32_t       *x = ints(got, "x", row, &nx);
     const int32_t       *lengths = ints(got, "x_segment_lengths", row, &nlengths);
     const int32_t       *ids = ints(got, "x_segment_ids", row, &nids);
     const int32_t       *positions = ints(got, "x_positions", row, &npositions);
 
-    assert_int_equal(nx, want->used);
+    for (int64_t i = 0; i < want->n; i++) sum += want->pieces[i].size;
+    assert_int_equal(nx, sum);
     assert_int_equal(nids, nx);
     assert_int_equal(npositions, nx);
     assert_int_equal(nlengths, want->n);
@@ -229,6 +237,28 @@ static void split_leaves_no_space_but_in_the_last(void **state)
     }
 }
 
+static void sequences_take_multiples_of_steps(void **state)
+{
+    const char *const how[] = { "", ",too_long=split", ",split=true" };
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        model *m = calloc(1, sizeof *m);
+        char   options[64];
+        int    k = (int)(seed % 3);
+
+        assert_non_null(m);
+        m->multiple_of = 1 + (int64_t)(seed % 9);
+        m->length = m->multiple_of * (8 + (int64_t)(seed % 4));
+        m->open_bins = k == 2 ? 1 : 1 + (int64_t)(seed % 7);
+        m->split_long = k == 1;
+        m->split = k == 2;
+        snprintf(options, sizeof options, ",multiple_of=%lld%s", (long long)m->multiple_of, how[k]);
+        expect_model(seed, k ? 64 : 8, m, options);
+        free(m);
+    }
+}
+
 /* The fewest bins that hold the lengths [k, n), by trying everything. */
 static int64_t fewest(const int64_t *lengths, int64_t n, int64_t k, int64_t *used, int64_t nbins,
                       int64_t length, int64_t best)
@@ -283,6 +313,9 @@ static void bytes_do_not_depend_on_blocks_or_threads(void **state)
     t_iter_sweep("t_rows:50,bare=true | pack:18,too_long=skip,open_bins=5 | padded_batch:3", true,
                  1);
     t_iter_sweep("t_rows:30 | select:[n,s] | pack:9,fields=s,max_segments=3 | shuffle:4", false, 1);
+    t_iter_sweep("t_rows:60,bare=true | pack:20,too_long=split,open_bins=3,multiple_of=4", false,
+                 1);
+    t_iter_sweep("t_stream:60,bare=true | pack:30,split=true,multiple_of=6", false, 1);
     t_iter_sweep("t_rows:20,bare=true | pack:64 | repeat:2 | batch:3", true, 1);
 }
 
@@ -348,6 +381,8 @@ static void fields_that_cannot_be_packed_are_refused(void **state)
 {
     (void)state;
     t_iter_refused("t_rows:3 | pack:0", LEVADA_EINVALID_ARGUMENT, "length");
+    t_iter_refused("t_rows:3 | pack:9,multiple_of=2", LEVADA_EINVALID_ARGUMENT,
+                   "length=9 must be a multiple of multiple_of=2");
     t_iter_refused("t_rows:3 | pack:9,fields=v", LEVADA_EINVALID_ARGUMENT,
                    "field 'v' cannot be packed: it is float32, not a sequence");
     t_iter_refused("t_rows:3 | pack:9,fields=nope", LEVADA_EINVALID_ARGUMENT, "nope");
@@ -373,6 +408,7 @@ int main(void)
         cmocka_unit_test(packs_as_the_model),
         cmocka_unit_test(cuts_long_sequences_as_the_model),
         cmocka_unit_test(split_leaves_no_space_but_in_the_last),
+        cmocka_unit_test(sequences_take_multiples_of_steps),
         cmocka_unit_test(needs_few_bins_more_than_the_optimum),
         cmocka_unit_test(bytes_do_not_depend_on_blocks_or_threads),
         cmocka_unit_test(lists_have_one_value_for_each_segment),
