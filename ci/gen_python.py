@@ -87,10 +87,11 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     for key in ("files", "pattern"):
         if key in given:
             given[key] = paths(given[key])
-    if "record_defaults" in given:
-        from levada._decoders import csv_defaults
+    for key in ("record_defaults", "dtypes"):
+        if key in given:
+            from levada._decoders import csv_defaults
 
-        given["record_defaults"] = csv_defaults(given["record_defaults"])
+            given[key] = csv_defaults(given[key])
     if name == "jsonl" and "fields" in given:
         from levada._decoders import json_fields
 

@@ -241,9 +241,13 @@ def _json_type(entry):
     return name_of(entry)
 
 
-_CSV_DTYPES = ("float32", "float64", "int32", "int64", "string", "text")
+_CSV_DTYPES = (
+    *("float32", "float64", "int32", "int64", "string", "text"),
+    *(f"datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")),
+)
 _LIKE_DTYPES = re.compile(
-    r"u?int\d*|b?float\d*|bool|str|string|text|bytes|double|long|object", re.IGNORECASE
+    r"u?int\d*|b?float\d*|bool|str|string|text|bytes|double|long|object|datetime64(\[\w*\])?",
+    re.IGNORECASE,
 )
 
 
@@ -257,6 +261,8 @@ def _csv_default(entry):
             f"record_defaults: {entry!r} must be one of {', '.join(_CSV_DTYPES)}; "
             f"write [{entry!r}] for a default text"
         )
+    if getattr(entry, "kind", None) == "M":
+        return _csv_dtype(entry)
     if isinstance(entry, type) or not hasattr(entry, "__len__"):
         try:
             return name_of(entry)
@@ -274,7 +280,8 @@ def _csv_default(entry):
 
 
 def _csv_dtype(dtype):
-    return dtype if isinstance(dtype, str) else name_of(dtype)
+    times = getattr(dtype, "kind", None) == "M"  # of NumPy: datetime64[ms]
+    return str(dtype) if isinstance(dtype, str) or times else name_of(dtype)
 
 
 def _default_values(entry):

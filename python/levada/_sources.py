@@ -39,10 +39,11 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     for key in ("files", "pattern"):
         if key in given:
             given[key] = paths(given[key])
-    if "record_defaults" in given:
-        from levada._decoders import csv_defaults
+    for key in ("record_defaults", "dtypes"):
+        if key in given:
+            from levada._decoders import csv_defaults
 
-        given["record_defaults"] = csv_defaults(given["record_defaults"])
+            given[key] = csv_defaults(given[key])
     if name == "jsonl" and "fields" in given:
         from levada._decoders import json_fields
 
@@ -55,6 +56,8 @@ def csv(
     *,
     record_defaults: Any = None,
     header: bool = False,
+    dtypes: Any = None,
+    dates: Any = None,
     infer: bool = False,
     infer_rows: int = 1000,
     header_columns: str = "all",
@@ -83,10 +86,16 @@ def csv(
     Args:
         files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
         record_defaults (Any): {name: entry, ...}, or a list with one entry per column: a dtype
-            (float32, float64, int32, int64, text, string; the field is required), or {dtype:
-            ..., default: ...}; None = one column 'fields' with the strings of each row
+            (float32, float64, int32, int64, text, string, or datetime64[s], [ms], [us] or [ns]
+            for ISO 8601 in int64; the field is required), or {dtype: ..., default: ...}; None =
+            one column 'fields' with the strings of each row
         header (bool, default False): the first row of every file is a header with the names of
             the columns
+        dtypes (Any): {name: entry of record_defaults} for some columns of the header; the
+            others are inferred
+        dates (Any): {name: s, ms, us or ns}: columns of dates and times in ISO 8601, which
+            become int64 since 1970-01-01 UTC in that unit; a missing one is NaT, the least
+            int64. Short for dtypes with datetime64[unit]; the others are inferred
         infer (bool, default False): infer record_defaults and header from the first rows of the
             first file when the dataset is created; the pipeline then contains them
         infer_rows (int, default 1000): rows that infer reads, 1 to 65536, from 1 KiB for each
@@ -146,6 +155,8 @@ def csv(
         files=files,
         record_defaults=record_defaults,
         header=header,
+        dtypes=dtypes,
+        dates=dates,
         infer=infer,
         infer_rows=infer_rows,
         header_columns=header_columns,

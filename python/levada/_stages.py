@@ -207,8 +207,9 @@ class Stages(Typed[T]):
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes
             record_defaults (Any): {name: entry, ...}, or a list with one entry per column: a
-                dtype (float32, float64, int32, int64, text, string; the field is required), or
-                {dtype: ..., default: ...}
+                dtype (float32, float64, int32, int64, text, string, or datetime64[s], [ms],
+                [us] or [ns] for ISO 8601 in int64; the field is required), or {dtype: ...,
+                default: ...}
             field_delim (str, default ','): one character between fields
             use_quote_delim (bool, default True): quotes enclose fields; False = quotes are
                 ordinary characters

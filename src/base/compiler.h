@@ -41,8 +41,9 @@
 #define LEVADA_CLZ64(v) ((unsigned)__builtin_clzll(v))
 #define LEVADA_POPCOUNT64(v) ((unsigned)__builtin_popcountll(v))
 
-/* Stores a * b in *out; true if the product does not fit its type. */
+/* Store a * b or a + b in *out; true if the result does not fit its type. */
 #define LEVADA_MUL_OVERFLOW(a, b, out) __builtin_mul_overflow((a), (b), (out))
+#define LEVADA_ADD_OVERFLOW(a, b, out) __builtin_add_overflow((a), (b), (out))
 
 /* The 128 bits of a * b, of two uint64_t. */
 __extension__ typedef unsigned __int128 levada_uint128;

@@ -3,6 +3,7 @@
 #include "rows/csv_columns.h"
 
 #include "base/alloc.h"
+#include "base/datetime.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,6 +122,22 @@ static bool columns_is_integer(levada_dtype dtype)
     return dtype == LEVADA_INT32 || dtype == LEVADA_INT64;
 }
 
+/* A date as text, or NaT. */
+static levada_status columns_default_date(const levada_value *value, levada_csv_column *c,
+                                          levada_error *err)
+{
+    size_t      size = 0;
+    const char *text = levada_value_as_text(value, &size), *wrong = NULL;
+
+    c->integer = LEVADA_DATETIME_NONE;
+    if (strcmp(text, "NaT") != 0)
+        wrong = levada_datetime_read(text, size, c->ticks, &c->integer);
+    if (!wrong) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the default '%.40s' is not a %s: %s; NaT = no time", text,
+                       levada_datetime_word(c->ticks), wrong);
+}
+
 static levada_status columns_default(const levada_value *value, levada_csv_column *c,
                                         levada_error *err)
 {
@@ -128,6 +145,7 @@ static levada_status columns_default(const levada_value *value, levada_csv_colum
     bool number = kind == LEVADA_VALUE_INT || (kind == LEVADA_VALUE_FLOAT &&
                                                !columns_is_integer(c->dtype));
 
+    if (c->ticks > 0 && kind == LEVADA_VALUE_TEXT) return columns_default_date(value, c, err);
     if (levada_dtype_is_bytes(c->dtype)) {
         if (kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES) {
             c->otherwise = levada_value_as_text(value, &c->size);
@@ -156,14 +174,16 @@ static levada_status columns_read(const levada_value *entry, levada_csv_column *
     const char *name = levada_value_as_text(named, NULL);
     int64_t known = (named != NULL) + (levada_value_get(entry, "default") != NULL);
 
-    *c = (levada_csv_column){ .dtype = levada_dtype_find(name) };
+    *c = (levada_csv_column){ .ticks = levada_datetime_ticks(name) };
+    c->dtype = c->ticks > 0 ? LEVADA_INT64 : levada_dtype_find(name);
     if (map && known != levada_value_count(entry)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expected dtype and default only");
     }
     if (!columns_is_integer(c->dtype) && c->dtype != LEVADA_FLOAT32 &&
         c->dtype != LEVADA_FLOAT64 && !levada_dtype_is_bytes(c->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "dtype '%s': expected float32, float64, int32, int64, text or string",
+                           "dtype '%s': expected float32, float64, int32, int64, text, string or "
+                           "datetime64[s], [ms], [us] or [ns]",
                            name ? name : "?");
     }
     c->required = !value || levada_value_kind_of(value) == LEVADA_VALUE_NULL;

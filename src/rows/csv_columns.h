@@ -43,6 +43,7 @@ typedef struct levada_csv_args {
     bool                header, infer; /* format only */
     int64_t             infer_rows, header_columns, misplaced_quotes, skip_rows, invalid;
     const char         *comment;
+    const levada_value *dtypes, *dates; /* format only, csv_dtypes.h */
 } levada_csv_args;
 
 /* The entries that both tables of options have. */
@@ -72,7 +73,8 @@ typedef struct levada_csv_args {
 /* What the option record_defaults is. */
 #define LEVADA_CSV_DEFAULTS                                                                       \
     "{name: entry, ...}, or a list with one entry per column: a dtype (float32, float64, int32, " \
-    "int64, text, string; the field is required), or {dtype: ..., default: ...}"
+    "int64, text, string, or datetime64[s], [ms], [us] or [ns] for ISO 8601 in int64; the field " \
+    "is required), or {dtype: ..., default: ...}"
 
 /* Whether a field is empty, or one of the strings that mark a missing one. */
 bool levada_csv_is_missing(const levada_csv_args *args, const levada_csv_field *field);
@@ -85,6 +87,7 @@ bool levada_csv_join_digits(const levada_csv_args *args, const levada_csv_field 
 /* One column of the result. */
 typedef struct levada_csv_column {
     levada_dtype dtype;
+    int64_t      ticks;     /* of dates and times: their unit (base/datetime.h); 0 = numbers   */
     const char  *otherwise; /* strings: the default; NULL = required                          */
     size_t       size;
     bool         required;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One block of rows of CSV to columns. */
 #include "base/alloc.h"
+#include "base/datetime.h"
 #include "base/number.h"
 #include "rows/csv_columns.h"
 #include "registry/env_priv.h"
@@ -219,6 +220,38 @@ static void decode_put_default(const levada_csv_column *c, void *values, int64_t
     case LEVADA_INT32: ((int32_t *)values)[row] = (int32_t)c->integer; break;
     default: ((int64_t *)values)[row] = c->integer; break;
     }
+}
+
+/* A field that is a date. */
+static levada_status decode_date(const decode_block *b, int64_t row, int64_t column,
+                                 int64_t *values, levada_error *err)
+{
+    const levada_csv_column *c = &b->csv->columns[column];
+    const levada_csv_field   field = decode_field(b, row, column);
+    const char              *wrong = NULL;
+    char                     place[96];
+
+    values[row] = c->integer;
+    if (levada_csv_is_missing(b->args, &field))
+        return c->required ? decode_required(b, row, column, err) : LEVADA_OK;
+    wrong = levada_datetime_read((const char *)field.at, (size_t)field.size, c->ticks,
+                                 &values[row]);
+    if (!wrong || b->csv->bad[row]) return LEVADA_OK;
+    values[row] = c->integer;
+    return decode_reject(b, row, err, "Field %lld is not a valid %s: %.*s: %s%s",
+                         decode_number(b, column), levada_datetime_word(c->ticks),
+                         field.size > 80 ? 80 : field.size, (const char *)field.at, wrong,
+                         decode_place(b, row, column, place));
+}
+
+static levada_status decode_dates(const decode_block *b, int64_t column, levada_error *err)
+{
+    void *values = NULL;
+
+    LEVADA_TRY(levada_builder_values(b->out, (int32_t)column, b->in->n, &values, err));
+    for (int64_t row = 0; row < b->in->n; row++)
+        LEVADA_TRY(decode_date(b, row, column, values, err));
+    return LEVADA_OK;
 }
 
 /* A field that is not a common number. */
@@ -442,7 +475,8 @@ levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
         LEVADA_TRY(decode_row(&b, row, err));
     for (int64_t i = 0; i < csv->n; i++) {
         LEVADA_TRY(levada_dtype_is_bytes(csv->columns[i].dtype) ? decode_strings(&b, i, err)
-                                                         : decode_numbers(&b, i, err));
+                   : csv->columns[i].ticks > 0                  ? decode_dates(&b, i, err)
+                                                                : decode_numbers(&b, i, err));
     }
     return LEVADA_OK;
 }

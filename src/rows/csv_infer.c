@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "option/value_priv.h"
+#include "rows/csv_dtypes.h"
 #include "rows/csv_header.h"
 
 #include <stdio.h>
@@ -108,6 +109,17 @@ static bool infer_has_names(const infer_job *job)
     return job->n > 0;
 }
 
+/* Does the first row have the name of a column whose dtype is declared? */
+static bool infer_is_declared(const infer_job *job)
+{
+    bool found = false;
+
+    for (int64_t i = 0; i < job->n && !found; i++)
+        found = levada_csv_declares(job->args, (const char *)job->fields[i].at,
+                                    (size_t)job->fields[i].size);
+    return found;
+}
+
 /* Whether the first row is the header. */
 static levada_status infer_header(const infer_job *job, bool *header, levada_error *err)
 {
@@ -115,7 +127,7 @@ static levada_status infer_header(const infer_job *job, bool *header, levada_err
 
     for (int64_t i = 0; i < job->n; i++)
         numbers = numbers || (job->columns[i].seen && job->columns[i].kind != INFER_TEXT);
-    *header = job->args->header || (names && numbers);
+    *header = job->args->header || (names && numbers) || infer_is_declared(job);
     if (*header && job->rows->n == 1)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "infer: the file has a header and no rows: name the columns with "
@@ -143,33 +155,38 @@ static levada_status infer_set(levada_value *map, const char *key, levada_value 
     return st;
 }
 
-/* "int64", or {dtype:float64,default:nan} where some fields are missing. */
-static levada_status infer_type(const infer_column *c, const char *column, levada_value *types,
-                                levada_error *err)
+/* *entry = "int64", or {dtype:float64,default:nan} where some fields are missing. */
+static levada_status infer_entry(const infer_column *c, levada_value **entry, levada_error *err)
 {
     static const char *const names[] = { "int64", "float64", "text" };
     infer_kind    kind = c->seen ? c->kind : INFER_TEXT;
     const char   *name = c->missing && kind == INFER_INT ? names[INFER_FLOAT] : names[kind];
     const char   *none = kind == INFER_TEXT ? "" : "nan";
-    levada_value *type = levada_value_text(name, strlen(name)), *map = NULL;
-    levada_status st = type ? LEVADA_OK : infer_short(err);
+    levada_status st;
 
-    if (st == LEVADA_OK && c->missing) {
-        map = levada_value_map();
-        if (!map) st = infer_short(err);
-        if (st == LEVADA_OK) st = levada_value_set(map, "dtype", &type, err);
-        if (st == LEVADA_OK)
-            st = infer_set(map, "default", levada_value_text(none, strlen(none)), err);
-    }
+    *entry = c->missing ? levada_value_map() : levada_value_text(name, strlen(name));
+    st = *entry ? LEVADA_OK : infer_short(err);
+    if (st == LEVADA_OK && c->missing) st = levada_value_set_text(*entry, "dtype", name, err);
+    if (st == LEVADA_OK && c->missing) st = levada_value_set_text(*entry, "default", none, err);
+    return st;
+}
+
+static levada_status infer_type(const infer_job *job, int64_t i, const char *column,
+                                levada_value *types, levada_error *err)
+{
+    levada_value *entry = NULL;
+    levada_status st = column && levada_csv_declares(job->args, column, strlen(column))
+                           ? levada_csv_declared(job->args, column, &entry, err)
+                           : infer_entry(&job->columns[i], &entry, err);
+
     if (st == LEVADA_OK && column && levada_value_get(types, column))
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                          "infer: two columns are named '%.80s'; pass record_defaults and columns",
                          column);
     else if (st == LEVADA_OK && column)
-        st = levada_value_set(types, column, map ? &map : &type, err);
-    else if (st == LEVADA_OK) st = levada_value_push(types, map ? &map : &type, err);
-    levada_value_destroy(&map);
-    levada_value_destroy(&type);
+        st = levada_value_set(types, column, &entry, err);
+    else if (st == LEVADA_OK) st = levada_value_push(types, &entry, err);
+    levada_value_destroy(&entry);
     return st;
 }
 
@@ -178,7 +195,8 @@ static bool infer_is_found(const char *key)
 {
     return strcmp(key, "infer") == 0 || strcmp(key, "infer_rows") == 0 ||
             strcmp(key, "header") == 0 ||
-           strcmp(key, "record_defaults") == 0 || strcmp(key, "columns") == 0;
+           strcmp(key, "record_defaults") == 0 || strcmp(key, "columns") == 0 ||
+           strcmp(key, "dtypes") == 0 || strcmp(key, "dates") == 0;
 }
 
 /* Copies the options that stay. */
@@ -197,10 +215,10 @@ static levada_status infer_types(const infer_job *job, const levada_value *names
                                  levada_value **out, levada_error *err)
 {
     levada_value *types = names ? levada_value_map() : levada_value_list();
-    levada_status st = types ? LEVADA_OK : infer_short(err);
+    levada_status st = types ? levada_csv_check_declared(job->args, names, err) : infer_short(err);
 
     for (int64_t i = 0; st == LEVADA_OK && i < job->n; i++)
-        st = infer_type(&job->columns[i],
+        st = infer_type(job, i,
                         names ? levada_value_as_text(levada_value_item(names, i), NULL) : NULL,
                         types, err);
     if (st == LEVADA_OK) *out = types;

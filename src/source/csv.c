@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "files/bytes.h"
 #include "files/glob.h"
+#include "rows/csv_dtypes.h"
 #include "rows/csv_fit.h"
 #include "rows/csv_header.h"
 #include "rows/csv_infer.h"
@@ -38,6 +39,14 @@ static const levada_arg csv_options[] = {
                "; null = one column 'fields' with the strings of each row"),
     LEVADA_ARG(BOOL, levada_csv_args, header, .otherwise = "false",
                .doc = "the first row of every file is a header with the names of the columns"),
+    LEVADA_ARG(VALUE, levada_csv_args, dtypes,
+               .doc = "{name: entry of record_defaults} for some columns of the header; the others "
+                      "are inferred"),
+    LEVADA_ARG(VALUE, levada_csv_args, dates,
+               .doc = "{name: s, ms, us or ns}: columns of dates and times in ISO 8601, which "
+                      "become int64 since 1970-01-01 UTC in that unit; a missing one is NaT, the "
+                      "least int64. Short for dtypes with datetime64[unit]; the others are "
+                      "inferred"),
     LEVADA_ARG(BOOL, levada_csv_args, infer, .otherwise = "false",
                .doc =
                    "infer record_defaults and header from the first rows of the first file when "
@@ -300,8 +309,8 @@ static levada_status csv_infer_columns(levada_env *env, const levada_csv_args *a
     if (!a->infer && (!a->header || !a->record_defaults || a->columns.n > 0)) return LEVADA_OK;
     if (a->infer && (a->record_defaults || a->select_cols.n > 0 || a->columns.n > 0))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "infer=true cannot be combined with record_defaults, columns or "
-                           "select_cols");
+                           "infer=true, dtypes and dates cannot be combined with "
+                           "record_defaults, columns or select_cols");
     LEVADA_TRY(csv_check(a, &spec, err));
     levada_spec_unref(&spec);
     st = levada_files_find(files, &found, &why);
@@ -367,6 +376,7 @@ static levada_status csv_infer(levada_env *env, const void *args, const levada_t
     levada_value   *tabs = NULL;
     levada_status   st;
 
+    a.infer = a.infer || levada_csv_is_declared(&a);
     LEVADA_TRY(csv_tabs(&a, files, options, &tabs, err));
     if (tabs) a.field_delim = "\t";
     st = csv_infer_columns(env, &a, files, compression, tabs ? tabs : options, out, err);
