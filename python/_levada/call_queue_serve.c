@@ -252,6 +252,19 @@ static PyObject *serve_end(PyObject *module, PyObject *ending)
     Py_RETURN_NONE;
 }
 
+/* runs(): the number of the run that was opened last. */
+static PyObject *serve_runs(PyObject *module, PyObject *unused)
+{
+    levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;
+    int64_t               runs;
+
+    (void)unused;
+    pthread_mutex_lock(&calls->lock);
+    runs = calls->runs;
+    pthread_mutex_unlock(&calls->lock);
+    return PyLong_FromLongLong(runs);
+}
+
 PyMethodDef levada_py_functions_call[] = {
     {"take", serve_take, METH_O,
       "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
@@ -263,6 +276,7 @@ PyMethodDef levada_py_functions_call[] = {
     {"wanted", serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
     {"noted", serve_noted, METH_O,
       "noted(task): the position before this call is known to save_before()." },
+    {"runs", serve_runs, METH_NOARGS, "runs(): the number of the run that was opened last."},
     { "after_fork", serve_after_fork, METH_NOARGS,
       "In the child of a fork: nobody waits here." },
     {NULL, NULL, 0, NULL},

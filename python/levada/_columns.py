@@ -10,7 +10,7 @@ from levada import _levada
 from levada._dtypes import STRINGS, name_of
 from levada._exact import ADVICE, array_type, as_array, cast, check_mixed, common, encode, is_text
 from levada._exact import shown as _shown
-from levada._objects import Objects
+from levada._objects import LEVELS, Objects
 from levada._ragged import Bytes, Padded, Ragged, check_offsets
 from levada.errors import InvalidArgumentError, keep
 
@@ -83,6 +83,23 @@ class Kind:
         other = Kind(self.dtype, self.depth, self.dims, self.declared)
         other.default, other.guessed = self.default, self.guessed
         return other
+
+    def chosen(self):
+        """What values chose, as JSON."""
+        dims = None if self.dims is None else list(self.dims)
+        return [self.dtype, self.depth, dims, self.guessed]
+
+    @classmethod
+    def of_chosen(cls, given):
+        """The opposite of `chosen`. Raises ValueError, TypeError or KeyError."""
+        dtype, depth, dims, guessed = given
+        if dtype is not None:
+            array_type(dtype)
+        if not (depth is None or 0 <= depth <= LEVELS):
+            raise ValueError(depth)
+        made = cls(dtype, depth, None if dims is None else _dims(dims))
+        made.guessed = bool(guessed)
+        return made
 
     def shape(self, depth, dims):
         """What the values are like; refuses what does not fit."""
@@ -159,6 +176,23 @@ class Columns:
         made.fixed = True
         for name, dtype, depth, dims, *_ in fields:
             made.kinds[name] = Kind(dtype, depth, _dims(dims), declared=True)
+        return made
+
+    def chosen(self):
+        """The columns that the first rows chose, as JSON: {} = none yet."""
+        with self.lock:
+            if not self.kinds:
+                return {}
+            fields = {name: kind.chosen() for name, kind in self.kinds.items()}
+            return {"fields": fields, **self.objects.chosen()}
+
+    @classmethod
+    def of_chosen(cls, given):
+        """The opposite of `chosen`. Raises ValueError, TypeError, KeyError or AttributeError."""
+        made = cls()
+        if given:
+            made.kinds = {_name(name): Kind.of_chosen(k) for name, k in given["fields"].items()}
+            made.objects = Objects.of_chosen(given)
         return made
 
     def begin_like(self, kinds, objects):

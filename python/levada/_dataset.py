@@ -131,7 +131,7 @@ class Dataset(Divided[T]):
             print(batch["value"])
     """
 
-    __slots__ = ("__weakref__", "_core", "_epochs", "_home", "_settings")
+    __slots__ = ("__weakref__", "_core", "_epochs", "_home", "_settings", "_targets")
 
     def __init__(
         self,
@@ -142,6 +142,7 @@ class Dataset(Divided[T]):
         self._core = core
         self._settings = settings or {}
         self._epochs = Epochs()
+        self._targets: list[Any] | None = None
         self._home = os.getpid() if home is None else home  # the process that made its sources
 
     def to_value(self) -> _levada.Dataset:
@@ -570,6 +571,16 @@ class Dataset(Divided[T]):
             errors=given.get("errors"),
             max_bytes=given.get("max_bytes") or 0,
         )
+
+    def _choosing(self) -> list[Any]:
+        """Its Python functions that choose columns."""
+        if "levada._functions" not in sys.modules:
+            return []
+        if self._targets is None:
+            from levada._chosen import targets
+
+            self._targets = targets(self._core)
+        return self._targets
 
     def __iter__(self) -> Iterator[T]:
         from levada._iterator import Iterator

@@ -157,13 +157,14 @@ class _Target:
 
     def _begin(self):
         self.columns = Columns(self.spec)
+        self.older = []  # (run, columns) of runs up to that number, before a restore brought others
         self.states = {}
         self.draws = {}  # (seed, epoch) of each run, for those who draw random numbers
         self.tasks = {}  # the call of each run that is not finished
         self.keys = {}  # keys of the records of that call, for those who ask for them
 
     def __getstate__(self):
-        running = ("columns", "states", "draws", "tasks", "keys", "last_pass", "last_read")
+        running = ("columns", "older", "states", "draws", "tasks", "keys", "last_pass", "last_read")
         return {name: value for name, value in self.__dict__.items() if name not in running}
 
     def __setstate__(self, state):
@@ -174,6 +175,15 @@ class _Target:
         """Raises CancelledError where nobody waits for the block any more: between two records."""
         if not _levada.wanted(self.tasks[run]):
             raise errors.CancelledError("the iterator was cancelled")
+
+    def begin_with(self, columns):
+        """Columns of the runs that begin from now on: other iterators keep theirs."""
+        if columns is not self.columns:
+            self.older.append((_levada.runs(), self.columns))
+            self.columns = columns
+
+    def columns_of(self, run):
+        return next((columns for last, columns in self.older if run <= last), self.columns)
 
     def close(self, run, _):
         self.states.pop(run, None)
@@ -204,7 +214,7 @@ class Map(_Target):
 
     def call(self, run, block):
         rows, rejects = self.rows(run, block)
-        return self.columns.block(rows, rejects, block.flags & 2, block)
+        return self.columns_of(run).block(rows, rejects, block.flags & 2, block)
 
     def made(self, row):
         """The result of the function, as a record."""
@@ -300,7 +310,7 @@ class BatchMap(Map):
         columns = self.fn(Batch(block), *generator)
         if not hasattr(columns, "keys"):
             raise TypeError(wrong_result(self.fn, columns, "a dict of columns"))
-        return self.columns.batch(dict(columns), block.flags & 2, block)
+        return self.columns_of(run).batch(dict(columns), block.flags & 2, block)
 
 
 class FlatMap(Map):
@@ -323,7 +333,7 @@ class FlatMap(Map):
             of += [i] * len(made)
         kind = Kind("int64", 0, (), declared=True)
         first = _levada.build(len(of), [("", *pack_column(kind, np.array(of, np.int64)))], [], 0)
-        return _levada.join(first, self.columns.block(rows, rejects), rejects)
+        return _levada.join(first, self.columns_of(run).block(rows, rejects), rejects)
 
     def several(self, given):
         """The records that the function returned."""
@@ -507,7 +517,8 @@ class Records(_Target):
         rows, until = [], None
         self.noted(run)
         again = self._begin_pass(run)
-        first, most = not self.columns.kinds, BLOCK
+        columns = self.columns_of(run)
+        first, most = not columns.kinds, BLOCK
         if first and type(self.source) not in (list, tuple):
             most = FIRST
         while len(rows) < most and (first or until is None or time.monotonic() <= until):
@@ -517,7 +528,7 @@ class Records(_Target):
         self.last_read = self.last_read or again or bool(rows)
         if again and not rows:
             raise self._read_before()
-        return self.columns.block(rows) if rows else None
+        return columns.block(rows) if rows else None
 
     def _take(self, run, rows):
         """One more record. False at the end, or where it raised: then the rows before come first,

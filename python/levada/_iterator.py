@@ -144,6 +144,8 @@ class Iterator(Typed[T], _levada.Iter):
         self._restored = False
         self._states: dict[str, str] | None = dict(self._feeds() or ()) or None
         self._files: weakref.ref[_Files] | None = None  # a weak reference to what its batches share
+        self._choosing = dataset._choosing()
+        self._columns = [target.columns for target in self._choosing]  # also after other restores
         _live[id(self)] = self
 
     def _made(self, block: _levada.Block) -> Any:
@@ -202,10 +204,14 @@ class Iterator(Typed[T], _levada.Iter):
             state = it.save()
         """
         state, drop = super().save(), self._left_out()
-        if not drop:
+        if drop:
+            body = drop.to_bytes(8, "little") + state
+            state = _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+        if not self._choosing:
             return state
-        body = drop.to_bytes(8, "little") + state
-        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+        from levada._chosen import added
+
+        return added(state, self._columns)
 
     def restore(self, state: bytes) -> None:  # type: ignore[override]
         """Restores the position that ``save()`` returned. Iteration then continues with exactly
@@ -226,7 +232,10 @@ class Iterator(Typed[T], _levada.Iter):
             state = it.save()
             it.restore(state)
         """
-        state, drop = _state(state), 0
+        from levada._chosen import split
+
+        chosen, state = split(_state(state))
+        drop = 0
         if state.startswith(_MAGIC):
             body = state[12:]
             if len(body) < 8 or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
@@ -237,11 +246,30 @@ class Iterator(Typed[T], _levada.Iter):
                     "the checkpoint is inside a block; restore it with an iterator of records, "
                     "not with blocks()"
                 )
-        super().restore(state, drop)
+        self._restore(chosen, state, drop)
         self._restored, self._done = True, False
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
             raise FailedPreconditionError("the dataset ends before the saved position")
+
+    def _restore(self, chosen, state, drop):
+        """Restores a position of C, and the columns that the functions have from there on."""
+        if chosen is None:
+            super().restore(state, drop)
+            return
+        if len(chosen) != len(self._choosing):
+            self._dataset._open(0).restore(state)  # says how the pipelines differ
+            raise DataLossError("the checkpoint is corrupt: it has columns of other functions")
+        from levada._chosen import begin_as
+
+        before = begin_as(self._choosing, chosen)
+        try:
+            super().restore(state, drop)
+        except BaseException:
+            for target, columns in zip(self._choosing, before, strict=True):
+                target.begin_with(columns)
+            raise
+        self._columns = [target.columns for target in self._choosing]
 
     def state_dict(self) -> dict[str, Any]:
         """``save()`` as a dict, the form that training loops store."""

@@ -10,7 +10,7 @@ from typing import Any
 from levada._ragged import Bytes, Ragged, objects, part_of
 from levada.errors import InvalidArgumentError
 
-_LEVELS = 4  # ragged levels that a column may have
+LEVELS = 4  # ragged levels that a column may have
 
 
 def _after_dots(name, k):
@@ -127,6 +127,26 @@ class Objects:
         other.members, other.marks = dict(self.members), dict(self.marks)
         return other
 
+    def chosen(self):
+        """What rows chose, as JSON."""
+        members = {
+            field: [[name, path, depth, list(mark)] for name, path, depth, mark in found]
+            for field, found in self.members.items()
+        }
+        return {"members": members, "marks": {k: list(mark) for k, mark in self.marks.items()}}
+
+    @classmethod
+    def of_chosen(cls, given):
+        """The opposite of `chosen`. Raises ValueError, TypeError, KeyError or AttributeError."""
+        made = cls()
+        for field, members in given["members"].items():
+            made.members[field] = []
+            for name, path, depth, mark in members:
+                path = [(int(lists), str(key)) for lists, key in path]
+                made.members[field].append((str(name), path, int(depth), _mark(mark)))
+        made.marks = {name: _mark(mark) for name, mark in given["marks"].items()}
+        return made
+
     def flat(self, rows):
         """The rows with a field for each member."""
         for row in rows:
@@ -137,7 +157,7 @@ class Objects:
 
     def _learn(self, name, values):
         if _dicts([value for value in values if _is_list(value) and value]):
-            self.members[name] = list(_members(name, values, [], 0, bytes(_LEVELS)))
+            self.members[name] = list(_members(name, values, [], 0, bytes(LEVELS)))
             self.marks.update((member[0], member[3]) for member in self.members[name])
 
     def _row(self, row):
@@ -153,15 +173,24 @@ class Objects:
         return made
 
 
+def _mark(given):
+    mark = bytes(given)
+    if len(mark) != LEVELS:
+        raise ValueError(given)
+    return mark
+
+
 def _members(name, values, path, depth, mark):
     """(column, path, ragged levels, mark) of each member of the lists in `values`."""
     items, lists = _dicts([value for value in values if _is_list(value) and value])
     lists -= 1  # the list of rows
-    if depth + lists > _LEVELS:
-        raise InvalidArgumentError(f"field {name!r}: more than {_LEVELS} levels of lists")
+    if depth + lists > LEVELS:
+        raise InvalidArgumentError(f"field {name!r}: more than {LEVELS} levels of lists")
     level = depth + lists
     mark = mark[: level - 1] + bytes([name.count(".") + 1]) + mark[level:]
     for key in dict.fromkeys(key for item in items for key in item):
+        if not isinstance(key, str):
+            raise TypeError(f"field {name!r}: the name of a member is a str, not {key!r}")
         inner = [item[key] for item in items if key in item]
         here = [*path, (lists, key)]
         if _dicts([value for value in inner if _is_list(value) and value]):

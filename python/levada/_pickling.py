@@ -12,24 +12,25 @@ def _is_target(value):
     return hasattr(value, "handled")
 
 
-def _parts(core):
+def parts(core):
+    """The functions and arrays of a dataset, in the order of its stages."""
     for value in core.options().values():
         if isinstance(value, _levada.Dataset):
-            yield from _parts(value)
+            yield from parts(value)
         elif isinstance(value, _levada.Block) or _is_target(value):
             yield value
     for below in core.inputs():
-        yield from _parts(below)
+        yield from parts(below)
 
 
 def same_parts(one, other):
-    pairs = list(zip(_parts(one), _parts(other), strict=True))
+    pairs = list(zip(parts(one), parts(other), strict=True))
     return all(_is_target(a) and type(a) is type(b) and _same_target(a, b) for a, b in pairs)
 
 
 def described(core):
     """Whether the text of a dataset says everything, without arrays and unknown functions."""
-    return all(_is_target(part) and not part.text.endswith("#?") for part in _parts(core))
+    return all(_is_target(part) and not part.text.endswith("#?") for part in parts(core))
 
 
 def _same_target(one, other):
@@ -118,7 +119,7 @@ def _grown(tree):
 
 def pickled(core):
     """What a pickle of a dataset holds: its JSON, or a tree where that is not enough."""
-    if next(_parts(core), None) is None:
+    if next(parts(core), None) is None:
         return core.json()
     if not _pickles_code():
         _check(core)

@@ -261,11 +261,11 @@ class InProcesses(Map):
         made, failed = value
         try:
             if self.batched:
-                return self.columns.batch(made, block.flags & 2, block)
+                return self.columns_of(run).batch(made, block.flags & 2, block)
             rejects: list[Any] = []
             for i, error in failed:
                 rejects.append((i, *errors.keep(_there(error), first=not rejects)))
-            return self.columns.block(made, rejects, block.flags & 2, block)
+            return self.columns_of(run).block(made, rejects, block.flags & 2, block)
         finally:
             self.idle.append(worker)  # from now on its memory may change
 
