@@ -2,7 +2,6 @@
 /*
  * levada run: runs a description, to check it, to measure it or to see its batches.
  */
-#include "file.h"
 #include "json.h"
 #include "pipe.h"
 #include "rows.h"
@@ -23,26 +22,6 @@ static const levada_cli_option cmd_run_options[] = {
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
-
-static levada_status cmd_run_resume(levada_cli_pipe *p, const char *path, const char *part,
-                                    levada_error *err)
-{
-    levada_cli_buffer   file = { 0 };
-    levada_cli_part     found;
-    levada_cli_position position;
-    levada_status       status = levada_cli_file_read(path, &file, err);
-
-    if (status == LEVADA_OK) {
-        status = levada_cli_saved_part(&file, part, &found, err);
-        if (status == LEVADA_OK) status = levada_cli_part_position(&found, &position, err);
-        if (status == LEVADA_OK)
-            status = levada_iter_restore(p->it, position.state, position.size, err);
-        if (status == LEVADA_OK) p->drop = position.drop;
-        else levada_error_wrap(err, "cannot resume from %s", path);
-    }
-    levada_cli_buffer_clear(&file);
-    return status;
-}
 
 /* A saved position has its own seed and epoch: an option that differs would be ignored. */
 static levada_status cmd_run_agree(levada_cli_pipe *p, const levada_cli_args *args,
@@ -182,7 +161,7 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
     if (save) levada_cli_signals_save();
-    if (resume) done = cmd_run_resume(&p, resume, levada_cli_value(args, "part"), &err);
+    if (resume) done = levada_cli_pipe_resume(&p, resume, levada_cli_value(args, "part"), &err);
     if (resume && done == LEVADA_OK) done = cmd_run_agree(&p, args, &err);
     if (done == LEVADA_OK) done = cmd_run_loop(&p, args, &reading, &err);
     levada_cli_progress_clear(&p.progress);

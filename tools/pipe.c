@@ -3,6 +3,7 @@
 
 #include "file.h"
 #include "json.h"
+#include "saved.h"
 #include <levada/stage.h>
 
 #include <inttypes.h>
@@ -43,7 +44,7 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        err = LEVADA_ERROR_INIT;
-    int64_t             threads = levada_cli_number(args, "threads", 0);
+    int64_t             threads = levada_cli_number(args, "threads", p->threads);
     levada_cli_status   status = pipe_parse(p, env, description);
 
     if (status != LEVADA_CLI_DONE) return status;
@@ -62,6 +63,26 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
         if (err.code == LEVADA_EINVALID_ARGUMENT && !err.stage[0]) status = LEVADA_CLI_USAGE;
         levada_cli_pipe_close(p);
     }
+    return status;
+}
+
+levada_status levada_cli_pipe_resume(levada_cli_pipe *p, const char *path, const char *part,
+                                     levada_error *err)
+{
+    levada_cli_buffer   file = { 0 };
+    levada_cli_part     found;
+    levada_cli_position position;
+    levada_status       status = levada_cli_file_read(path, &file, err);
+
+    if (status == LEVADA_OK) {
+        status = levada_cli_saved_part(&file, part, &found, err);
+        if (status == LEVADA_OK) status = levada_cli_part_position(&found, &position, err);
+        if (status == LEVADA_OK)
+            status = levada_iter_restore(p->it, position.state, position.size, err);
+        if (status == LEVADA_OK) p->drop = position.drop;
+        else levada_error_wrap(err, "cannot resume from %s", path);
+    }
+    levada_cli_buffer_clear(&file);
     return status;
 }
 

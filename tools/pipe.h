@@ -18,6 +18,7 @@ typedef struct levada_cli_pipe {
     levada_cli_progress progress;
     int64_t             records, batches; /* emitted so far                            */
     uint64_t            drop; /* records to skip first: they were emitted before a save */
+    int32_t             threads; /* without --threads; 0 = one per CPU */
 } levada_cli_pipe;
 
 /* Options that every command which runs a description has. */
@@ -40,6 +41,9 @@ int64_t levada_cli_record_bytes(const levada_cli_args *args);
 LEVADA_MUST_USE levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
                                                        const char            *description,
                                                        const levada_cli_args *args);
+/* Resumes from a file that run --save or Python wrote; `part` of NULL: its only position. */
+LEVADA_MUST_USE levada_status levada_cli_pipe_resume(levada_cli_pipe *p, const char *path,
+                                                     const char *part, levada_error *err);
 /* The next batch, END, or an error; ECANCELLED after Ctrl-C. */
 LEVADA_MUST_USE levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out,
                                                    levada_error *err);

@@ -38,7 +38,7 @@ static uint32_t saved_sum(uint32_t polynomial, uint32_t crc, const uint8_t *at, 
     return ~crc;
 }
 
-static uint32_t saved_crc32(uint32_t crc, const uint8_t *at, size_t size)
+uint32_t levada_cli_crc32(uint32_t crc, const uint8_t *at, size_t size)
 {
     return saved_sum(SAVED_CRC32, crc, at, size);
 }
@@ -75,7 +75,7 @@ levada_status levada_cli_parts_open(levada_cli_parts *parts, const levada_cli_bu
                            "the checkpoint has version %u; this levada reads version %d",
                            (unsigned)version, SAVED_VERSION);
     parts->next = at + 16;
-    if (saved_crc32(0, at + 16, file->size - 16) != levada_cli_le(at + 12, 4))
+    if (levada_cli_crc32(0, at + 16, file->size - 16) != levada_cli_le(at + 12, 4))
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "the checkpoint is corrupt: wrong checksum");
     return LEVADA_OK;
@@ -112,10 +112,12 @@ bool levada_cli_part_is_position(const levada_cli_part *part)
 levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_position *out,
                                        levada_error *err)
 {
+    uint32_t crc = 0;
+
     *out = (levada_cli_position){ .state = part->at, .size = part->size };
     if (saved_begins(part->at, part->size, "LVDROWS1")) {
-        if (part->size < SAVED_ROWS
-            || saved_crc32(0, part->at + 12, part->size - 12) != levada_cli_le(part->at + 8, 4))
+        if (part->size >= SAVED_ROWS) crc = levada_cli_crc32(0, part->at + 12, part->size - 12);
+        if (part->size < SAVED_ROWS || crc != levada_cli_le(part->at + 8, 4))
             return levada_fail(err, LEVADA_EDATA_LOSS,
                                "the checkpoint is corrupt: wrong checksum");
         out->drop = levada_cli_le(part->at + 12, 8);
@@ -198,8 +200,8 @@ void levada_cli_saved_put(levada_cli_buffer *out, const levada_cli_position *pos
 
     if (position->drop > 0) {
         saved_put_le(head + 12, position->drop, 8);
-        crc = saved_crc32(0, head + 12, 8);
-        saved_put_le(head + 8, saved_crc32(crc, position->state, position->size), 4);
+        crc = levada_cli_crc32(0, head + 12, 8);
+        saved_put_le(head + 8, levada_cli_crc32(crc, position->state, position->size), 4);
         levada_cli_add(out, head, sizeof head);
     }
     levada_cli_add(out, position->state, position->size);

@@ -53,6 +53,8 @@ LEVADA_MUST_USE levada_status levada_cli_saved_part(const levada_cli_buffer *fil
 /* Appends the position as a file has it: the state alone where nothing follows it. */
 void levada_cli_saved_put(levada_cli_buffer *out, const levada_cli_position *position);
 
+/* CRC-32 as in zlib; `crc` is that of the bytes before, 0 at the beginning. */
+uint32_t levada_cli_crc32(uint32_t crc, const uint8_t *at, size_t size);
 uint64_t levada_cli_le(const uint8_t *at, int size); /* little endian */
 
 #endif

@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada._ragged import Padded as Padded
     from levada._ragged import Ragged as Ragged
     from levada._random_access import from_random_access as from_random_access
+    from levada._record_log import RecordLog as RecordLog
     from levada._sources import *  # noqa: F403  tfrecord, text_lines, ...
     from levada._writing import TFRecordWriter as TFRecordWriter
     from levada._writing import make_example as make_example
@@ -129,6 +130,7 @@ _MODULES = {
     "_plugins": "load_library load_op_library register_decoder register_source",
     "_ragged": "Bytes Padded Ragged",
     "_random_access": "from_random_access",
+    "_record_log": "RecordLog",
     "_writing": "TFRecordWriter make_example make_sequence_example write",
     "interop._arrow": "arrow from_arrow from_hf parquet",
     "interop.torch": "torch_dataset",

@@ -514,9 +514,13 @@ class Batch(_levada.Batch):
 
     def _key(self, origin: tuple[int, ...]) -> str:
         source, pass_, shard, sub, record, _ = origin
-        path = self._files(source, pass_, shard) if self._files else None
-        key = f"{path}:{record}" if path else f"{source}.{shard}:{record}"
+        key = f"{self._place(source, pass_, shard)}:{record}"
         return f"{key}.{sub}" if sub else key
+
+    def _place(self, source: int, pass_: int, shard: int) -> str:
+        """The file, or the number of a source without files."""
+        path = self._files(source, pass_, shard) if self._files else None
+        return path or f"{source}.{shard}"
 
     def numpy(self) -> dict[str, Any]:
         """Dict of name to value."""

@@ -111,6 +111,7 @@ COMMANDS = [
     ["verify"],
     ["verify", "--json"],
     ["ckpt", "show"],
+    ["steps"],
 ]
 
 
