@@ -17,6 +17,7 @@ import lint_commit
 import lint_deps
 import lint_exports
 import lint_headers
+import lint_hooks
 import lint_names
 import lint_numbers
 import lint_size
@@ -393,6 +394,15 @@ USES = [
 def test_only_its_file_knows_the_name_of_a_stage(tree, name, text, wrong):
     tree("src/transform/split.c", SPDX + STAGE)
     assert bool(lint_stages.check(tree(name, text + "\n"))) == wrong
+
+
+def test_a_member_of_a_descriptor_has_two_implementers(tree):
+    header = "typedef struct levada_a_def {\n    int (*go)(int), n;\n} levada_a_def;\n"
+    tree("include/levada/a.h", header)
+    tree("src/a.c", "const levada_a_def a = {\n    .go = a_go,\n    .n = (b){ .m = 1 }.m,\n};\n")
+    root = tree("plugins/b.c", "static levada_a_def b = (levada_a_def){ .n = 2 }; /* .go = */\n")
+    keys = [finding.key for finding in lint_hooks.check(root)]
+    assert keys == ["include/levada/a.h:levada_a_def.go"]
 
 
 @pytest.mark.parametrize(

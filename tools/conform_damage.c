@@ -166,9 +166,9 @@ static levada_conform_verdict damage_broken(const damage_case *x, int64_t record
                                  x->path, what);
 }
 
-/* Damage ends the run at its place, or is not noticed. *noticed says which. A format with
- * check_size() may refuse a truncated file as it is opened, with any error. A format with a decoder
- * may reject a damaged row, as decoders do, with EINVALID_ARGUMENT. */
+/* Damage ends the run at its place, or is not noticed. *noticed says which. With
+ * EINVALID_ARGUMENT, seek() may refuse the size of a truncated file, and a format with a decoder
+ * may reject a damaged row, as decoders do. */
 static levada_conform_verdict damage_failing(const damage_case *x, int64_t record, bool cut,
                                              bool *noticed)
 {
@@ -179,7 +179,8 @@ static levada_conform_verdict damage_failing(const damage_case *x, int64_t recor
     char                   text[LEVADA_ERROR_TEXT];
 
     *noticed = st != LEVADA_END;
-    if (*noticed && cut && x->c->def->check_size && got.n == 0) {
+    if (*noticed && cut && x->c->def->seek && got.n == 0 &&
+        st == LEVADA_EINVALID_ARGUMENT) {
         verdict = LEVADA_CONFORM_GOOD;
     } else if (*noticed && st != LEVADA_EDATA_LOSS
                && !(x->c->def->decoder && st == LEVADA_EINVALID_ARGUMENT)) {

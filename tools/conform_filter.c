@@ -181,12 +181,9 @@ static levada_conform_verdict filter_prepare(levada_conform *c)
         st = filter_through(def, true, &c->plain, filter_whole, &c->packed, &err);
         if (st != LEVADA_END || c->packed.size == 0)
             return filter_differs(c, "its encoder", st, &c->packed, &err);
-    } else if (def->example) {
-        (void)snprintf(path, sizeof path, "its example");
-        levada_cli_add(&c->packed, def->example, def->example_size);
     } else if (!filter_read_file(path, &c->packed)) {
-        levada_conform_look(c, "its member example");
-        return levada_conform_broken(c, "it cannot compress, has no example, and found no file "
+        levada_conform_look(c, "the current directory");
+        return levada_conform_broken(c, "it cannot compress, and found no file "
                                      "%s of at most 64 KiB: nothing can be checked", path);
     }
     if (!def->encode) {

@@ -52,7 +52,8 @@ typedef struct levada_filter_def {
      * that the stream was complete and only its checksum is wrong; `used` then counts, and a caller
      * that accepts the damage calls again for the next bytes. */
     levada_status (*decode)(void *state, levada_filter_step *step, levada_error *err);
-    /* Encode, with a separate state; NULL = the filter cannot compress. level -1 = the default.
+    /* Encode, with a separate state; NULL = the filter cannot compress, and `levada check` decodes
+     * the file "example" with its suffix from the current directory. level -1 = the default.
      * `threads`: 0 = the encoder must not create threads; else it may create up to that number,
      * which block all signals and on which the output must not depend. close_encoder is then not
      * called in the child of a fork. With in_ended, encode finishes the stream and sets `finished`.
@@ -60,10 +61,6 @@ typedef struct levada_filter_def {
     levada_status (*open_encoder)(void *state, int32_t level, int32_t threads, levada_error *err);
     levada_status (*encode)(void *state, levada_filter_step *step, levada_error *err);
     void (*close_encoder)(void *state);
-    /* A compressed stream, with which `levada check` tests a filter that cannot compress. NULL =
-     * the check reads the file "example" with the suffix from its directory. */
-    const void *example;
-    size_t      example_size;
 } levada_filter_def;
 
 #ifdef __cplusplus

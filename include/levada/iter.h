@@ -68,7 +68,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
                                                                 int64_t nanoseconds,
                                                                 levada_block **out,
                                                                 levada_error *err);
-/* Passes a block back to the last stage (feed() in stage.h), between two calls of next(). If the
+/* Passes a block back to the last stage (unroll), between two calls of next(). If the
  * stage is waiting for this block, next() returns AGAIN, describes in *err what it waits for, and
  * may be called again. The block is borrowed, but the stage may keep its memory alive. Returns
  * EINVALID_ARGUMENT if the last stage accepts no blocks. */
@@ -76,7 +76,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_feed(levada_iter        *it
                                                           const levada_block *back,
                                                           levada_error       *err);
 /* Returns the columns that levada_iter_feed accepts, borrowed from the iterator; NULL if it accepts
- * no blocks, or all. */
+ * no blocks. */
 LEVADA_API const levada_spec *levada_iter_feeds(const levada_iter *it);
 /* Restarts at the beginning, at any time, with the next epoch: in another order if the dataset
  * shuffles. */

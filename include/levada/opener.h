@@ -48,9 +48,12 @@ typedef struct levada_opener_def {
     /* Fills [data, data + size) with the bytes from `offset` on. *made < size only at the end. */
     levada_status (*read_at)(void *file, int64_t offset, uint8_t *data, int64_t size,
                              int64_t *made, levada_error *err);
-    /* Returns a tag that changes with the content (an ETag, a generation), borrowed from the file.
-     * Checkpoints store it to detect changed files. NULL = checkpoints store the size and a hash of
-     * the first bytes. */
+    /* Returns a tag that changes with the content (an ETag, a generation), borrowed from the file
+     * until the next call. Called when the file is opened, and after its last byte, where another
+     * tag means that the file was written to while it was read. Checkpoints store it to detect
+     * changed files, unless it begins with "W/", as a weak ETag does: copies of such a file have
+     * other tags. NULL = files never change while they are read; checkpoints store the size and a
+     * hash of the first bytes. */
     const char *(*version)(void *file);
     /* Returns the size of a file that is not open, LEVADA_FILE_MISSING, or -1 if it is unknown (the
      * storage does not answer). A restore does not compare an unknown size. NULL = always
@@ -59,9 +62,6 @@ typedef struct levada_opener_def {
     bool shared; /* several threads may call read_at on one open file at the same time */
     /* A file that it can open, for `levada check`: "mem://shard-0". NULL = none. */
     const char *example;
-    /* Returns true if the file may have been written to since it was opened; called after its last
-     * byte. NULL = files never change. */
-    bool (*changed)(void *file);
 } levada_opener_def;
 
 #ifdef __cplusplus

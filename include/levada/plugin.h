@@ -38,7 +38,7 @@
 extern "C" {
 #endif
 
-#define LEVADA_PLUGIN_ABI 4
+#define LEVADA_PLUGIN_ABI 5
 
 typedef struct levada_bytes levada_bytes;
 

@@ -27,7 +27,8 @@ typedef struct levada_spans {
                            * 0 = not known */
     int32_t *frame;       /* start of the frame of record i; NULL without `frames`           */
     int32_t  stride;      /* entries between two columns, at least capacity + 64             */
-    bool     later;       /* the format may skip checking payloads, because verify() follows */
+    bool     later;       /* the format may leave payloads unchecked, and then sets ... */
+    bool     unchecked;   /* ... this: next() runs again without `later` on the same bytes */
     const char *note;     /* constant string: a warning about the bytes before `used` that is not
                            * damage; the reader reports the first of each file. NULL = none */
 } levada_spans;
@@ -47,7 +48,7 @@ struct levada_index_sink {
 typedef struct levada_format_def {
     size_t            struct_size;
     const char       *name, *doc, *example;
-    const char       *field; /* the BYTES column: "record", "line"                            */
+    const char *const *fields; /* names of the BYTES columns: LEVADA_FIELDS("record") */
     const levada_arg *args;  /* the format's options; the reader adds files, compression, ... */
     size_t            args_size;
     size_t            state_size; /* scratch memory; a checkpoint stores the offset only */
@@ -57,15 +58,20 @@ typedef struct levada_format_def {
     void (*close)(void *state);
     /* Returns the number of bits of `data` that match this format; 0 = another format. */
     int32_t (*probe)(const uint8_t *data, int64_t size);
-    /* Prepares for the start of a file (offset 0), or for the record that begins at `offset`. */
-    levada_status (*seek)(void *state, const void *args, int64_t offset, levada_error *err);
+    /* Prepares for the start of a file (offset 0), or for the record that begins at `offset`.
+     * `size`: bytes of the file; -1 = they are unknown, or damage is skipped. Returns an error with
+     * the position (levada_error_place) if no intact file has that size. */
+    levada_status (*seek)(void *state, const void *args, int64_t offset, int64_t size,
+                          levada_error *err);
     /* Frames whole records of [data, data + size), which has 64 readable bytes before and after it.
      * `at_end`: the file ends after the window. Returns OK with spans filled in; n may be 0 if more
      * bytes are needed, or if `used` bytes contain no record (a heading). The frame of the first
      * record begins at data[0]. Without `frames`, all headers returned by one call must have the
      * same length. On damage, returns EDATA_LOSS with the records before the damage in spans, and
      * the position of the damage in `used`. If that is data[0] and the length of the bad record is
-     * certain, sets `need` to that length. */
+     * certain, sets `need` to that length. If it sets spans->unchecked, several threads may run it
+     * with the same state, which it must not change. NULL = only an index (`foreign`) shows where
+     * records are, so that the format cannot be read without one: infer() sets index to true. */
     levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end, levada_spans *out, levada_error *err);
     /* Returns the position (> 0) of the next record that looks valid after damage at data[0], or,
@@ -82,27 +88,14 @@ typedef struct levada_format_def {
      * file is skipped. */
     int64_t (*leave_out)(void *state, const void *args, const uint8_t *data, int64_t size,
                          bool at_end, bool *done);
-    /* Returns an error with the reason and the position (levada_error_place) if `size` is not valid
-     * for an intact file. Called when a file of known size is opened, unless its damage is skipped,
-     * and after the last byte of every file, where it must return EDATA_LOSS. NULL = any size is
-     * valid. */
-    levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     bool frames; /* next() fills spans->frame: headers may differ in length */
-    /* Names of several BYTES columns, ended by NULL; `field` is NULL then. NULL = one column. */
-    const char *const *fields;
     /* Decoder of a format with typed columns: next() frames rows, and its hooks decode blocks of
      * rows to columns, on any thread. They receive the options of the format; name, doc, example,
-     * field and args of the decoder are ignored. `field` of the format is then the name of the
+     * field and args of the decoder are ignored. The format has one field then, the name of the
      * row's bytes in `info` and `verify`. decode() rejects a bad row, and the error contains file,
      * record and offset. NULL = columns of bytes. */
     const levada_decoder_def *decoder;
-    /* Checks the payloads that a next() with `later` did not check; `spans` are those that it
-     * returned. Returns false if a payload is damaged; the window is then read again without
-     * `later`. Several threads may run it, and next(), with the same state, which it must not
-     * change. NULL = next() checks all payloads. */
-    bool (*verify)(const void *state, const void *args, const uint8_t *data,
-                   const levada_spans *spans);
     /* true if a record ends only where the next valid record begins (as do tar members that share a
      * name), so that damage there also damages the record before it. */
     bool open_ended;
@@ -133,15 +126,14 @@ typedef struct levada_format_def {
      * ENOT_FOUND if there is no such index. NULL = no foreign index is known. */
     levada_status (*foreign)(levada_env *env, const void *args, const char *path,
                              levada_index_sink *to, levada_error *err);
-    /* true if only an index shows where records are, so that the format cannot be read without one
-     * (infer() sets index to true). next() is never called. */
-    bool indexed;
     /* true if next() is also called at the end of a file, with size 0, so that a format that knows
-     * the number of records reports a truncated file. */
+     * the number or the length of records reports a truncated file. */
     bool counted;
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */
+/* Names of columns in a descriptor outside of functions. */
+#define LEVADA_FIELDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 typedef struct levada_source_def {
     size_t            struct_size;
@@ -176,18 +168,15 @@ typedef struct levada_source_def {
      * random access, so checkpoints store buffered records by value. */
     levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
                         levada_block **out, levada_error *err);
-    /* Returns the total number of records, -1 = not known. May be NULL. */
+    /* Returns the total number of records, -1 = not known. May be NULL. If a numbered source has an
+     * option `lengths` of type BLOCK, its columns (int64) are the lengths of all records in the
+     * fields with their names: a rank in step reads them and fetches only its own records. */
     int64_t (*count)(const void *args);
     /* Restarts at the beginning, with context->pass already raised. For sources that prepare
      * something once per iterator. NULL = close() and open() are called. */
     levada_status (*rewind)(void *state, const void *args, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     const levada_traits *traits; /* random numbers and side effects; NULL = none */
-    /* Numbered sources: writes the length of `field` in n records to `out` without reading them, so
-     * that a rank in step fetches only its own records. Returns EUNIMPLEMENTED if the lengths are
-     * unknown. With `state` NULL and n 0 it only tells that. NULL = unknown. */
-    levada_status (*lengths)(void *state, const void *args, const char *field,
-                             const int64_t *records, int64_t n, int64_t *out, levada_error *err);
 } levada_source_def;
 
 #ifdef __cplusplus

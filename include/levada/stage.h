@@ -119,11 +119,6 @@ typedef struct levada_stage_def {
     /* Receives one block (borrowed) and returns one block, which the caller owns. */
     levada_status (*apply)(void *state, const void *args, const levada_block *in,
                            levada_block **out, levada_error *err);
-    /* SERIAL: receives a block (borrowed) that the consumer passes back with levada_iter_feed,
-     * between two calls of next(). next() may return AGAIN until it arrives. Downstream of such a
-     * stage there is no read-ahead, and only PURE stages may follow. */
-    levada_status (*feed)(void *state, const void *args, const levada_block *back,
-                          levada_error *err);
     /* SERIAL: save and restore the state; never called while next() runs. Keys are local to the
      * stage. */
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);

@@ -44,9 +44,10 @@ static int64_t idx_record(const idx_args *a)
 
 /* -- the format: where records are */
 
-static levada_status idx_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status idx_seek(void *state, const void *args, int64_t offset, int64_t size,
+                              levada_error *err)
 {
-    (void)args, (void)err;
+    (void)args, (void)size, (void)err;
     ((idx_state *)state)->at = offset;
     return LEVADA_OK;
 }
@@ -141,7 +142,7 @@ static const levada_format_def idx = {
     .doc = "uint8 records of one shape, as MNIST has them",
     .example = "idx:digits.idx,shape=[2]",
     .example_files = idx_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .args = idx_options,
     .args_size = sizeof(idx_args),
     .state_size = sizeof(idx_state),

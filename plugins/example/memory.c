@@ -11,12 +11,12 @@
 #include <string.h>
 
 typedef struct memory_file {
-    const char *path, *text;
+    const char *path, *text, *version; /* version: changes with the text */
 } memory_file;
 
 static const memory_file memory_files[] = {
-    { "memory://greeting", "hello\nfrom\nmemory\n" },
-    { "memory://empty", "" },
+    { "memory://greeting", "hello\nfrom\nmemory\n", "1" },
+    { "memory://empty", "", "1" },
 };
 
 static const memory_file *memory_find(const char *path)
@@ -28,7 +28,7 @@ static const memory_file *memory_find(const char *path)
 }
 
 typedef struct memory_open_file {
-    const char *text;
+    const char *text, *version;
     int64_t     size;
 } memory_open_file;
 
@@ -43,6 +43,7 @@ static levada_status memory_open(void *user, const char *path, const levada_canc
     if (!file) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                   "out of memory while opening a file");
     file->text = found->text;
+    file->version = found->version;
     file->size = (int64_t)strlen(found->text);
     *out = file;
     return LEVADA_OK;
@@ -69,6 +70,11 @@ static levada_status memory_read_at(void *file, int64_t offset, uint8_t *data, i
     return LEVADA_OK;
 }
 
+static const char *memory_version(void *file)
+{
+    return ((const memory_open_file *)file)->version;
+}
+
 static int64_t memory_look(void *user, const char *path)
 {
     const memory_file *found = memory_find(path);
@@ -85,6 +91,7 @@ static const levada_opener_def memory = {
     .close = memory_close,
     .size = memory_size,
     .read_at = memory_read_at,
+    .version = memory_version,
     .look = memory_look,
     .shared = true,
     .example = "memory://greeting", /* what levada check reads */

@@ -49,7 +49,7 @@ static const levada_format_def prefixed = {
     .doc = "records with their length in front",
     .example = "prefixed:points.bin",
     .example_files = prefixed_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .next = prefixed_next,
 };
 

@@ -214,7 +214,8 @@ static const levada_example_file hash_files[] = {
 };
 
 static const levada_format_def hash = {
-    .struct_size = sizeof(levada_format_def), .name = "hash", .doc = "records", .field = "record",
+    .struct_size = sizeof(levada_format_def), .name = "hash", .doc = "records",
+    .fields = LEVADA_FIELDS("record"),
     .example = "hash:hash.bin", .example_files = hash_files,
     .probe = hash_probe, .next = hash_next, .resync = hash_resync,
 };

@@ -98,15 +98,3 @@ levada_frame_result levada_frame_portable(const uint8_t *data, size_t n, levada_
     walk.bad = check != LEVADA_FRAME_CHECK_NONE && walk.records > 0; /* not known yet: look */
     return levada_frame_finish(&walk, check, levada_crc32c_portable);
 }
-
-bool levada_frame_check_portable(const uint8_t *data, const int32_t *begin, const int32_t *end,
-                                 int32_t n)
-{
-    uint32_t bad = 0;
-
-    for (int32_t i = 0; i < n && bad == 0; i++) {
-        bad = frame_mismatch(levada_crc32c_portable, data + begin[i], (size_t)(end[i] - begin[i]),
-                             data + end[i]);
-    }
-    return bad == 0;
-}

@@ -36,5 +36,5 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_avx512_crc(const uint8_t *p, size_t n
     return levada_crc32c_masked(~levada_crc32c_long512(0xffffffffu, p, n));
 }
 
-LEVADA_FRAME_LEVEL(levada_frame_avx512, levada_frame_check_avx512, frame_avx512_walk,
+LEVADA_FRAME_LEVEL(levada_frame_avx512, frame_avx512_walk,
                    LEVADA_TARGET_AVX512, frame_avx512_crc, levada_crc32c_avx512)

@@ -43,5 +43,5 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_sse42_crc(const uint8_t *p, size_t n)
     return levada_crc32c_masked(~levada_crc32c_reduce64(&acc));
 }
 
-LEVADA_FRAME_LEVEL(levada_frame_sse42, levada_frame_check_sse42, frame_sse42_walk,
+LEVADA_FRAME_LEVEL(levada_frame_sse42, frame_sse42_walk,
                    LEVADA_TARGET_SSE42, frame_sse42_crc, levada_crc32c_sse42)

@@ -91,5 +91,5 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_crc(const uint8_t *p, size_t 
     return frame_vpclmul_end(levada_frame_zeros[n], a, b);
 }
 
-LEVADA_FRAME_LEVEL(levada_frame_vpclmul, levada_frame_check_vpclmul, frame_vpclmul_walk,
+LEVADA_FRAME_LEVEL(levada_frame_vpclmul, frame_vpclmul_walk,
                    FRAME_TARGET, frame_vpclmul_crc, levada_crc32c_sse42)

@@ -8,10 +8,10 @@
 
 #include "base/crc32c_sse42.h"
 
-/* Defines the kernels `frame` and `check_all`, and `walk_frames` for the former. `crc` returns the
+/* Defines the kernel `frame`, and `walk_frames` for it. `crc` returns the
  * masked CRC of n bytes at p, and is inlined; `crc32c` is the kernel with which a walk that met
  * damage is checked again. */
-#define LEVADA_FRAME_LEVEL(frame, check_all, walk_frames, target, crc, crc32c)                   \
+#define LEVADA_FRAME_LEVEL(frame, walk_frames, target, crc, crc32c)                              \
     target static LEVADA_ALWAYS_INLINE void walk_frames(levada_frame_walk *walk, bool payloads)  \
     {                                                                                            \
         const uint8_t *data = walk->data;                                                        \
@@ -49,19 +49,6 @@
         default: walk_frames(&walk, true); break;                                       \
         }                                                                                        \
         return levada_frame_finish(&walk, check, crc32c);                                        \
-    }                                                                                            \
-                                                                                                 \
-    target bool check_all(const uint8_t *data, const int32_t *begin, const int32_t *end,         \
-                          int32_t n)                                                             \
-    {                                                                                            \
-        uint32_t bad = 0;                                                                        \
-                                                                                                 \
-        for (int32_t i = 0; i < n; i++) {                                                        \
-            const uint8_t *p = data + begin[i], *after = data + end[i];                          \
-                                                                                                 \
-            bad |= crc(p, (size_t)(after - p)) ^ levada_load_u32(after);                         \
-        }                                                                                        \
-        return bad == 0;                                                                         \
     }
 
 #endif

@@ -85,11 +85,6 @@ typedef struct levada_kernels {
     levada_frame_result (*frame_tfrecord)(const uint8_t *data, size_t n, levada_frame_check check,
                                           int32_t *begin, int32_t *end, int32_t max_records);
 
-    /* Whether the n payloads that frame_tfrecord found there have the masked CRCs after them: the
-     * part of LEVADA_FRAME_CHECK_ALL that LEVADA_FRAME_CHECK_LENGTH leaves. Slack around data. */
-    bool (*check_tfrecord)(const uint8_t *data, const int32_t *begin, const int32_t *end,
-                           int32_t n);
-
     /* The number of varints that end in p[0, n): bytes whose top bit is clear. No slack. */
     int64_t (*varint_count)(const uint8_t *p, size_t n);
 

@@ -87,14 +87,6 @@ levada_frame_result levada_frame_vpclmul(const uint8_t *data, size_t n, levada_f
                                          int32_t *begin, int32_t *end, int32_t max_records);
 levada_frame_result levada_frame_avx512(const uint8_t *data, size_t n, levada_frame_check check,
                                         int32_t *begin, int32_t *end, int32_t max_records);
-bool levada_frame_check_portable(const uint8_t *data, const int32_t *begin, const int32_t *end,
-                                 int32_t n);
-bool levada_frame_check_sse42(const uint8_t *data, const int32_t *begin, const int32_t *end,
-                              int32_t n);
-bool levada_frame_check_vpclmul(const uint8_t *data, const int32_t *begin, const int32_t *end,
-                                int32_t n);
-bool levada_frame_check_avx512(const uint8_t *data, const int32_t *begin, const int32_t *end,
-                               int32_t n);
 
 int64_t levada_varint_count_portable(const uint8_t *p, size_t n);
 int64_t levada_varint_count_avx2(const uint8_t *p, size_t n);
@@ -160,7 +152,6 @@ bool levada_utf8_valid_avx512(const uint8_t *p, size_t n);
         .level = LEVADA_CPU_PORTABLE,                    \
         .crc32c = levada_crc32c_portable,                \
         .frame_tfrecord = levada_frame_portable,         \
-        .check_tfrecord = levada_frame_check_portable,   \
         .varint_count = levada_varint_count_portable,    \
         .varint_sizes = levada_varint_sizes_portable,    \
         .varint_i64 = levada_varint_i64_portable,        \

@@ -180,8 +180,8 @@ const levada_stage_def levada_stage_unroll = {
             .rows = LEVADA_ROWS_BATCHES, .divides = true,
             .saves =
                 "the unfinished sequences by origin, the segment of each, and states by value"),
-    .core = LEVADA_STAGE_CORE(.feeds = unroll_feeds, .take_back = unroll_take_back,
-                              .divide = unroll_divide),
+    .core = LEVADA_STAGE_CORE(.feeds = unroll_feeds, .feed = unroll_feed,
+                              .take_back = unroll_take_back, .divide = unroll_divide),
     .args = unroll_options,
     .args_size = sizeof(levada_unroll_args),
     .state_size = sizeof(levada_unroll_state),
@@ -190,7 +190,6 @@ const levada_stage_def levada_stage_unroll = {
     .open = unroll_open,
     .close = unroll_close,
     .next = unroll_next,
-    .feed = unroll_feed,
     .save = unroll_save,
     .restore = unroll_restore,
 };

@@ -158,7 +158,7 @@ static levada_status dataset_check_files(const levada_dataset *ds, levada_error 
 
     if (numbers) LEVADA_TRY(dataset_check_range(numbers, err));
     if (ds->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
-    LEVADA_TRY(dataset_check_index(a, ds->op->def.format.indexed, err));
+    LEVADA_TRY(dataset_check_index(a, !ds->op->def.format.next, err));
     if (dataset_is_known(a->compression)) {
         LEVADA_TRY(levada_compression_check(ds->env, a->compression, err));
     }

@@ -25,7 +25,8 @@ struct levada_bytes {
     int64_t                  size; /* when it was opened; -1 = a pipe */
     int64_t                  at;   /* on disk                    */
     int64_t                  offset;
-    uint32_t                 head, tag; /* as of levada_bytes_mark */
+    uint32_t                 head, tag; /* as of levada_bytes_mark, but also of weak tags */
+    bool                     weak;
     bool                     ended;
     const levada_filter_def *filter; /* NULL = plain */
     void                    *state;
@@ -93,14 +94,20 @@ static levada_status bytes_pull_least(levada_bytes *b, uint8_t *data, int64_t si
     return LEVADA_OK;
 }
 
+/* Returns the checksum of the present version tag; 0 without one. */
+static uint32_t bytes_tag(const levada_bytes *b, bool *weak)
+{
+    const char *tag = b->opener->version ? b->opener->version(b->file) : NULL;
+
+    *weak = tag && strncmp(tag, "W/", 2) == 0;
+    return tag ? levada_env_kernels(b->env)->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
+}
+
 /* Computes the checksums of the first bytes and of the version tag. */
 static void bytes_sum(levada_bytes *b, const uint8_t *head, int64_t size)
 {
-    const levada_kernels *kernels = levada_env_kernels(b->env);
-    const char           *tag = b->opener->version ? b->opener->version(b->file) : NULL;
-
-    b->head = kernels->crc32c(0, head, (size_t)size);
-    b->tag = tag ? kernels->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
+    b->head = levada_env_kernels(b->env)->crc32c(0, head, (size_t)size);
+    b->tag = bytes_tag(b, &b->weak);
 }
 
 /* -- compression */
@@ -405,7 +412,7 @@ int64_t levada_bytes_left(const levada_bytes *b)
 
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *b)
 {
-    return (levada_bytes_mark){.size = b->size, .head = b->head, .tag = b->tag};
+    return (levada_bytes_mark){.size = b->size, .head = b->head, .tag = b->weak ? 0 : b->tag};
 }
 
 int64_t levada_bytes_done(const levada_bytes *b)
@@ -415,7 +422,9 @@ int64_t levada_bytes_done(const levada_bytes *b)
 
 bool levada_bytes_changed(const levada_bytes *b)
 {
-    return b->opener->changed && b->opener->changed(b->file);
+    bool weak;
+
+    return bytes_tag(b, &weak) != b->tag;
 }
 
 const char *levada_bytes_compression(const levada_bytes *b)

@@ -220,7 +220,7 @@ static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_
     if (r->behind) {
         r->behind = false;
         *next_offset = w->offset;
-        return levada_file_reader_enter(r, r->state, w->offset, err);
+        return levada_file_reader_enter(r, r->state, w->offset, -1, err);
     }
     if (r->format->leave_out) return file_damage_leave_out(r, next_offset, loss, err);
     return file_damage_drop(r, w->offset, w->ended, loss, err);

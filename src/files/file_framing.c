@@ -28,9 +28,9 @@ void levada_file_reader_free_state(const levada_file_reader *r, void **state)
 }
 
 levada_status levada_file_reader_enter(const levada_file_reader *r, void *state, int64_t offset,
-                                       levada_error *err)
+                                       int64_t size, levada_error *err)
 {
-    return r->format->seek ? r->format->seek(state, r->args, offset, err) : LEVADA_OK;
+    return r->format->seek ? r->format->seek(state, r->args, offset, size, err) : LEVADA_OK;
 }
 
 levada_status levada_framed_reserve(levada_framed *f, const levada_file_reader *r, int32_t n,

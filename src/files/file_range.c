@@ -40,7 +40,7 @@ levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
     LEVADA_TRY(levada_files_find(&o->files, &r->files, err));
     if (!o->index && part->n) file_range_keep(&r->files, part->at[0], part->at[1]);
     r->stop.turn = r->files.n;
-    if (!o->index && r->format->indexed)
+    if (!o->index && !r->format->next)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' needs index=true", r->op->name);
     if (!o->index) return LEVADA_OK;
     LEVADA_TRY(levada_index_open(r->context->env, &r->files, r->op, r->args, r->owner.cancelled,
@@ -60,7 +60,7 @@ bool levada_file_reader_finished(const levada_file_reader *r)
 
     if (r->options->numbers.shuffle_records || r->numbers) return r->record >= r->end - r->first;
     if (r->turn >= r->files.n || r->turn > r->stop.turn) return true;
-    if (r->format->indexed) return r->turn == r->stop.turn && r->record >= r->stop.record;
+    if (!r->format->next) return r->turn == r->stop.turn && r->record >= r->stop.record;
     return r->turn == r->stop.turn && offset >= r->stop.offset;
 }
 

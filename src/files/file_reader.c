@@ -39,7 +39,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
-    if (r->owner.threads > 1 && !r->options->numbers.shuffle_records && !r->format->indexed) {
+    if (r->owner.threads > 1 && !r->options->numbers.shuffle_records && r->format->next) {
         LEVADA_TRY(levada_read_ahead_create(r, r->owner.threads, &r->ahead, err));
     }
     levada_file_reader_rewind(r, 0, r->context->epoch);
@@ -137,28 +137,13 @@ levada_status levada_file_reader_check_cancelled(const levada_file_reader *r, le
     return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
 }
 
-/* Before anything is read, where the size is known. A policy that skips wants what there is. */
-static levada_status file_reader_check_size(const levada_file_reader *r, levada_error *err)
-{
-    int64_t size = levada_bytes_left(r->window.bytes);
-
-    if (!r->format->check_size || r->policy.skip || size < 0) return LEVADA_OK;
-    return r->format->check_size(r->args, size, err);
-}
-
 /* There is no further byte. */
 static levada_status file_reader_check_end(const levada_file_reader *r, levada_error *err)
 {
-    levada_status st = LEVADA_OK;
-    levada_spans  none = { 0 };
+    levada_spans none = { 0 };
 
-    if (r->format->counted) {
-        LEVADA_TRY(r->format->next(r->state, r->args, levada_window_data(&r->window), 0, true,
-                                   &none, err));
-    }
-    if (r->format->check_size) st = r->format->check_size(r->args, r->window.offset, err);
-    if (st != LEVADA_OK && err) err->code = LEVADA_EDATA_LOSS;
-    return st == LEVADA_OK ? LEVADA_OK : LEVADA_EDATA_LOSS;
+    if (!r->format->counted) return LEVADA_OK;
+    return r->format->next(r->state, r->args, levada_window_data(&r->window), 0, true, &none, err);
 }
 
 static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
@@ -168,6 +153,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     levada_bytes_options options = levada_file_reader_bytes(r);
     levada_file_names *names = r->owner.names;
     levada_origin        origin = file_reader_origin(r);
+    int64_t              size = -1;
     levada_status        st;
 
     r->stream = false;
@@ -177,9 +163,9 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
                                   r->context->max_record_bytes, err));
     if (r->step > 0) levada_window_set_step(&r->window, r->step);
     st = levada_file_reader_mark(r, shard, r->window.bytes, r->start > 0, err);
-    if (st == LEVADA_OK) st = file_reader_check_size(r, err);
+    if (st == LEVADA_OK && !r->policy.skip) size = levada_bytes_left(r->window.bytes);
+    if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, size, err);
     if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
-    if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
     if (st == LEVADA_OK && names) st = levada_file_names_enter(names, &origin, path, true, err);
     if (st != LEVADA_OK) {
         levada_error_place(err, NULL, path, r->record, r->start);
@@ -313,7 +299,7 @@ static int64_t file_reader_last(const levada_file_reader *r)
 /* Whether records follow, which may be empty, after the last byte of the file. */
 static bool file_reader_is_left(const levada_file_reader *r)
 {
-    if (!r->format->indexed) return false;
+    if (r->format->next) return false;
     return levada_index_number(r->index, file_reader_shard(r), r->record) < file_reader_last(r);
 }
 
@@ -360,7 +346,7 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     spans.end = r->framed.end;
     spans.frame = r->format->frames ? r->framed.frame : NULL;
     spans.stride = r->framed.stride;
-    if (r->format->indexed) st = file_reader_look_up(r, &spans, err);
+    if (!r->format->next) st = file_reader_look_up(r, &spans, err);
     else st = r->format->next(r->state, r->args, levada_window_data(&r->window),
                               levada_window_size(&r->window), r->window.ended, &spans, err);
     *need = spans.need;
@@ -434,7 +420,7 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
     }
     r->framed.n = 0;
     file_reader_alone(r);
-    return levada_file_reader_enter(r, r->state, w->offset, err);
+    return levada_file_reader_enter(r, r->state, w->offset, -1, err);
 }
 
 /* The window gets more bytes, also after a wrong checksum that was counted before the restore. */

@@ -203,9 +203,9 @@ void levada_file_reader_free_state(const levada_file_reader *reader, void **stat
 /* ECANCELLED where the owner is. */
 LEVADA_MUST_USE levada_status levada_file_reader_check_cancelled(const levada_file_reader *reader,
                                                                  levada_error             *err);
-/* The format begins to frame at this offset. */
+/* Lets the format begin to frame at this offset of a file of that size, -1 = any. */
 LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
-                                                       void *state, int64_t offset,
+                                                       void *state, int64_t offset, int64_t size,
                                                        levada_error *err);
 /* -- what can be passed over (file_damage.c) */
 /* LEVADA_OK: the policy skips, and the reader has passed it. Else st, and *err as it was. */

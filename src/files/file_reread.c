@@ -176,7 +176,7 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
     levada_window            *w = x->window;
     int64_t                   need = 0, before = 0; /* bytes that hold no record: blank lines */
 
-    if (r->format->indexed) return file_reread_look_up(x, found, err);
+    if (!r->format->next) return file_reread_look_up(x, found, err);
     for (;;) {
         levada_spans spans = file_reread_spans_of(x, found);
 
@@ -329,7 +329,7 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
 
     if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
     if (st == LEVADA_OK) st = file_reread_seek(x, err);
-    if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, err);
+    if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, -1, err);
     if (st == LEVADA_OK) st = file_reread_frame(x, &found, err);
     if (st != LEVADA_OK) return file_reread_gone(x, st, err);
     for (int32_t c = 0; c < x->reader->ncolumns; c++) {

@@ -252,7 +252,7 @@ static levada_status index_open_foreign(levada_index *x, int32_t shard, levada_e
 
     levada_error_clear(err);
     st = levada_index_foreign(x->env, x->op, x->args, path, &x->images[shard], err);
-    if (st == LEVADA_ENOT_FOUND && !x->op->def.format.indexed) {
+    if (st == LEVADA_ENOT_FOUND && x->op->def.format.next) {
         levada_error_clear(err);
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                          "the file has no index; write it with levada index");

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 
 typedef struct opener_file {
     int                  fd; /* -1: a pipe                */
-    struct timespec      written; /* last, when it was opened */
+    char                 tag[48]; /* time of the last change */
     levada_piped        *piped;
     const levada_cancel *cancel;
 } opener_file;
@@ -48,7 +49,6 @@ static levada_status opener_check(opener_file *f, levada_error *err)
         f->fd = -1;
         return levada_pipes_open(pipe, f->cancel, &f->piped, err);
     }
-    f->written = info.st_mtim;
     if (S_ISREG(info.st_mode)) {
         (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
         return LEVADA_OK;
@@ -132,13 +132,16 @@ static levada_status opener_read_at(void *file, int64_t offset, uint8_t *data, i
     return LEVADA_OK;
 }
 
-static bool opener_changed(void *file)
+/* A weak tag: the time of the last change is not that of a copy. */
+static const char *opener_version(void *file)
 {
-    const opener_file *f = file;
-    struct stat        info;
+    opener_file *f = file;
+    struct stat  info;
 
-    return f->fd >= 0 && fstat(f->fd, &info) == 0 && (info.st_mtim.tv_sec != f->written.tv_sec ||
-                                        info.st_mtim.tv_nsec != f->written.tv_nsec);
+    if (f->fd < 0 || fstat(f->fd, &info) != 0) return NULL;
+    snprintf(f->tag, sizeof f->tag, "W/%lld.%ld", (long long)info.st_mtim.tv_sec,
+             info.st_mtim.tv_nsec);
+    return f->tag;
 }
 
 static int64_t opener_look(void *user, const char *path)
@@ -159,7 +162,7 @@ static const levada_opener_def opener_local = {
     .read_at = opener_read_at,
     .shared = true,
     .look = opener_look,
-    .changed = opener_changed,
+    .version = opener_version,
 };
 
 /* -- by name */

@@ -28,6 +28,7 @@ typedef struct ahead_slot {
     int64_t        begin, end; /* the chunk, later its window: buffer->data[begin, end) */
     int64_t        offset;     /* of the window in the file */
     levada_framed  framed;
+    bool           unchecked; /* the payloads of these */
 } ahead_slot;
 
 struct levada_read_ahead {
@@ -151,14 +152,14 @@ static bool ahead_join(const levada_read_ahead *a, ahead_slot *s, const uint8_t 
     return true;
 }
 
-static levada_spans ahead_spans(const levada_read_ahead *a, const levada_framed *f)
+static levada_spans ahead_spans(const levada_read_ahead *a, const levada_framed *f,
+                                int32_t capacity)
 {
     return (levada_spans){ .begin = f->begin,
                            .end = f->end,
                            .frame = a->reader->format->frames ? f->frame : NULL,
                            .stride = f->stride,
-                           .capacity = a->records,
-                           .later = a->reader->format->verify != NULL };
+                           .capacity = capacity };
 }
 
 /* Whether the records of the window are framed up to the last one, which may go on. */
@@ -171,7 +172,8 @@ static bool ahead_frame(levada_read_ahead *a, ahead_slot *s)
     levada_spans              spans;
 
     if (levada_framed_reserve(f, r, a->records, &why) != LEVADA_OK) return false;
-    spans = ahead_spans(a, f);
+    spans = ahead_spans(a, f, a->records);
+    spans.later = true;
     if (r->format->next(a->format, r->args, s->buffer->data + s->begin, s->end - s->begin, false,
                         &spans, &why) != LEVADA_OK) {
         return false;
@@ -181,19 +183,22 @@ static bool ahead_frame(levada_read_ahead *a, ahead_slot *s)
     f->n = spans.n;
     f->next = 0;
     f->used = spans.used;
+    s->unchecked = spans.unchecked;
     first = f->n > 1 ? f->frame[1] - f->frame[0] : f->used;
     return first <= LEVADA_STEP || most <= 0 || first <= most; /* else the owner fails */
 }
 
+/* Checks payloads: finds the same records once more, all of them intact. */
 static bool ahead_verify(const levada_read_ahead *a, const ahead_slot *s)
 {
     const levada_file_reader *r = a->reader;
-    levada_spans              spans = ahead_spans(a, &s->framed);
+    const levada_framed      *f = &s->framed;
+    levada_spans              spans = ahead_spans(a, f, f->n);
 
-    if (!spans.later) return true;
-    spans.n = s->framed.n;
-    spans.used = s->framed.used;
-    return r->format->verify(a->format, r->args, s->buffer->data + s->begin, &spans);
+    if (!s->unchecked) return true;
+    return r->format->next(a->format, r->args, s->buffer->data + s->begin, s->end - s->begin,
+                           false, &spans, NULL) == LEVADA_OK &&
+           spans.n == f->n && spans.used == f->used;
 }
 
 /* -- in order */
@@ -364,7 +369,7 @@ void levada_read_ahead_start(levada_read_ahead *a, const levada_window *w)
     int64_t left = levada_bytes_left(w->bytes);
 
     if (left < 2 * LEVADA_STEP || end % LEVADA_STEP != 0 || !levada_bytes_shared(w->bytes) ||
-        levada_file_reader_enter(a->reader, a->format, w->offset, NULL) != LEVADA_OK) {
+        levada_file_reader_enter(a->reader, a->format, w->offset, -1, NULL) != LEVADA_OK) {
         return;
     }
     levada_lock_take(&a->lock);

@@ -10,8 +10,8 @@
  *   1. draws the next chunk, in order, and reads it into a buffer of its own;
  *   2. frames its records when the chunk before it is framed, because a record may begin there:
  *      the bytes of such a record are copied to the front of the buffer. This is the serial part,
- *      and only headers are read in it (the format's `verify` follows outside);
- *   3. verifies the payloads.
+ *      and only headers are read in it;
+ *   3. checks the payloads: frames the same bytes once more, outside of that part.
  *
  * The owner takes the finished chunks in order. A chunk is finished only if it is whole and all its
  * records are intact. Otherwise the owner stops reading ahead and reads this place again alone, so

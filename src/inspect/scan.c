@@ -495,5 +495,5 @@ bool levada_scan_is_text(const levada_scan *scan)
 
     /* A decoder that only checks lines keeps their column. */
     return format->lines && (!format->decoder || (levada_spec_count(spec) == 1 &&
-                                                  levada_spec_find(spec, format->field) == 0));
+                                                  levada_spec_find(spec, format->fields[0]) == 0));
 }

@@ -335,15 +335,12 @@ levada_status levada_op_decoded_spec(const levada_op *op, const void *args, leva
 levada_status levada_op_format_spec(const levada_op *op, levada_spec **out, levada_error *err)
 {
     const levada_format_def *def = &op->def.format;
-    levada_field             fields[LEVADA_FORMAT_COLUMNS] = { { .name = def->field } };
+    levada_field             fields[LEVADA_FORMAT_COLUMNS] = { 0 };
     int32_t                  n = 0;
 
-    while (def->fields && n < LEVADA_FORMAT_COLUMNS && def->fields[n]) {
-        fields[n] = (levada_field){ .name = def->fields[n] };
-        n++;
+    for (; n < LEVADA_FORMAT_COLUMNS && def->fields[n]; n++) {
+        fields[n] = (levada_field){ .name = def->fields[n], .dtype = LEVADA_BYTES };
     }
-    if (!def->fields) n = 1;
-    for (int32_t i = 0; i < n; i++) fields[i].dtype = LEVADA_BYTES;
     return levada_spec_create(fields, n, LEVADA_SPEC_PLAIN, out, err);
 }
 

@@ -13,9 +13,7 @@ static const char *registry_check_stage(const levada_stage_def *def)
     if (serial && def->next == NULL) return "a SERIAL stage needs next()";
     if (!serial && def->mode != LEVADA_MODE_PURE) return "mode must be SERIAL or PURE";
     if (!serial && def->apply == NULL) return "a PURE stage needs apply()";
-    if (!serial && (def->next != NULL || def->feed != NULL)) {
-        return "a PURE stage has neither next() nor feed()";
-    }
+    if (!serial && def->next != NULL) return "a PURE stage has no next()";
     if (serial && def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
         return "a SERIAL stage with state needs save() and restore()";
     }
@@ -34,20 +32,16 @@ static const char *registry_check_format(const levada_op *op)
 {
     const levada_format_def *def = &op->def.format;
 
-    if (def->next == NULL && !def->indexed) return "a format needs next()";
-    if (def->indexed && (def->foreign == NULL || def->infer == NULL)) {
-        return "a format that is indexed needs foreign() and infer()";
+    if (def->next == NULL && (def->foreign == NULL || def->infer == NULL)) {
+        return "a format needs next(), or foreign() and infer()";
     }
-    if (def->decoder != NULL && def->fields != NULL) {
-        return "a format with a decoder has one column: field, not fields";
+    if (def->fields == NULL || def->fields[0] == NULL) return "a format needs a name in fields";
+    if (def->decoder != NULL && def->fields[1] != NULL) {
+        return "a format with a decoder has one column in fields";
     }
     if (def->decoder != NULL && registry_check_decoder(&op->decoder) != NULL) {
         return "the decoder of a format needs check() and decode()";
     }
-    if (def->fields == NULL) {
-        return def->field == NULL ? "a format needs the name of its column in field" : NULL;
-    }
-    if (def->field != NULL) return "a format names its columns in field or in fields, not in both";
     for (int32_t n = 0; def->fields[n] != NULL; n++) {
         if (n == LEVADA_FORMAT_COLUMNS) return "a format has at most 16 columns";
         for (int32_t i = 0; i < n; i++) {
@@ -55,7 +49,7 @@ static const char *registry_check_format(const levada_op *op)
                        def->fields[n]) == 0) return "two columns have the same name";
         }
     }
-    return def->fields[0] == NULL ? "a format needs at least one name in fields" : NULL;
+    return NULL;
 }
 
 static const char *registry_check_source(const levada_source_def *def)

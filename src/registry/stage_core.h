@@ -24,9 +24,14 @@ typedef struct levada_stage_core {
     /* PURE: the stage returns its input and only sets how much is read ahead at its place: the
      * number of finished blocks, and their bytes (0 = the default limit). apply() is not called. */
     void (*read_ahead)(const void *args, int64_t *blocks, int64_t *bytes);
-    /* With feed(): the columns that feed() takes. *out NULL: with these options the stage takes
-     * nothing back, and is one as any other. NULL: feed() takes any block. */
+    /* Returns the columns of the blocks that feed() takes; *out NULL = none with these options.
+     * Downstream of a stage that takes blocks back nothing is read ahead, and only PURE stages may
+     * follow. */
     levada_status (*feeds)(const void *args, levada_spec **out, levada_error *err);
+    /* Receives a block (borrowed) that the consumer passes back with levada_iter_feed, between two
+     * calls of next(), which may return AGAIN until it arrives. */
+    levada_status (*feed)(void *state, const void *args, const levada_block *back,
+                          levada_error *err);
     /* With feed(): the consumer did not get the block that next() returned last; it is as if it was
      * not returned. NULL: the block waits, and is returned again first. */
     void (*take_back)(void *state);

@@ -127,7 +127,7 @@ struct levada_node {
     levada_rejects         kept; /* for its next item; none between calls                      */
     const levada_node     *numbers; /* the source or combiner, where it emits numbers in place
                                      * of records; NULL = it emits records                    */
-    levada_spec           *fed;     /* columns that the consumer feeds; NULL = none, or any    */
+    levada_spec           *fed;     /* columns that the consumer feeds; NULL = none            */
     levada_node_shown      shown;
 };
 

@@ -63,20 +63,25 @@ static bool numbered_ascends(const levada_origin *origins, int64_t n)
     return true;
 }
 
+static levada_status numbered_check(const levada_node *it, int64_t number, levada_error *err)
+{
+    int64_t count = numbered_of(it)->def->count(it->at->args);
+
+    if (number >= 0 && number < count) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "record %lld does not exist: the source has %lld", (long long)number,
+                       (long long)count);
+}
+
 /* Asks for the records of `numbers`, which ascend: a DATA block without origins. */
 static levada_status numbered_ask(levada_node *it, const int64_t *numbers, int64_t n,
                                   levada_block **out, levada_error *err)
 {
     const levada_source_def *def = numbered_of(it)->def;
-    int64_t                  count = def->count(it->at->args);
     levada_status            st;
 
-    if (n > 0 && (numbers[0] < 0 || numbers[n - 1] >= count)) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "record %lld does not exist: the source has %lld",
-                           (long long)(numbers[0] < 0 ? numbers[0] : numbers[n - 1]),
-                           (long long)count);
-    }
+    if (n > 0) LEVADA_TRY(numbered_check(it, numbers[0], err));
+    if (n > 0) LEVADA_TRY(numbered_check(it, numbers[n - 1], err));
     LEVADA_TRY(def->at(numbered_state(it), it->at->args, numbers, n, out, err));
     if ((*out)->n == n && (*out)->kind == LEVADA_BLOCK_DATA) return LEVADA_OK;
     st = levada_fail(err, LEVADA_EINTERNAL, "at() returned %lld records for %lld numbers",
@@ -214,23 +219,17 @@ static levada_status numbered_fetch_good(levada_node *it, const levada_origin *o
 static levada_status numbered_fill(levada_node *it, const levada_origin *origins, int64_t n,
                                    levada_builder *b, levada_error *err)
 {
-    const levada_source_def *def = numbered_of(it)->def;
-    const levada_spec       *spec = it->edge.spec;
-    int64_t                 *numbers = levada_alloc((size_t)n * sizeof *numbers + 1);
-    levada_status            st = numbers ? LEVADA_OK : numbered_memory(err);
+    const levada_spec *spec = it->edge.spec;
 
-    for (int64_t i = 0; numbers && i < n; i++) numbers[i] = origins[i].record;
-    for (int32_t k = 0; st == LEVADA_OK && k < levada_spec_count(spec); k++) {
-        void *values = NULL;
+    for (int64_t i = 0; i < n; i++) LEVADA_TRY(numbered_check(it, origins[i].record, err));
+    for (int32_t k = 0; k < levada_spec_count(spec); k++) {
+        const int64_t *lengths = levada_own_lengths(it->at, levada_spec_field(spec, k)->name);
+        void          *values = NULL;
 
-        st = levada_builder_values(b, k, n, &values, err);
-        if (st == LEVADA_OK) {
-            st = def->lengths(numbered_state(it), it->at->args, levada_spec_field(spec, k)->name,
-                              numbers, n, values, err);
-        }
+        LEVADA_TRY(levada_builder_values(b, k, n, &values, err));
+        for (int64_t i = 0; i < n; i++) ((int64_t *)values)[i] = lengths[origins[i].record];
     }
-    levada_free(numbers);
-    return st;
+    return LEVADA_OK;
 }
 
 static levada_status numbered_lengths(levada_node *it, const levada_origin *origins, int64_t n,

@@ -86,8 +86,7 @@ static levada_node *stage_on_top(const levada_node *it)
 
 static bool stage_is_fed(const levada_node *it)
 {
-    return it->ops->kind == LEVADA_NODE_STAGE && stage_def(it)->feed &&
-           (it->fed || !levada_op_core(it->at->op)->feeds);
+    return it->ops->kind == LEVADA_NODE_STAGE && it->fed;
 }
 
 const levada_node *levada_node_fed(const levada_node *it)
@@ -102,7 +101,7 @@ levada_status levada_node_feed(levada_node *it, const levada_block *back, levada
 
     it = stage_on_top(it);
     if (stage_is_fed(it)) {
-        st = stage_def(it)->feed(levada_stage_state_of(it), it->at->args, back, err);
+        st = levada_op_core(it->at->op)->feed(levada_stage_state_of(it), it->at->args, back, err);
     } else {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
                          it->at->op->name);

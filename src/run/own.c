@@ -14,18 +14,25 @@ bool levada_needed_add(levada_needed *needed, const char *field)
     return true;
 }
 
+const int64_t *levada_own_lengths(const levada_dataset *source, const char *field)
+{
+    const levada_block *all = levada_value_as_block(levada_value_get(source->options, "lengths"));
+    const levada_column *column = all ? levada_block_column(all, field) : NULL;
+
+    if (!column || column->field->dtype != LEVADA_INT64 || column->field->depth > 0 ||
+        all->n != source->op->def.source.count(source->args)) {
+        return NULL;
+    }
+    return levada_column_i64(column);
+}
+
 /* A numbered source that knows the lengths, and no stage that may change them. */
 static void own_check_numbered(levada_own *own, const levada_dataset *source)
 {
-    const levada_source_def *def = &source->op->def.source;
-
     for (int32_t i = 0; i < own->needed.n; i++) {
         const char *field = own->needed.fields[i];
 
-        if (def->lengths &&
-            def->lengths(NULL, source->args, field, NULL, 0, NULL, NULL) == LEVADA_OK) {
-            continue;
-        }
+        if (levada_own_lengths(source, field)) continue;
         snprintf(own->why, sizeof own->why, "'%s' has no lengths of %.120s", source->op->name,
                  field);
         return;

@@ -51,6 +51,9 @@ LEVADA_MUST_USE levada_status levada_own_look_up(levada_own *own, levada_error *
  * uses. */
 LEVADA_MUST_USE levada_status levada_own_find(levada_own *own, const levada_dataset *at,
                                               levada_file_reader *source, levada_error *err);
+/* Returns the lengths of all records of a numbered source in a field, borrowed from its options;
+ * NULL = it does not know them. */
+const int64_t *levada_own_lengths(const levada_dataset *source, const char *field);
 /* One line: what it reads, and why. */
 void levada_own_print(const levada_own *own, char *out, size_t size);
 

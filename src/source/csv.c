@@ -109,11 +109,12 @@ static levada_status csv_open(void *state, const void *args, const levada_contex
     return LEVADA_OK;
 }
 
-static levada_status csv_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status csv_seek(void *state, const void *args, int64_t offset, int64_t size,
+                              levada_error *err)
 {
     csv_state *s = state;
 
-    (void)err;
+    (void)size, (void)err;
     s->first = offset == 0;
     s->heading = offset == 0 && ((const levada_csv_args *)args)->header;
     s->to_skip = offset == 0 ? ((const levada_csv_args *)args)->skip_rows : 0;
@@ -474,7 +475,7 @@ const levada_format_def levada_format_csv = {
         "csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],"
         "columns=[name,age,height],header=true",
     .example_files = csv_files,
-    .field = "row",
+    .fields = LEVADA_FIELDS("row"),
     .suffixes = csv_suffixes,
     .finds = "infer",
     .args = csv_options,

@@ -69,7 +69,7 @@ const levada_format_def levada_format_delimited = {
     .doc = "reads messages with a varint length prefix (delimited protobuf)",
     .example = "delimited:messages.pb",
     .example_files = delimited_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .frames = true,
     .next = delimited_next,
 };

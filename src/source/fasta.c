@@ -22,9 +22,10 @@ static int32_t fasta_probe(const uint8_t *data, int64_t size)
     return at + 1 < size && data[at] == '>' && data[at + 1] > ' ' ? 1 : 0;
 }
 
-static levada_status fasta_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status fasta_seek(void *state, const void *args, int64_t offset, int64_t size,
+                                levada_error *err)
 {
-    (void)args, (void)offset, (void)err;
+    (void)args, (void)offset, (void)size, (void)err;
     *(fasta_state *)state = (fasta_state){ 0 };
     return LEVADA_OK;
 }
@@ -195,7 +196,7 @@ const levada_format_def levada_format_fasta = {
     .doc = "reads sequences of FASTA files",
     .example = "fasta:genes.fa",
     .example_files = fasta_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .suffixes = fasta_suffixes,
     .state_size = sizeof(fasta_state),
     .probe = fasta_probe,

@@ -105,9 +105,10 @@ static int32_t fastq_probe(const uint8_t *data, int64_t size)
     return at < size && data[at] == '@' ? fastq_bits(data + at, size - at) : 0;
 }
 
-static levada_status fastq_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status fastq_seek(void *state, const void *args, int64_t offset, int64_t size,
+                                levada_error *err)
 {
-    (void)args, (void)offset, (void)err;
+    (void)args, (void)offset, (void)size, (void)err;
     *(fastq_state *)state = (fastq_state){ 0 };
     return LEVADA_OK;
 }
@@ -310,7 +311,7 @@ const levada_format_def levada_format_fastq = {
     .doc = "reads sequences and qualities of FASTQ files",
     .example = "fastq:reads.fq",
     .example_files = fastq_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .suffixes = fastq_suffixes,
     .state_size = sizeof(fastq_state),
     .probe = fastq_probe,

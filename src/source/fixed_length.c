@@ -93,13 +93,11 @@ static levada_status fixed_length_check_size(const void *args, int64_t size, lev
     return LEVADA_EINVALID_ARGUMENT;
 }
 
-static levada_status fixed_length_seek(void *state, const void *args, int64_t offset,
+static levada_status fixed_length_seek(void *state, const void *args, int64_t offset, int64_t size,
                                        levada_error *err)
 {
-    (void)args;
-    (void)err;
     ((fixed_length_state *)state)->at = offset;
-    return LEVADA_OK;
+    return size < 0 ? LEVADA_OK : fixed_length_check_size(args, size, err);
 }
 
 /* Bytes from a position to the next one where a record begins. */
@@ -182,13 +180,13 @@ const levada_format_def levada_format_fixed_length = {
     .name = "fixed_length",
     .doc = "reads records of fixed length",
     .example = "fixed_length:images.bin,record_bytes=4",
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .args = fixed_length_options,
     .args_size = sizeof(fixed_length_args),
     .state_size = sizeof(fixed_length_state),
     .open = fixed_length_open,
     .seek = fixed_length_seek,
     .next = fixed_length_next,
-    .check_size = fixed_length_check_size,
+    .counted = true,
     .foreign = fixed_length_foreign,
 };

@@ -88,9 +88,10 @@ static levada_status framed_open(void *state, const void *args, const levada_con
     return LEVADA_OK;
 }
 
-static levada_status framed_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status framed_seek(void *state, const void *args, int64_t offset, int64_t size,
+                                 levada_error *err)
 {
-    (void)err;
+    (void)size, (void)err;
     ((framed_state *)state)->skip = offset == 0 ? ((const framed_args *)args)->skip_bytes : 0;
     return LEVADA_OK;
 }
@@ -188,7 +189,7 @@ const levada_format_def levada_format_framed = {
     .example = "framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,"
                "align_bytes=4,magic=5243",
     .example_files = framed_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .args = framed_options,
     .args_size = sizeof(framed_args),
     .state_size = sizeof(framed_state),

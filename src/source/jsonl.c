@@ -36,9 +36,10 @@ static levada_status jsonl_open(void *state, const void *args, const levada_cont
     return LEVADA_OK;
 }
 
-static levada_status jsonl_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status jsonl_seek(void *state, const void *args, int64_t offset, int64_t size,
+                                levada_error *err)
 {
-    (void)args, (void)err;
+    (void)args, (void)size, (void)err;
     ((jsonl_state *)state)->first = offset == 0;
     return LEVADA_OK;
 }
@@ -216,7 +217,7 @@ const levada_format_def levada_format_jsonl = {
     .example = "jsonl:notes.jsonl,fields={id:int64,text:text,tokens:[int64],"
                "turns:[{who:text,score:{dtype:float32,default:0}}]}",
     .example_files = jsonl_files,
-    .field = "line",
+    .fields = LEVADA_FIELDS("line"),
     .suffixes = jsonl_suffixes,
     .finds = "fields",
     .args = jsonl_options,

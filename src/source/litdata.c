@@ -33,12 +33,12 @@ static levada_status litdata_open(void *state, const void *args, const levada_co
     return levada_mds_read_layout(args, true, &((levada_mds_state *)state)->layout, err);
 }
 
-static levada_status litdata_seek(void *state, const void *args, int64_t offset,
+static levada_status litdata_seek(void *state, const void *args, int64_t offset, int64_t size,
                                   levada_error *err)
 {
     levada_mds_state *s = state;
 
-    (void)args, (void)err;
+    (void)args, (void)size, (void)err;
     s->heading = offset == 0;
     s->at = offset;
     s->end = 0;
@@ -268,7 +268,7 @@ const levada_format_def levada_format_litdata = {
     .doc = "reads samples of LitData: a directory with an index.json, or its chunks",
     .example = "litdata:chunk.bin,columns={s:str,n:\"values:int16\"}",
     .example_files = litdata_example,
-    .field = "sample",
+    .fields = LEVADA_FIELDS("sample"),
     .finds = "columns",
     .args = litdata_options,
     .args_size = sizeof(levada_mds_args),

@@ -32,11 +32,12 @@ static levada_status mds_open(void *state, const void *args, const levada_contex
     return levada_mds_read_layout(args, false, &((levada_mds_state *)state)->layout, err);
 }
 
-static levada_status mds_seek(void *state, const void *args, int64_t offset, levada_error *err)
+static levada_status mds_seek(void *state, const void *args, int64_t offset, int64_t size,
+                              levada_error *err)
 {
     levada_mds_state *s = state;
 
-    (void)args, (void)err;
+    (void)args, (void)size, (void)err;
     s->heading = offset == 0;
     s->at = offset;
     s->end = 0;
@@ -264,7 +265,7 @@ const levada_format_def levada_format_mds = {
     .doc = "reads samples of MosaicML Streaming (MDS): shards, or a directory with an index.json",
     .example = "mds:samples.mds,columns={s:str,n:uint8}",
     .example_files = mds_files,
-    .field = "sample",
+    .fields = LEVADA_FIELDS("sample"),
     .suffixes = mds_suffixes,
     .finds = "columns",
     .args = mds_options,

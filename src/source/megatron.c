@@ -288,11 +288,10 @@ const levada_format_def levada_format_megatron = {
     .doc = "reads token sequences of Megatron-LM (.bin and .idx)",
     .example = "megatron:tokens.bin",
     .example_files = megatron_files,
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .args = megatron_options,
     .args_size = sizeof(megatron_args),
     .decoder = &megatron_columns,
     .infer = megatron_infer,
     .foreign = megatron_foreign,
-    .indexed = true,
 };

@@ -101,6 +101,13 @@ static levada_status memory_at(void *state, const void *args, const int64_t *rec
     return st;
 }
 
+/* Does nothing: the records of the block stay. */
+static levada_status memory_rewind(void *state, const void *args, levada_error *err)
+{
+    (void)state, (void)args, (void)err;
+    return LEVADA_OK;
+}
+
 static int64_t memory_count(const void *args) { return ((const memory_args *)args)->data->n; }
 
 const levada_source_def levada_source_memory = {
@@ -117,4 +124,5 @@ const levada_source_def levada_source_memory = {
     .close = memory_close,
     .at = memory_at,
     .count = memory_count,
+    .rewind = memory_rewind,
 };

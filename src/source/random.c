@@ -108,21 +108,6 @@ static levada_status random_at(void *state, const void *args, const int64_t *rec
 
 static int64_t random_count(const void *args) { return ((const random_args *)args)->count; }
 
-static levada_status random_lengths(void *state, const void *args, const char *field,
-                                    const int64_t *records, int64_t n, int64_t *out,
-                                    levada_error *err)
-{
-    const levada_block  *lengths = ((const random_args *)args)->lengths;
-    const levada_column *column = lengths ? levada_block_column(lengths, field) : NULL;
-
-    (void)state;
-    if (!column || column->field->dtype != LEVADA_INT64 || column->field->depth > 0) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "no lengths of '%s'", field);
-    }
-    for (int64_t i = 0; i < n; i++) out[i] = levada_column_i64(column)[records[i]];
-    return LEVADA_OK;
-}
-
 const levada_source_def levada_source_random = {
     .struct_size = sizeof(levada_source_def),
     .name = "random",
@@ -138,5 +123,4 @@ const levada_source_def levada_source_random = {
     .cancel = random_cancel,
     .at = random_at,
     .count = random_count,
-    .lengths = random_lengths,
 };

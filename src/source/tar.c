@@ -628,7 +628,7 @@ const levada_format_def levada_format_tar = {
     .doc = "reads samples of tar archives, in the naming of WebDataset",
     .example = "tar:samples.tar,fields=[txt,cls]",
     .example_files = tar_files,
-    .field = "members",
+    .fields = LEVADA_FIELDS("members"),
     .suffixes = tar_suffixes,
     .args = tar_options,
     .args_size = sizeof(tar_args),

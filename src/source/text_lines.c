@@ -58,10 +58,10 @@ static int32_t text_lines_probe(const uint8_t *data, int64_t size)
     return bits < 24 ? (int32_t)bits : 24;
 }
 
-static levada_status text_lines_seek(void *state, const void *args, int64_t offset,
+static levada_status text_lines_seek(void *state, const void *args, int64_t offset, int64_t size,
                                      levada_error *err)
 {
-    (void)err;
+    (void)size, (void)err;
     ((text_lines_state *)state)->to_skip =
         offset == 0 ? ((const text_lines_args *)args)->skip_lines : 0;
     return LEVADA_OK;
@@ -199,7 +199,7 @@ const levada_format_def levada_format_text_lines = {
     .name = "text_lines",
     .doc = "reads lines of text files, without line ends",
     .example = "text_lines:lines.txt",
-    .field = "line",
+    .fields = LEVADA_FIELDS("line"),
     .suffixes = text_lines_suffixes,
     .args = text_lines_options,
     .args_size = sizeof(text_lines_args),

@@ -112,6 +112,7 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
                                                          out->end, out->capacity);
     const uint8_t        *at = data + r.used;
 
+    out->unchecked = a->verify && out->later;
     out->n = r.records;
     out->used = (int64_t)r.used;
     out->need = 0;
@@ -125,16 +126,6 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     }
     if (out->n == 0) out->need = (int64_t)r.need;
     return tfrecord_wrong(s, "payload", at + TFRECORD_HEADER, r.need - TFRECORD_EXTRA, err);
-}
-
-static bool tfrecord_verify(const void *state, const void *args, const uint8_t *data,
-                            const levada_spans *spans)
-{
-    const tfrecord_state *s = state;
-    const tfrecord_args  *a = args;
-
-    return !a->verify ||
-           s->kernels->check_tfrecord(data, spans->begin, spans->end, (int32_t)spans->n);
 }
 
 /* Can a record begin here? A length below 1 TiB keeps most positions from costing a checksum. */
@@ -204,7 +195,7 @@ const levada_format_def levada_format_tfrecord = {
     .name = "tfrecord",
     .doc = "reads records of TFRecord files",
     .example = "tfrecord:examples.tfrecord",
-    .field = "record",
+    .fields = LEVADA_FIELDS("record"),
     .suffixes = tfrecord_suffixes,
     .args = tfrecord_options,
     .args_size = sizeof(tfrecord_args),
@@ -213,6 +204,5 @@ const levada_format_def levada_format_tfrecord = {
     .probe = tfrecord_probe,
     .next = tfrecord_next,
     .resync = tfrecord_resync,
-    .verify = tfrecord_verify,
     .foreign = tfrecord_foreign,
 };

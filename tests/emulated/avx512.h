@@ -10,7 +10,6 @@
 /* The names of the library's own kernels of that level are taken. */
 #define levada_crc32c_avx512 emulated_crc32c
 #define levada_frame_avx512 emulated_frame
-#define levada_frame_check_avx512 emulated_check
 #define levada_line_index_avx512 emulated_line_index
 #define levada_varint_count_avx512 emulated_varint_count
 #define levada_varint_sizes_avx512 emulated_varint_sizes

@@ -10,7 +10,6 @@ static const levada_kernels emulated_kernels = {
     .level = LEVADA_CPU_AVX512,
     .crc32c = emulated_crc32c,
     .frame_tfrecord = emulated_frame,
-    .check_tfrecord = emulated_check,
     .varint_count = emulated_varint_count,
     .varint_sizes = emulated_varint_sizes,
     .varint_i64 = emulated_varint_i64,

@@ -71,7 +71,7 @@ static levada_status ops_format_next(void *state, const void *args, const uint8_
 
 static const levada_format_def ops_lines = {
     .struct_size = sizeof(levada_format_def), .name = "t_lines", .doc = "lines",
-    .example = "t_lines:a.txt", .field = "line", .args = ops_lines_options,
+    .example = "t_lines:a.txt", .fields = LEVADA_FIELDS("line"), .args = ops_lines_options,
     .args_size = sizeof(ops_lines_args), .next = ops_format_next,
 };
 

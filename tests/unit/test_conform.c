@@ -18,8 +18,6 @@
 #include <cmocka.h>
 
 static const char *broken, *table, *filters;
-static const char *carried; /* the example of all filters */
-static size_t      carried_size;
 
 /* All checks of one name in order; the first that fails, or NULL. */
 static const levada_conform_check *first_bad(levada_conform *c)
@@ -156,8 +154,6 @@ static void says_of_filter(const char *name, bool encoder, const char *check, co
     for (int i = 0; i < memory.nfilters; i++) {
         if (strcmp(memory.filters[i].name, name) == 0) c.filter = &memory.filters[i];
         if (!encoder) memory.filters[i].encode = NULL;
-        memory.filters[i].example = carried;
-        memory.filters[i].example_size = carried_size;
     }
     assert_non_null(c.filter);
     while (bad->name && (verdict = bad->run(&c)) == LEVADA_CONFORM_GOOD) bad++;
@@ -185,29 +181,18 @@ static void finds_what_is_wrong_with_filters(void **state)
     says_of_filter("filter_status", true, "memory", "EDATA_LOSS in place of ERESOURCE_EXHAUSTED");
 }
 
-static void a_filter_that_only_reads_may_carry_its_example(void **state)
-{
-    (void)state;
-    carried = "BF\1\x55\1\x54\0\xa9";
-    carried_size = 8;
-    says_of_filter("filter_not", false, NULL, NULL);
-    says_of_filter("filter_cut", false, "cut", "1 of 8 bytes are taken for a whole stream");
-    carried_size = 6;
-    says_of_filter("filter_not", false, "alike", "its example");
-    carried = NULL;
-    carried_size = 0;
-}
-
 static void a_filter_that_only_reads_needs_a_file(void **state)
 {
     static const char good[] = "BF\1\x55\1\x54\0\xa9";
 
     (void)state;
     assert_int_equal(chdir(t_path("")), 0);
-    says_of_filter("filter_not", false, "alike", "has no example, and found no file example.bf");
+    says_of_filter("filter_not", false, "alike", "found no file example.bf");
     t_write_file(t_path("example.bf"), good, sizeof good - 1);
     says_of_filter("filter_not", false, NULL, NULL);
     says_of_filter("filter_cut", false, "cut", "1 of 8 bytes are taken for a whole stream");
+    t_write_file(t_path("example.bf"), good, 6);
+    says_of_filter("filter_not", false, "alike", "example.bf");
     assert_int_equal(chdir("/"), 0);
 }
 
@@ -223,7 +208,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(finds_traits_that_do_not_hold),
         cmocka_unit_test(finds_nothing_in_good_ones),
         cmocka_unit_test(finds_what_is_wrong_with_filters),
-        cmocka_unit_test(a_filter_that_only_reads_may_carry_its_example),
         cmocka_unit_test(a_filter_that_only_reads_needs_a_file),
     };
 

@@ -40,7 +40,6 @@ static void every_level_has_every_kernel(void **state)
         const levada_kernels *kernels = levada_kernels_for((levada_cpu_level)i);
 
         assert_true(kernels->crc32c != NULL && kernels->frame_tfrecord != NULL);
-        assert_true(kernels->check_tfrecord != NULL);
         assert_true(kernels->varint_count != NULL && kernels->varint_i64 != NULL);
         assert_true(kernels->varint_sizes != NULL && kernels->varint_narrow != NULL);
         assert_true(kernels->varint_i32 != NULL && kernels->line_index != NULL);

@@ -4,6 +4,7 @@
  */
 #include "support/files.h"
 #include "support/iters.h"
+#include "support/register.h"
 
 #include <levada/stage.h>
 
@@ -69,6 +70,14 @@ static levada_status sum_restore(void *state, levada_state_reader *from, levada_
     return levada_state_get_i64(from, "fed", &s->fed, err);
 }
 
+static levada_status sum_feeds(const void *args, levada_spec **out, levada_error *err)
+{
+    levada_field field = { .name = "value", .dtype = LEVADA_INT64 };
+
+    (void)args;
+    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+}
+
 static const levada_stage_def sum_def = {
     .struct_size = sizeof(levada_stage_def),
     .name = "t_sum",
@@ -80,7 +89,7 @@ static const levada_stage_def sum_def = {
     .state_size = sizeof(sum_state),
     .state_version = 1,
     .next = sum_next,
-    .feed = sum_feed,
+    .core = LEVADA_STAGE_CORE(.feeds = sum_feeds, .feed = sum_feed),
     .save = sum_save,
     .restore = sum_restore,
 };
@@ -140,7 +149,6 @@ static const levada_stage_def peek_def = {
 static levada_status feed_main(const levada_host *host, levada_plugin *plugin, levada_error *err)
 {
     LEVADA_PLUGIN_BEGIN(host, plugin, "feed", 1);
-    LEVADA_TRY(host->add_stage(plugin, &sum_def, err));
     return host->add_stage(plugin, &peek_def, err);
 }
 
@@ -149,7 +157,10 @@ static int set_up(void **state)
     levada_error err = LEVADA_ERROR_INIT;
 
     (void)state;
-    if (levada_plugin_register(t_iter_env(), feed_main, NULL, &err) == LEVADA_OK) return 0;
+    if (levada_plugin_register(t_iter_env(), feed_main, NULL, &err) == LEVADA_OK &&
+        t_register(t_iter_env(), LEVADA_FAMILY_STAGE, &sum_def, NULL, &err) == LEVADA_OK) {
+        return 0;
+    }
     print_error("%s\n", err.message);
     return -1;
 }

@@ -309,13 +309,13 @@ static levada_status tries(const levada_host *host, levada_plugin *plugin, levad
     return host->add_format(plugin, &tried, err);
 }
 
-static void refuses(const char *field, const char *const *fields, const char *text)
+static void refuses(const char *const *fields, const char *text)
 {
     levada_error err = LEVADA_ERROR_INIT;
 
     tried = (levada_format_def){ .struct_size = sizeof(levada_format_def), .name = "tried",
-                                 .doc = "nothing", .example = "tried:a", .field = field,
-                                 .fields = fields, .next = no_next,
+                                 .doc = "nothing", .example = "tried:a", .fields = fields,
+                                 .next = no_next,
                                  .decoder = decodes ? &decoder : NULL };
     assert_int_not_equal(levada_plugin_register(env, tries, NULL, &err), LEVADA_OK);
     if (!strstr(err.message, text)) fail_msg("'%s' is not in '%s'", text, err.message);
@@ -324,17 +324,16 @@ static void refuses(const char *field, const char *const *fields, const char *te
 static void columns_are_checked(void **state)
 {
     (void)state;
-    refuses(NULL, NULL, "the name of its column");
-    refuses("a", many, "not in both");
-    refuses(NULL, many, "at most 16 columns");
-    refuses(NULL, none, "at least one name");
-    refuses(NULL, twice, "two columns have the same name");
+    refuses(NULL, "needs a name in fields");
+    refuses(many, "at most 16 columns");
+    refuses(none, "needs a name in fields");
+    refuses(twice, "two columns have the same name");
     decodes = true;
     decoder = (levada_decoder_def){ .struct_size = sizeof decoder };
-    refuses("a", NULL, "the decoder of a format needs check() and decode()");
-    refuses(NULL, many, "a format with a decoder has one column");
+    refuses(LEVADA_FIELDS("a"), "the decoder of a format needs check() and decode()");
+    refuses(many, "a format with a decoder has one column");
     decoder.struct_size = 0;
-    refuses("a", NULL, "struct_size=0");
+    refuses(LEVADA_FIELDS("a"), "struct_size=0");
 }
 
 static int set_up(void **state)

@@ -203,6 +203,31 @@ static void reads_files_of_any_opener(void **state)
     t_clear(&rows);
 }
 
+/* Whether a version that changes between the first record and the last is noted. */
+static void a_version_that_changes_is_noted(void **state)
+{
+    static const char *const versions[][2] = { { "1", "2" }, { "1", "1" }, { "W/1", "W/2" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        levada_iter *it;
+        t_bytes      rows = { 0 };
+        char        *stats = NULL;
+
+        memory.version = versions[i][0];
+        it = open_lines(1, NULL, false);
+        assert_int_equal(t_iter_read(it, 1, false, &rows), 1);
+        memory.version = versions[i][1];
+        assert_int_equal(t_iter_read(it, -1, false, &rows), 0);
+        assert_int_equal(levada_iter_stats(it, &stats, NULL), LEVADA_OK);
+        assert_int_equal(strstr(stats, "written to while it was read") != NULL, i != 1);
+        levada_string_free(&stats);
+        levada_iter_close(&it);
+        t_clear(&rows);
+    }
+    memory.version = NULL;
+}
+
 /* Not for each chunk of it: that is a call of the system, or of a server. */
 static void a_file_is_measured_a_few_times(void **state)
 {
@@ -346,6 +371,11 @@ static void a_version_is_part_of_the_mark(void **state)
     memory.version = NULL;
     t_iter_restore(it, saved);
     levada_iter_close(&it);
+    memory.version = "W/2"; /* of this copy only */
+    it = open_lines(3, NULL, false);
+    t_iter_restore(it, saved);
+    levada_iter_close(&it);
+    memory.version = NULL;
     t_clear(&saved);
     t_clear(&rows);
 }
@@ -452,6 +482,7 @@ int main(void)
         cmocka_unit_test(measures_no_file_before_it_has_to),
         cmocka_unit_test(a_save_measures_the_files_once),
         cmocka_unit_test(a_version_is_part_of_the_mark),
+        cmocka_unit_test(a_version_that_changes_is_noted),
         cmocka_unit_test(an_unknown_size_is_not_compared),
         cmocka_unit_test(an_index_of_a_local_copy_is_accepted),
         cmocka_unit_test(a_read_that_waits_is_cancelled),

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -353,11 +354,10 @@ static void bad_tables_are_refused(void **state)
     assert_null(levada_registry_find(env, "t_bad"));
 }
 
-static levada_status never_fed(void *state, const void *args, const levada_block *back,
-                               levada_error *err)
+static void never_cancelled(void *state)
 {
-    (void)state, (void)args, (void)back;
-    return levada_fail(err, LEVADA_EINTERNAL, "fed");
+    (void)state;
+    abort();
 }
 
 static void older_descriptors_go_on_working(void **state)
@@ -366,10 +366,10 @@ static void older_descriptors_go_on_working(void **state)
 
     (void)state;
     def.name = "t_old"; /* of a plug-in that was compiled when descriptors ended earlier */
-    def.struct_size = offsetof(levada_stage_def, feed);
-    def.feed = never_fed;
+    def.struct_size = offsetof(levada_stage_def, cancel);
+    def.cancel = never_cancelled;
     assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, NULL), LEVADA_OK);
-    assert_null(levada_registry_find(env, "t_old")->def.stage.feed);
+    assert_null(levada_registry_find(env, "t_old")->def.stage.cancel);
 }
 
 static void describes_the_tables(void **state)

@@ -214,7 +214,7 @@ static void one_that_is_refused_leaves_nothing(void **state)
     refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must set its name");
     refuses("fails", LEVADA_EUNAVAILABLE, "no licence");
     refuses("abi", LEVADA_EINVALID_ARGUMENT,
-            "was compiled for plug-in ABI 5, but this levada has 4");
+            "was compiled for plug-in ABI 6, but this levada has 5");
     refuses("newer", LEVADA_EINVALID_ARGUMENT, "was compiled for a newer levada");
 }
 

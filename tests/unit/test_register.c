@@ -240,7 +240,7 @@ static void a_refusal_leaves_nothing(void **state)
 {
     (void)state;
     refuses(older, LEVADA_EINVALID_ARGUMENT,
-            "was compiled for plug-in ABI 3, but this levada has 4");
+            "was compiled for plug-in ABI 4, but this levada has 5");
     refuses(nameless, LEVADA_EINVALID_ARGUMENT, "name");
     refuses(half, LEVADA_EABORTED, "no more");
     registers(inverted_main, "inverted"); /* the name is free still */
