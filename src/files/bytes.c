@@ -16,6 +16,11 @@
 #define BYTES_INPUT (256 * 1024) /* compressed bytes read at a time   */
 #define BYTES_IDLE 3             /* calls of a filter without progress */
 
+typedef struct bytes_piece {
+    levada_buffer *buffer;
+    int64_t        at, end; /* buffer->data[at, end) */
+} bytes_piece;
+
 struct levada_bytes {
     levada_env              *env; /* a reference */
     char                    *path;
@@ -39,6 +44,9 @@ struct levada_bytes {
     bool                     complete; /* of that failure: reading can continue after the stream */
     levada_error             later;    /* of a read ahead: each read at later_at fails with it    */
     int64_t                  later_at;
+    /* Bytes from `offset` on that were read already: pieces[piece, npieces). */
+    bytes_piece             *pieces;
+    int64_t                  piece, npieces, pieces_capacity, stocked;
     atomic_llong             done;
 };
 
@@ -216,12 +224,20 @@ levada_status levada_bytes_open(levada_env *env, const char *path,
     return LEVADA_OK;
 }
 
+static void bytes_drop_stock(levada_bytes *b)
+{
+    for (; b->piece < b->npieces; b->piece++) levada_buffer_unref(&b->pieces[b->piece].buffer);
+    b->piece = b->npieces = b->stocked = 0;
+}
+
 void levada_bytes_close(levada_bytes **bytes)
 {
     levada_bytes *b = *bytes;
 
     *bytes = NULL;
     if (!b) return;
+    bytes_drop_stock(b);
+    levada_free(b->pieces);
     if (b->filter_open) b->filter->close(b->state);
     levada_free(b->state);
     levada_buffer_unref(&b->input);
@@ -295,33 +311,100 @@ levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64
     return levada_bytes_read_least(b, data, size, size, made, err);
 }
 
+/* What follows those that are in stock. A failure is noted, but for ECANCELLED: then nothing is
+ * lost, and the next call continues. */
+static levada_status bytes_produce(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
+                                   int64_t *made, levada_error *err)
+{
+    levada_status st = b->failed.code;
+
+    *made = 0;
+    if (st == LEVADA_OK) {
+        st = b->filter ? bytes_decode(b, data, size, least, made, &b->failed)
+                       : bytes_pull_least(b, data, size, least, made, &b->failed);
+        if (st != LEVADA_OK && st != LEVADA_ECANCELLED)
+            levada_error_place(&b->failed, NULL, b->path, -1, -1);
+    }
+    if (st != LEVADA_OK && err) *err = b->failed;
+    if (st == LEVADA_ECANCELLED) levada_error_clear(&b->failed);
+    return st;
+}
+
+bool levada_bytes_stock(levada_bytes *b, int64_t size)
+{
+    bytes_piece   piece = { 0 };
+    int64_t       made = 0;
+    levada_status st;
+
+    if (!levada_reserve(&b->pieces, &b->pieces_capacity, b->npieces + 1, sizeof *b->pieces) ||
+        levada_buffer_create(levada_env_pool(b->env), LEVADA_BYTES_LEAD + size, &piece.buffer,
+                             NULL) != LEVADA_OK) {
+        return false;
+    }
+    st = bytes_produce(b, piece.buffer->data + LEVADA_BYTES_LEAD, size, size, &made, NULL);
+    piece.at = LEVADA_BYTES_LEAD;
+    piece.end = piece.at + made;
+    b->stocked += made;
+    if (made > 0) b->pieces[b->npieces++] = piece;
+    else levada_buffer_unref(&piece.buffer);
+    return st == LEVADA_OK && made == size;
+}
+
+int64_t levada_bytes_stocked(const levada_bytes *b) { return b->stocked; }
+
+levada_buffer *levada_bytes_take(levada_bytes *b, int64_t *end)
+{
+    bytes_piece *p = &b->pieces[b->piece];
+
+    if (b->piece == b->npieces || p->at > LEVADA_BYTES_LEAD) return NULL;
+    *end = p->end;
+    b->offset += p->end - p->at;
+    b->stocked -= p->end - p->at;
+    b->piece++;
+    return p->buffer;
+}
+
+/* Copies up to `size` bytes out of the stock. */
+static int64_t bytes_unstock(levada_bytes *b, uint8_t *data, int64_t size)
+{
+    int64_t made = 0;
+
+    while (made < size && b->piece < b->npieces) {
+        bytes_piece *p = &b->pieces[b->piece];
+        int64_t      n = p->end - p->at < size - made ? p->end - p->at : size - made;
+
+        memcpy(data + made, p->buffer->data + p->at, (size_t)n);
+        made += n;
+        p->at += n;
+        if (p->at < p->end) continue;
+        levada_buffer_unref(&p->buffer);
+        b->piece++;
+    }
+    b->stocked -= made;
+    return made;
+}
+
 levada_status levada_bytes_read_least(levada_bytes *b, void *data, int64_t size, int64_t least,
                                       int64_t *made, levada_error *err)
 {
-    levada_status st;
+    int64_t       taken = bytes_unstock(b, data, size), more = 0;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st = LEVADA_OK;
 
-    *made = 0;
-    if (b->failed.code != LEVADA_OK) {
-        if (err) *err = b->failed;
-        return b->failed.code;
+    if (taken < size || size == 0) {
+        st = bytes_produce(b, (uint8_t *)data + taken, size - taken,
+                           least > taken ? least - taken : 0, &more, &why);
     }
-    st = b->filter ? bytes_decode(b, data, size, least, made, &b->failed)
-                   : bytes_pull_least(b, data, size, least, made, &b->failed);
+    *made = taken + more;
     b->offset += *made;
-    if (st == LEVADA_OK) return LEVADA_OK;
-    if (st == LEVADA_ECANCELLED) { /* nothing is lost: the next call continues */
-        if (err && *made == 0) *err = b->failed;
-        levada_error_clear(&b->failed);
-        return *made > 0 ? LEVADA_OK : st;
-    }
-    levada_error_place(&b->failed, NULL, b->path, -1, -1);
-    if (*made > 0) return LEVADA_OK; /* the error comes with the next call */
-    if (err) *err = b->failed;
+    if (*made > 0) return LEVADA_OK; /* an error comes with the next call */
+    if (st != LEVADA_OK && err) *err = why;
     return st;
 }
 
 static levada_status bytes_restart(levada_bytes *b, levada_error *err)
 {
+    bytes_drop_stock(b);
     b->at = b->offset = 0;
     b->input_at = b->input_end = 0;
     b->input_ended = b->ended = false;
@@ -345,8 +428,9 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
     levada_error_clear(&b->failed);
     b->complete = false;
     if (levada_bytes_seekable(b)) {
-        made = levada_bytes_left(b) + b->at; /* the whole file, which may have grown */
+        made = levada_bytes_left(b) + b->offset; /* the whole file, which may have grown */
         if (offset <= made) {
+            bytes_drop_stock(b);
             b->at = b->offset = offset;
             return LEVADA_OK;
         }
@@ -378,6 +462,7 @@ levada_status levada_bytes_read_at(const levada_bytes *b, int64_t offset, void *
 
 void levada_bytes_move(levada_bytes *b, int64_t offset, const levada_error *why, int64_t why_at)
 {
+    bytes_drop_stock(b);
     b->at = b->offset = offset;
     levada_error_clear(&b->failed);
     if (why->code != LEVADA_OK) {
@@ -407,7 +492,7 @@ int64_t levada_bytes_left(const levada_bytes *b)
 
     if (!levada_bytes_seekable(b)) return -1;
     if (b->opener->size(b->file, &size, NULL) != LEVADA_OK) size = b->size;
-    return size > b->at ? size - b->at : 0;
+    return size > b->offset ? size - b->offset : 0;
 }
 
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *b)

@@ -7,7 +7,8 @@
  * is an error. The size of a pipe is -1 (pipes.h). Damage is reported after every good byte before
  * it, and again by later reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no
  * other code fits. After ECANCELLED the same call may be made again. One owner, one thread;
- * levada_bytes_done may be called from any thread.
+ * levada_bytes_done may be called from any thread. A thread that prepares a file for its owner
+ * (files_ahead.h) leaves the bytes that it has read in a stock, from which reads take them first.
  */
 #ifndef LEVADA_FILES_BYTES_H
 #define LEVADA_FILES_BYTES_H
@@ -65,6 +66,16 @@ LEVADA_MUST_USE levada_status levada_bytes_read_at(const levada_bytes *bytes, in
  * read_at. */
 void levada_bytes_move(levada_bytes *bytes, int64_t offset, const levada_error *why,
                        int64_t why_at);
+
+/* Reads up to `size` bytes after those that are in stock already, into it. False if nothing is left
+ * to be stocked: the file has ended or failed, which the read that comes to it reports, or memory
+ * was short. */
+bool    levada_bytes_stock(levada_bytes *bytes, int64_t size);
+int64_t levada_bytes_stocked(const levada_bytes *bytes);
+/* Takes the next piece of the stock as it is: buffer->data[LEVADA_BYTES_LEAD, *end), and what is
+ * before it may be written to. NULL if reads have begun with it, or nothing is in stock. */
+#define LEVADA_BYTES_LEAD (INT64_C(32) << 10)
+levada_buffer *levada_bytes_take(levada_bytes *bytes, int64_t *end);
 
 int64_t levada_bytes_offset(const levada_bytes *bytes);
 /* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "files/file_reader_priv.h"
+#include "files/files_ahead.h"
 #include "files/read_ahead.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
@@ -155,6 +156,7 @@ levada_status levada_file_reader_number(levada_file_reader *r, const char *const
     r->numbers = x;
     r->number_ops = &number_ops;
     levada_read_ahead_destroy(&r->ahead);
+    levada_files_ahead_destroy(&r->files_ahead);
     levada_file_reader_rewind(r, r->pass, r->epoch);
     return LEVADA_OK;
 }

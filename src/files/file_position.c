@@ -6,7 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "files/file_reader_priv.h"
+#include "files/files_ahead.h"
 #include "state/damaged.h"
 
 #include <levada/state.h>
@@ -29,6 +29,7 @@ static void file_position_arrange(levada_file_reader *r)
 void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoch)
 {
     levada_file_reader_leave(r);
+    if (r->files_ahead) levada_files_ahead_clear(r->files_ahead);
     r->pass = pass;
     r->epoch = epoch;
     r->turn = r->begin.turn;

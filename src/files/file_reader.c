@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "files/files_ahead.h"
 #include "files/read_ahead.h"
 
 #include "base/alloc.h"
@@ -41,6 +42,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
     if (r->owner.threads > 1 && !r->options->numbers.shuffle_records && r->format->next) {
         LEVADA_TRY(levada_read_ahead_create(r, r->owner.threads, &r->ahead, err));
+        LEVADA_TRY(levada_files_ahead_create(r, r->owner.threads, &r->files_ahead, err));
     }
     levada_file_reader_rewind(r, 0, r->context->epoch);
     return LEVADA_OK;
@@ -97,6 +99,7 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_file_reader_leave(r);
     levada_file_reader_forget(r);
     levada_read_ahead_destroy(&r->ahead);
+    levada_files_ahead_destroy(&r->files_ahead);
     levada_window_close(&r->window);
     levada_buffer_unref(&r->framed.index);
     levada_file_reader_free_state(r, &r->state);
@@ -146,11 +149,24 @@ static levada_status file_reader_check_end(const levada_file_reader *r, levada_e
     return r->format->next(r->state, r->args, levada_window_data(&r->window), 0, true, &none, err);
 }
 
+/* The window of the file whose turn it is, which another thread may have prepared. */
+static levada_status file_reader_open_window(levada_file_reader *r, levada_error *err)
+{
+    levada_bytes_options options = levada_file_reader_bytes(r);
+    levada_bytes *bytes = r->files_ahead ? levada_files_ahead_take(r->files_ahead, r->turn) : NULL;
+
+    if (bytes) {
+        levada_window_begin(&r->window, r->context->env, bytes, r->context->max_record_bytes);
+        return LEVADA_OK;
+    }
+    return levada_window_open(&r->window, r->context->env, r->files.path[file_reader_shard(r)],
+                              &options, r->context->max_record_bytes, err);
+}
+
 static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 {
     int32_t              shard = file_reader_shard(r);
     const char          *path = r->files.path[shard];
-    levada_bytes_options options = levada_file_reader_bytes(r);
     levada_file_names *names = r->owner.names;
     levada_origin        origin = file_reader_origin(r);
     int64_t              size = -1;
@@ -159,8 +175,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     r->stream = false;
     r->bad_bytes = 0;
     r->entered = r->resumed;
-    LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
-                                  r->context->max_record_bytes, err));
+    LEVADA_TRY(file_reader_open_window(r, err));
     if (r->step > 0) levada_window_set_step(&r->window, r->step);
     st = levada_file_reader_mark(r, shard, r->window.bytes, r->start > 0, err);
     if (st == LEVADA_OK && !r->policy.skip) size = levada_bytes_left(r->window.bytes);
@@ -605,7 +620,8 @@ void levada_file_reader_limit(levada_file_reader *r, int64_t rows)
 
 bool levada_file_reader_ahead(levada_file_reader *r, bool work)
 {
-    return r->ahead && levada_read_ahead_work(r->ahead, work);
+    return r->ahead && (levada_read_ahead_work(r->ahead, work) ||
+                        levada_files_ahead_work(r->files_ahead, work));
 }
 
 /* -- what it says about itself */

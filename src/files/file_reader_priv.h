@@ -23,6 +23,7 @@ typedef struct levada_framed {
 } levada_framed;
 
 typedef struct levada_read_ahead levada_read_ahead; /* read_ahead.h */
+typedef struct levada_files_ahead levada_files_ahead; /* files_ahead.h */
 
 /* Another order of records than that of the files (file_shuffled.c). */
 typedef struct levada_shuffled levada_shuffled;
@@ -127,6 +128,7 @@ struct levada_file_reader {
     int32_t       step; /* of that window, for tests; 0 = as usual */
     levada_framed framed;
     levada_read_ahead *ahead;  /* NULL = nobody reads ahead                            */
+    levada_files_ahead *files_ahead; /* the same, of the next files                    */
     int64_t       ahead_from;  /* of this file: before it the owner reads alone        */
 
     /* -- the last failure */

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define AHEAD_LEAD (INT64_C(32) << 10)  /* before a chunk, for a record that begins earlier */
 #define AHEAD_TAIL (3 * LEVADA_STEP)    /* longer ones are left to the owner, who reads more then */
 #define AHEAD_RECORDS 4096              /* of a chunk, at first ...                              */
 #define AHEAD_RECORDS_MOST 65536        /* ... and at most                                       */
@@ -69,7 +68,7 @@ levada_status levada_read_ahead_create(const levada_file_reader *reader, int32_t
     }
     a->reader = reader;
     a->nslots = (int64_t)n;
-    a->lead = AHEAD_LEAD;
+    a->lead = LEVADA_BYTES_LEAD;
     a->records = AHEAD_RECORDS;
     st = levada_lock_init(&a->lock, LEVADA_LOCK_READ_AHEAD, err);
     if (st != LEVADA_OK) {

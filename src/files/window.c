@@ -21,6 +21,13 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
     levada_bytes *bytes = NULL;
 
     LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
+    levada_window_begin(window, env, bytes, max_record);
+    return LEVADA_OK;
+}
+
+void levada_window_begin(levada_window *window, levada_env *env, levada_bytes *bytes,
+                         int64_t max_record)
+{
     levada_window_close(window);
     *window = (levada_window){
         .pool = levada_env_pool(env),
@@ -29,7 +36,6 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
         .total = -1,
         .max_record = levada_window_limit(max_record),
     };
-    return LEVADA_OK;
 }
 
 void levada_window_close(levada_window *window)
@@ -98,7 +104,7 @@ levada_status levada_window_refuse(levada_window *w, int64_t length, levada_erro
 static int64_t window_capacity(const levada_window *w, int64_t need)
 {
     int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
-    bool    plain = levada_bytes_plain(w->bytes), steps = plain && w->step == LEVADA_CHUNK;
+    bool    steps = w->step == LEVADA_CHUNK;
 
     if (steps) {
         int64_t more = size / 4 / LEVADA_STEP * LEVADA_STEP;
@@ -132,6 +138,26 @@ static int64_t window_lead(const levada_window *w, const levada_buffer *chunk)
     return behind > 0 && behind < WINDOW_LEAD ? WINDOW_LEAD - (int64_t)behind : 0;
 }
 
+/* A piece that another thread has put in stock becomes the window, with the rest of the window
+ * before it. False if there is none, or the window would be another one without threads. */
+static bool window_take(levada_window *w, int64_t capacity)
+{
+    int64_t        size = levada_window_size(w), end = 0;
+    levada_buffer *piece = NULL;
+
+    if (size <= LEVADA_BYTES_LEAD && capacity == size + LEVADA_STEP)
+        piece = levada_bytes_take(w->bytes, &end);
+    if (!piece) return false;
+    if (size > 0)
+        memcpy(piece->data + LEVADA_BYTES_LEAD - size, levada_window_data(w), (size_t)size);
+    levada_buffer_unref(&w->chunk);
+    w->chunk = piece;
+    w->at = LEVADA_BYTES_LEAD - size;
+    w->filled = end;
+    w->moved += size;
+    return true;
+}
+
 levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *err)
 {
     int64_t        size = levada_window_size(w), made = 0, capacity, lead;
@@ -142,6 +168,7 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
     if (w->ended) return LEVADA_OK;
     if (size > 0) LEVADA_TRY(window_judge(w, need, err));
     capacity = window_capacity(w, need);
+    if (window_take(w, capacity)) return LEVADA_OK;
     if (!window_reuses(w, capacity + WINDOW_LEAD)) {
         LEVADA_TRY(levada_buffer_create(w->pool, capacity + WINDOW_LEAD, &chunk, err));
         lead = window_lead(w, chunk);

@@ -18,9 +18,9 @@
 /* The longest record: offsets in a block are int32. The default of max_record_bytes. */
 #define LEVADA_RECORD_BYTES (INT64_C(1) << 30)
 #define LEVADA_CHUNK (INT64_C(256) << 10)
-/* Reads of a plain file end at multiples of this, whatever is left of the window before. So the
- * records of a window depend on the file alone, and other threads can read the next windows
- * (read_ahead.h). What is left of a window is rarely longer than the rest of a chunk. */
+/* Reads end at multiples of this, whatever is left of the window before. So the records of a window
+ * depend on the file alone, and other threads can read the next windows (read_ahead.h,
+ * files_ahead.h). What is left of a window is rarely longer than the rest of a chunk. */
 #define LEVADA_STEP (INT64_C(224) << 10)
 
 /* The limit of a record for this max_record_bytes; 0 = the default. Records within one chunk are
@@ -52,6 +52,9 @@ LEVADA_MUST_USE levada_status levada_window_open(levada_window *window, levada_e
                                                  const char                 *path,
                                                  const levada_bytes_options *options,
                                                  int64_t max_record, levada_error *err);
+/* Begins on a file that is open, which is the window's from then on. */
+void levada_window_begin(levada_window *window, levada_env *env, levada_bytes *bytes,
+                         int64_t max_record);
 void levada_window_close(levada_window *window);
 /* For tests: reads that many bytes at a time at first; at least 4, as windows grow by quarters. */
 void levada_window_set_step(levada_window *window, int32_t bytes);

@@ -8,6 +8,7 @@
 #include "support/codec.h"
 #include "support/length.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -310,6 +312,100 @@ static void files_follow_one_another(void **state)
     for (int i = 0; i < 4; i++) free((void *)(uintptr_t)t.paths[i]);
 }
 
+/* Writes a file of a set: of any size, plain or compressed, cut off or damaged, or none. */
+static void write_drawn(const char *path, bool lines)
+{
+    const char *const filters[] = { NULL, "gzip", "zlib", "zstd" };
+    const char       *filter = filters[random_below(4)];
+    uint32_t          size = random_below(3) ? random_below(40000) : random_below(1200000);
+    t_bytes           file = random_records(size, 1000, 0), stored;
+
+    for (size_t i = 0; lines && i < file.size; i++) {
+        if (file.at[i] != '\n') file.at[i] = (uint8_t)('a' + file.at[i] % 26);
+    }
+    stored = filter && t_can(filter) ? t_encode(filter, file.at, file.size, 0) : file;
+    if (stored.size > 0 && random_below(6) == 0) {
+        stored.at[random_below((uint32_t)stored.size)] ^= 1;
+    }
+    if (random_below(8) > 0) {
+        t_write_file(path, stored.at,
+                     random_below(6) ? stored.size : random_below((uint32_t)stored.size + 1));
+    }
+    if (stored.at != file.at) t_clear(&stored);
+    t_clear(&file);
+}
+
+static void sets_of_files_are_the_same(void **state)
+{
+    const char *policies[] = { NULL, "skip", "skip:2", "skip:10%" };
+    char        paths[8][4096];
+
+    (void)state;
+    for (int64_t trial = 0; trial < 40 * t_length(); trial++) {
+        bool     lines = random_below(2);
+        t_reader t = { .format = lines ? "text_lines" : "tfrecord",
+                       .errors = policies[random_below(4)],
+                       .shuffle = random_below(2),
+                       .seed = (uint64_t)trial,
+                       .block_rows = random_below(2) ? 7 : 0 };
+
+        for (int i = 0; i < 8; i++) {
+            (void)snprintf(paths[i], sizeof paths[i], "%s", t_path("f"));
+            (void)snprintf(paths[i] + strlen(paths[i]), 8, "%d", i);
+            (void)unlink(paths[i]);
+            write_drawn(paths[i], lines);
+            if (i < 2 || random_below(4)) t.paths[i] = paths[i];
+            else break;
+        }
+        expect_same(t);
+    }
+}
+
+static void *write_pipe(void *path)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_true(fputs("1\n2\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    return NULL;
+}
+
+/* Its writer would see that somebody reads before its turn; the file before it is long. */
+static void a_pipe_is_opened_when_its_turn_comes(void **state)
+{
+    t_reader      t = { .format = "text_lines", .threads = 2,
+                        .paths = { strdup(t_path("a")), strdup(t_path("pipe")) } };
+    char         *text = malloc(8u << 20);
+    helpers       h = { 0 };
+    levada_block *block = NULL;
+    int64_t       rows = 0;
+    pthread_t     writer;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '\n', 8u << 20);
+    t_write_file(t.paths[0], text, 8u << 20);
+    assert_int_equal(mkfifo(t.paths[1], 0600), 0);
+    assert_int_equal(t_open(&t), LEVADA_OK);
+    helpers_start(&h, t.reader);
+    assert_int_equal(levada_file_reader_next(t.reader, &block, &t.err), LEVADA_OK);
+    levada_block_unref(&block);
+    (void)usleep(20000);
+    assert_int_equal(open(t.paths[1], O_WRONLY | O_NONBLOCK), -1); /* nobody reads */
+    assert_int_equal(pthread_create(&writer, NULL, write_pipe, (void *)(uintptr_t)t.paths[1]), 0);
+    while (levada_file_reader_next(t.reader, &block, &t.err) == LEVADA_OK) {
+        rows += levada_block_rows(block);
+        levada_block_unref(&block);
+    }
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_int_equal(rows, (8 << 20) - 256 + 2);
+    helpers_stop(&h);
+    t_close(&t);
+    for (int i = 0; i < 2; i++) free((void *)(uintptr_t)t.paths[i]);
+    free(text);
+}
+
 /* The file is cut off while threads read it. */
 static void a_file_that_shrinks_is_an_error(void **state)
 {
@@ -340,12 +436,12 @@ static void a_file_that_shrinks_is_an_error(void **state)
 static void a_rewind_waits_for_the_helpers(void **state)
 {
     t_bytes       file = random_records(4u << 20, 1000, 0);
-    t_reader      t = { .format = "tfrecord", .paths = { t_path("f") }, .threads = 3 };
+    t_reader      t = { .format = "tfrecord", .paths = { t_path("f"), t_path("g") }, .threads = 3 };
     levada_block *block = NULL;
     helpers       h = { 0 };
 
     (void)state;
-    t_write_file(t_path("f"), file.at, file.size);
+    for (int i = 0; i < 2; i++) t_write_file(t.paths[i], file.at, file.size);
     assert_int_equal(t_open(&t), LEVADA_OK);
     helpers_start(&h, t.reader);
     for (int pass = 0; pass < 50; pass++) {
@@ -370,6 +466,8 @@ int main(void)
         cmocka_unit_test(lines_of_any_length_are_the_same),
         cmocka_unit_test(chunks_are_read_to_where_it_is_fast),
         cmocka_unit_test(files_follow_one_another),
+        cmocka_unit_test(sets_of_files_are_the_same),
+        cmocka_unit_test(a_pipe_is_opened_when_its_turn_comes),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),
         cmocka_unit_test(a_rewind_waits_for_the_helpers),
     };
