@@ -230,6 +230,23 @@ static PyObject *iter_skip(PyObject *object, PyObject *unused)
     return PyErr_Occurred() ? NULL : PyBool_FromLong(more);
 }
 
+/* Passes up to n blocks without what _made() makes of them; returns how many there were. */
+static PyObject *iter_pass(PyObject *object, PyObject *args)
+{
+    iter_object *self = (iter_object *)object;
+    PyObject    *block = NULL;
+    long long    n = 0, done = 0;
+
+    if (!PyArg_ParseTuple(args, "L:_pass", &n) || !iter_enter(self)) return NULL;
+    iter_forget(self);
+    while (done < n && (block = iter_pull(self)) != NULL) {
+        Py_DECREF(block);
+        done++;
+    }
+    self->busy = false;
+    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(done);
+}
+
 /* Items to skip after the position of a save: not 0 if a restore was interrupted. */
 static PyObject *iter_left_out(PyObject *object, PyObject *unused)
 {
@@ -463,6 +480,7 @@ static PyMethodDef iter_methods[] = {
     {"_ended", iter_ended, METH_NOARGS, "Called once, when the end is reached."},
     {"_left_out", iter_left_out, METH_NOARGS, "Items to leave out behind what save() gives."},
     {"_skip", iter_skip, METH_NOARGS, "Leaves out what restore() was told; False at the end."},
+    {"_pass", iter_pass, METH_VARARGS, "_pass(n): skips blocks; how many there were."},
     {"_feeds", iter_feeds, METH_NOARGS, "_feeds(): (name, dtype) of what is fed back."},
     {"_feed", iter_feed, METH_VARARGS, "_feed(block): hands a block back to the dataset."},
     {"_file", iter_file, METH_VARARGS, "_file(source, pass, shard): path, or None."},

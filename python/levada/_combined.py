@@ -251,7 +251,10 @@ def concat(*datasets: Dataset[T] | Iterable[Dataset[T]]) -> Dataset[T]:
 
 def mix(
     *inputs: Dataset[T] | Iterable[Dataset[T]] | Mapping[str, Dataset[T]],
-    weights: Iterable[float] | Mapping[str, float] | None = None,
+    weights: Iterable[float]
+    | Mapping[str, float]
+    | Iterable[tuple[int, Iterable[float] | Mapping[str, float]]]
+    | None = None,
     by: str = "records",
     stop: str = "all_exhausted",
     epoch_size: int | None = None,
@@ -265,7 +268,9 @@ def mix(
         inputs: the datasets, a list of them, or {name: dataset}, with equal fields. ``stats()``
             has the number of records of each of the first 8 inputs, under its name.
         weights: one number per dataset, at least 0, as a list or {name: number}; None = equal
-            weights.
+            weights. ``[(0, weights), (10_000, weights)]`` are weights by step: those after a step
+            hold once the mixture has delivered that number of records (batches) in its pass, or as
+            soon as no dataset with a weight is left. The first step is 0.
         by (str, default "records"): "records" makes weights the chances of each record. A field
             makes them the shares of its tokens (lengths of a sequence, or values of an integer
             field), which are right up to one record at each moment.
@@ -283,20 +288,18 @@ def mix(
         ds = lv.mix({"web": lv.range(90), "code": lv.range(10)}, weights={"web": 0.9, "code": 0.1})
         print(len(ds.to_list()))
     """
-    options: dict[str, Any] = {"weights": weights, "epoch_size": epoch_size, "seed": seed}
-    options = {name: value for name, value in options.items() if value is not None}
-    options |= {"by": by, "stop": stop, "temperature": temperature}
     given: Any = inputs
+    names = None
     if len(inputs) == 1 and hasattr(inputs[0], "keys"):
         named: Any = inputs[0]
-        options["names"] = list(named)
-        given = tuple(named.values())
-        if hasattr(weights, "keys"):
-            options["weights"] = _weights_of(named, weights)
-    elif hasattr(weights, "keys"):
-        raise TypeError("mix: weights by name need inputs by name: mix({name: dataset})")
+        names, given = list(named), tuple(named.values())
+    if weights is not None:
+        weights = _weights_of(names, weights)
+    options: dict[str, Any] = {"weights": weights, "epoch_size": epoch_size, "seed": seed, "names": names}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"by": by, "stop": stop, "temperature": temperature}
     if source is not None:
-        given = _with_source(source, given, options.get("names"))
+        given = _with_source(source, given, names)
     return _joint("mix", given, options)
 
 
@@ -311,14 +314,31 @@ def _with_source(field, inputs, names):
     return tuple(made)
 
 
-def _weights_of(inputs, weights):
-    """The weights in the order of the inputs. Raises ValueError if their names differ."""
-    if set(inputs) != set(weights):
-        raise ValueError(
-            f"mix: weights have the names {', '.join(map(repr, weights))}, and inputs "
-            f"{', '.join(map(repr, inputs))}"
-        )
-    return [weights[name] for name in inputs]
+def _phases(weights):
+    """(step, weights) of each pair of weights by step; None if they are not by step."""
+    weights = [] if hasattr(weights, "keys") else list(weights)
+    if not weights or not isinstance(weights[0], tuple | list):
+        return None
+    for pair in weights:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"mix: weights by step are pairs (step, weights), got {pair!r}")
+    return weights
+
+
+def _weights_of(names, weights):
+    """The weights as the option has them: by name in the order of the inputs."""
+    if hasattr(weights, "keys"):
+        if names is None:
+            raise TypeError("mix: weights by name need inputs by name: mix({name: dataset})")
+        if set(names) != set(weights):
+            raise ValueError(
+                f"mix: weights have the names {', '.join(map(repr, weights))}, and inputs "
+                f"{', '.join(map(repr, names))}"
+            )
+        return [weights[name] for name in names]
+    weights = list(weights)
+    phases = _phases(weights)
+    return (phases and [[step, _weights_of(names, each)] for step, each in phases]) or weights
 
 
 def from_arrays(

@@ -18,7 +18,7 @@ from levada._batch import Batch, rows_of
 from levada._front import with_fronts
 from levada._plain import plain
 from levada._typed import T, Typed
-from levada.errors import DataLossError, FailedPreconditionError
+from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -270,6 +270,33 @@ class Iterator(Typed[T], _levada.Iter):
                 target.begin_with(columns)
             raise
         self._columns = [target.columns for target in self._choosing]
+
+    def skip_batches(self, n: int) -> int:
+        """Passes the next `n` batches, such as a bad stretch of the data after a restore. The next
+        batch is the one that `n` calls of ``next`` would have left.
+
+        The skipped batches are read and decoded. If Ctrl-C ends the call, fewer were skipped, and
+        ``save()`` has the position.
+
+        Args:
+            n (int): batches to skip.
+
+        Returns:
+            int: the number of skipped batches, less than `n` at the end of the data.
+
+        Raises:
+            TypeError: the iterator returns records, not batches.
+
+        Example:
+            it = iter(lv.range(9).batch(2))
+            it.skip_batches(3)
+            print(next(it)["value"])
+        """
+        if not self._batched:
+            raise TypeError("skip_batches needs batches: batch the dataset, or use ds.skip(n)")
+        if n < 0:
+            raise InvalidArgumentError(f"skip_batches: n={n} must be at least 0")
+        return self._pass(n)
 
     def state_dict(self) -> dict[str, Any]:
         """``save()`` as a dict, the form that training loops store."""

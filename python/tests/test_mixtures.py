@@ -92,3 +92,26 @@ def test_a_field_names_the_source_of_each_record():
     assert all(record["k"] == record["label"] for record in numbered)
     odd = lv.mix({"it's \\ label": corpus(0, 2, 9)}, source="s").first()
     assert odd["s"] == "it's \\ label"
+
+
+def origins_of(ds):
+    return "".join("ab"[int(record["value"]) >= 1000] for record in ds)
+
+
+def test_weights_by_step():
+    inputs = {"a": lv.range(9), "b": lv.range(1000, 1009)}
+    want = "aaabbbbbaaaaaabbbb"
+    plain = lv.mix(*inputs.values(), weights=[(0, [1, 0]), (3, [0, 1]), (8, [1, 0]), (14, [0, 1])])
+    assert origins_of(plain) == want
+    steps = [(0, {"a": 1, "b": 0}), (3, {"b": 1, "a": 0}), (8, (1, 0)), (14, {"a": 0, "b": 1})]
+    named = lv.mix(inputs, weights=steps)
+    assert origins_of(named) == want
+    assert origins_of(lv.from_text(str(named))) == want
+    with pytest.raises(TypeError, match="weights by name need"):
+        lv.mix(*inputs.values(), weights=steps)
+    with pytest.raises(TypeError, match="pairs"):
+        lv.mix(inputs, weights=[(0, [1, 0]), 7])
+    with pytest.raises(ValueError, match="names"):
+        lv.mix(inputs, weights=[(0, {"a": 1})])
+    with pytest.raises(InvalidArgumentError, match="step 5 must be 0"):
+        lv.mix(inputs, weights=[(5, [1, 0])])

@@ -7,6 +7,9 @@
  * moment the shares are right up to one record. An input without weight is not drawn from: one that
  * has ended drops out, and the draw that met its end is made again among the others. Of batches,
  * whole ones are drawn.
+ *
+ * Weights by step are phases. A phase begins with the draw of its number, or as soon as the one
+ * before has no input to draw from. Tokens are counted from its begin.
  */
 #include "base/alloc.h"
 #include "base/random.h"
@@ -40,27 +43,31 @@ typedef struct mix_input {
     levada_input      *in;
     levada_cursor      cursor;
     levada_merge_input rows;
-    double             weight; /* 0 once the input has ended                          */
+    double             weight; /* in this phase; 0 once the input has ended           */
+    bool               ended;  /* nothing is drawn from it any more                   */
     bool               read;   /* to its end, at least once                           */
     bool               again;  /* it began again, and nothing has come of it since    */
-    int64_t            drawn, tokens;
+    int64_t            drawn, tokens; /* in the pass; in the phase */
     int64_t           *lengths; /* of the rows of the block; NULL if tokens do not count */
     int64_t            capacity;
 } mix_input;
 
 typedef struct mix_state {
     const levada_context *context;
+    const mix_args       *args;
     mix_input            *inputs;
     int32_t               n;
     bool                  batched;
     double                sum; /* of the weights */
-    int64_t               ordinal;
+    int64_t               ordinal, phase;
     levada_merge          merge; /* the block that is being made; empty between two calls */
 } mix_state;
 
 static const levada_arg mix_options[] = {
     LEVADA_ARG(VALUE, mix_args, weights,
-               .doc = "one number for each input, at least 0; null = equal weights"),
+               .doc = "one number for each input, at least 0; null = equal weights; or "
+                      "[[step, numbers], ...]: numbers that hold from this record (batch) of the "
+                      "pass on, the first from 0"),
     LEVADA_ARG(FLOAT, mix_args, temperature, .otherwise = "1",
                .doc = "more than 1 makes weights more equal: weight ** (1 / temperature)"),
     LEVADA_ARG(TEXT, mix_args, by, .otherwise = "records",
@@ -79,7 +86,62 @@ static const levada_arg mix_options[] = {
     LEVADA_ARG_END
 };
 
-static levada_status mix_check_weights(const levada_value *weights, int32_t n, levada_error *err)
+/* -- phases */
+
+static bool mix_has_phases(const mix_args *a)
+{
+    return a->weights && levada_value_count(a->weights) > 0 &&
+           levada_value_kind_of(levada_value_item(a->weights, 0)) == LEVADA_VALUE_LIST;
+}
+
+static int64_t mix_phases(const mix_args *a)
+{
+    return mix_has_phases(a) ? levada_value_count(a->weights) : 1;
+}
+
+/* Returns the number of the first draw of a phase. */
+static int64_t mix_begin(const mix_args *a, int64_t phase)
+{
+    const levada_value *one = mix_has_phases(a) ? levada_value_item(a->weights, phase) : NULL;
+
+    return one ? levada_value_as_int(levada_value_item(one, 0)) : 0;
+}
+
+/* Returns the numbers of a phase; NULL = equal weights. */
+static const levada_value *mix_numbers(const mix_args *a, int64_t phase)
+{
+    if (!mix_has_phases(a)) return a->weights;
+    return levada_value_item(levada_value_item(a->weights, phase), 1);
+}
+
+static double mix_weight(const mix_args *a, int64_t phase, int32_t i)
+{
+    const levada_value *numbers = mix_numbers(a, phase);
+    double              w = numbers ? levada_value_as_float(levada_value_item(numbers, i)) : 1.0;
+
+    return a->temperature == 1 || w <= 0 ? w : pow(w, 1 / a->temperature);
+}
+
+static levada_status mix_check_phase(const mix_args *a, int64_t phase, levada_error *err)
+{
+    const levada_value *one = levada_value_item(a->weights, phase);
+    bool pair = levada_value_kind_of(one) == LEVADA_VALUE_LIST && levada_value_count(one) == 2;
+
+    if (!pair || levada_value_kind_of(levada_value_item(one, 0)) != LEVADA_VALUE_INT ||
+        levada_value_kind_of(levada_value_item(one, 1)) != LEVADA_VALUE_LIST) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "weights[%lld] must be [step, [a number for each input]]",
+                           (long long)phase);
+    }
+    if (phase ? mix_begin(a, phase) > mix_begin(a, phase - 1) : mix_begin(a, phase) == 0) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "weights[%lld]: step %lld must be %s", (long long)phase,
+                       (long long)mix_begin(a, phase), phase ? "more than the one before" : "0");
+}
+
+static levada_status mix_check_numbers(const levada_value *weights, int32_t n, levada_error *err)
 {
     double sum = 0;
 
@@ -104,12 +166,21 @@ static levada_status mix_check_weights(const levada_value *weights, int32_t n, l
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "at least one weight must be more than 0");
 }
 
+static levada_status mix_check_weights(const mix_args *a, int32_t n, levada_error *err)
+{
+    for (int64_t phase = 0; phase < mix_phases(a); phase++) {
+        if (mix_has_phases(a)) LEVADA_TRY(mix_check_phase(a, phase, err));
+        LEVADA_TRY(mix_check_numbers(mix_numbers(a, phase), n, err));
+    }
+    return LEVADA_OK;
+}
+
 static bool mix_by_tokens(const mix_args *a) { return strcmp(a->by, "records") != 0; }
 
 static levada_status mix_check_options(const mix_args *a, const levada_spec *in, int32_t n,
                                        levada_error *err)
 {
-    LEVADA_TRY(mix_check_weights(a->weights, n, err));
+    LEVADA_TRY(mix_check_weights(a, n, err));
     if (!(a->temperature > 0) || a->temperature > 1e6) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "temperature=%g must be more than 0, and at most 1,000,000",
@@ -192,31 +263,39 @@ static void mix_sum(mix_state *s)
     for (int32_t i = 0; i < s->n; i++) s->sum += s->inputs[i].weight;
 }
 
-static double mix_weight(const mix_args *a, int32_t i)
+static void mix_enter(mix_state *s, const mix_args *a, int64_t phase)
 {
-    double w = a->weights ? levada_value_as_float(levada_value_item(a->weights, i)) : 1.0;
+    s->phase = phase;
+    for (int32_t i = 0; i < s->n; i++) {
+        s->inputs[i].weight = s->inputs[i].ended ? 0 : mix_weight(a, phase, i);
+        s->inputs[i].tokens = 0;
+    }
+    mix_sum(s);
+}
 
-    return a->temperature == 1 || w <= 0 ? w : pow(w, 1 / a->temperature);
+/* Counts a draw, which may be the last one of its phase. */
+static void mix_count(mix_state *s, const mix_args *a)
+{
+    s->ordinal++;
+    if (s->phase + 1 < mix_phases(a) && s->ordinal >= mix_begin(a, s->phase + 1)) {
+        mix_enter(s, a, s->phase + 1);
+    }
 }
 
 static levada_status mix_open(void *state, const void *args, const levada_context *context,
                               levada_input *const *in, int32_t nin, levada_error *err)
 {
-    mix_state      *s = state;
-    const mix_args *a = args;
+    mix_state *s = state;
 
     s->context = context;
+    s->args = args;
     s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
     s->inputs = levada_alloc_zero((size_t)nin * sizeof *s->inputs + 1);
     if (!s->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                        "out of memory while mixing inputs");
     s->n = nin;
-    for (int32_t i = 0; i < nin; i++) {
-        s->inputs[i].in = in[i];
-        s->inputs[i].weight = mix_weight(a, i);
-        s->inputs[i].read = s->inputs[i].weight <= 0;
-    }
-    mix_sum(s);
+    for (int32_t i = 0; i < nin; i++) s->inputs[i].in = in[i];
+    mix_enter(s, args, 0);
     return LEVADA_OK;
 }
 
@@ -274,22 +353,37 @@ static mix_input *mix_draw_tokens(const mix_state *s)
 }
 
 /* The input of the next draw, or NULL when the epoch is over. */
-static mix_input *mix_draw(const mix_state *s, const mix_args *a, uint64_t key)
+static mix_input *mix_draw(mix_state *s, const mix_args *a, uint64_t key)
 {
+    mix_input *input;
+
     if (a->epoch_size != LEVADA_NULL_INT && s->ordinal >= a->epoch_size) return NULL;
-    return mix_by_tokens(a) ? mix_draw_tokens(s) : mix_draw_record(s, key);
+    while (!(input = mix_by_tokens(a) ? mix_draw_tokens(s) : mix_draw_record(s, key))) {
+        if (s->phase + 1 == mix_phases(a)) return NULL;
+        mix_enter(s, a, s->phase + 1);
+    }
+    return input;
 }
 
-static void mix_drop_all(mix_state *s)
+static void mix_drop(mix_input *input)
 {
-    for (int32_t i = 0; i < s->n; i++) s->inputs[i].weight = 0;
-    s->sum = 0;
+    input->ended = true;
+    input->weight = 0;
 }
 
-static bool mix_all_read(const mix_state *s)
+/* Whether an input has a weight now or later. */
+static bool mix_wanted(const mix_state *s, const mix_args *a, int32_t i)
+{
+    for (int64_t phase = s->phase; phase < mix_phases(a); phase++) {
+        if (mix_weight(a, phase, i) > 0) return true;
+    }
+    return false;
+}
+
+static bool mix_all_read(const mix_state *s, const mix_args *a)
 {
     for (int32_t i = 0; i < s->n; i++) {
-        if (!s->inputs[i].read) return false;
+        if (!s->inputs[i].read && mix_wanted(s, a, i)) return false;
     }
     return true;
 }
@@ -300,18 +394,17 @@ static levada_status mix_ended(mix_state *s, const mix_args *a, mix_input *input
 {
     if (a->stop == MIX_ALL_READ && !input->again) {
         input->read = true;
-        if (!mix_all_read(s)) {
+        if (!mix_all_read(s, a)) {
             LEVADA_TRY(levada_input_rewind(input->in, err)); /* AGAIN: its end is met again */
             input->again = true;
             return LEVADA_OK;
         }
     }
-    if (a->stop == MIX_FIRST_EXHAUSTED || (a->stop == MIX_ALL_READ && mix_all_read(s))) {
-        mix_drop_all(s);
-    } else { /* also if it began again, and is empty */
-        input->weight = 0;
-        mix_sum(s);
+    if (a->stop == MIX_FIRST_EXHAUSTED || (a->stop == MIX_ALL_READ && mix_all_read(s, a))) {
+        for (int32_t i = 0; i < s->n; i++) mix_drop(&s->inputs[i]);
     }
+    mix_drop(input); /* also if it began again, and is empty */
+    mix_sum(s);
     return LEVADA_OK;
 }
 
@@ -357,11 +450,11 @@ static levada_status mix_batch(mix_state *s, const mix_args *a, uint64_t key, le
 
         if (st == LEVADA_END) continue;
         LEVADA_TRY(st);
-        s->ordinal++;
         input->drawn++;
         for (int64_t i = 0; input->lengths && i < input->cursor.block->n; i++) {
             input->tokens += input->lengths[i];
         }
+        mix_count(s, a);
         *out = input->cursor.block;
         input->cursor.block = NULL;
         return LEVADA_OK;
@@ -390,7 +483,7 @@ static levada_status mix_records(mix_state *s, const mix_args *a, uint64_t key,
         if (input->lengths) input->tokens += input->lengths[input->cursor.row];
         input->drawn++;
         levada_merge_row(&s->merge, &input->rows, input->cursor.row++);
-        s->ordinal++;
+        mix_count(s, a);
     }
     return s->merge.n > 0 ? levada_merge_end(&s->merge, out, err) : LEVADA_END;
 }
@@ -426,7 +519,7 @@ static levada_status mix_save(const void *state, levada_state_writer *to, levada
     char             key[24];
 
     for (int32_t i = 0; i < s->n; i++) {
-        ended[i] = s->inputs[i].weight <= 0;
+        ended[i] = s->inputs[i].ended;
         drawn[i] = s->inputs[i].drawn;
         tokens[i] = s->inputs[i].tokens;
         read[i] = s->inputs[i].read + 2 * s->inputs[i].again;
@@ -437,6 +530,7 @@ static levada_status mix_save(const void *state, levada_state_writer *to, levada
     LEVADA_TRY(levada_state_put_i64s(to, "drawn", drawn, s->n, err));
     LEVADA_TRY(levada_state_put_i64s(to, "tokens", tokens, s->n, err));
     LEVADA_TRY(levada_state_put_i64s(to, "read", read, s->n, err));
+    if (s->phase) LEVADA_TRY(levada_state_put_i64(to, "phase", s->phase, err));
     return levada_state_put_i64(to, "ordinal", s->ordinal, err);
 }
 
@@ -467,6 +561,17 @@ static levada_status mix_restore_counts(mix_state *s, levada_state_reader *from,
     return LEVADA_OK;
 }
 
+static levada_status mix_restore_phase(mix_state *s, levada_state_reader *from, levada_error *err)
+{
+    int64_t last = mix_phases(s->args) - 1, phase = 0;
+
+    if (levada_state_has(from, "phase")) {
+        LEVADA_TRY(levada_state_get_count(from, "phase", last, &phase, err));
+    }
+    mix_enter(s, s->args, phase);
+    return LEVADA_OK;
+}
+
 static levada_status mix_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     mix_state     *s = state;
@@ -490,10 +595,10 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
         snprintf(key, sizeof key, "input%d", i);
         LEVADA_TRY(levada_input_cursor_restore(&input->cursor, input->in, from, key, err));
         input->rows.block = NULL;
-        if (ended[i]) input->weight = 0;
+        input->ended = ended[i];
     }
-    mix_sum(s);
     s->ordinal = ordinal;
+    LEVADA_TRY(mix_restore_phase(s, from, err));
     return mix_restore_counts(s, from, err);
 }
 

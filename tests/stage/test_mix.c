@@ -101,6 +101,84 @@ static void a_temperature_makes_weights_more_equal(void **state)
     t_iter_refused("mix(range:3):names=[a, b]", LEVADA_EINVALID_ARGUMENT, "len(names)=2");
 }
 
+/* Which input each draw is from, up to `n` draws: 'a' for numbers below 1000. */
+static void draws(const char *text, int32_t rows, char *out, int64_t n)
+{
+    levada_iter *it = t_iter_open(text, 1, rows);
+    int64_t      all = 0, *values = t_iter_numbers(it, "value", &all);
+
+    for (int64_t i = 0; i < n; i++) out[i] = i >= all ? '.' : values[i] < 1000 ? 'a' : 'b';
+    out[n] = '\0';
+    free(values);
+    levada_iter_close(&it);
+}
+
+static void weights_change_at_their_steps(void **state)
+{
+    char          got[32];
+    const int32_t rows[] = { 1, 3, 256 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        draws("mix(range:99; range:99,start=1000):weights=[[0,[1,0]],[3,[0,1]],[8,[1,0]]] | "
+              "take:12", rows[i], got, 12);
+        assert_string_equal(got, "aaabbbbbaaaa");
+        /* the next weights begin early where nothing is left for those before */
+        draws("mix(range:2; range:99,start=1000):weights=[[0,[1,0]],[5,[0,1]]] | take:4", rows[i],
+              got, 4);
+        assert_string_equal(got, "aabb");
+        draws("mix(range:2; range:1,start=1000):weights=[[0,[1,0]],[5,[0,1]]]", rows[i], got, 4);
+        assert_string_equal(got, "aab.");
+        draws("mix(range:9; range:9,start=1000):weights=[[0,[1,0]],[2,[0,1]]],"
+              "stop=first_exhausted", rows[i], got, 12);
+        assert_string_equal(got, "aabbbbbbbbb.");
+        draws("mix(range:2; range:3,start=1000):weights=[[0,[1,0]],[4,[0,1]]],stop=all_read",
+              rows[i], got, 9);
+        assert_string_equal(got, "aaaabbb..");
+    }
+    draws("mix(range:9 | batch:2; range:9,start=1000 | batch:2):weights=[[0,[1,0]],[2,[0,1]]] |"
+          " take:3 | unbatch", 256, got, 6);
+    assert_string_equal(got, "aaaabb");
+}
+
+/* Shares are those of the tokens since the weights began. */
+static void tokens_are_counted_from_the_begin_of_weights(void **state)
+{
+    levada_iter *it = t_iter_open("mix(range:1,start=1 | repeat:900; range:1,start=2 | repeat:900)"
+                                  ":weights=[[0,[1,0]],[300,[1,1]]],by=value,epoch_size=600",
+                                  1, 7);
+    int64_t      n = 0, *values = t_iter_numbers(it, "value", &n), tokens[2] = { 0 };
+
+    (void)state;
+    assert_int_equal(n, 600);
+    for (int64_t i = 0; i < 300; i++) assert_int_equal(values[i], 1);
+    for (int64_t i = 300; i < 600; i++) {
+        tokens[values[i] - 1] += values[i];
+        assert_true(llabs(tokens[0] - tokens[1]) <= 2);
+    }
+    free(values);
+    levada_iter_close(&it);
+}
+
+static void weights_by_step_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    t_iter_refused("mix(range:3; range:3):weights=[[1,[1,1]]]", LEVADA_EINVALID_ARGUMENT,
+                   "weights[0]: step 1 must be 0");
+    t_iter_refused("mix(range:3; range:3):weights=[[0,[1,1]],[0,[1,2]]]", LEVADA_EINVALID_ARGUMENT,
+                   "weights[1]: step 0 must be more than the one before");
+    t_iter_refused("mix(range:3; range:3):weights=[[0,[1,1]],[4,[1]]]", LEVADA_EINVALID_ARGUMENT,
+                   "len(weights)=1");
+    t_iter_refused("mix(range:3; range:3):weights=[[0,[1,1]],[4,[0,0]]]", LEVADA_EINVALID_ARGUMENT,
+                   "more than 0");
+    t_iter_refused("mix(range:3; range:3):weights=[[0,[1,1]],5]", LEVADA_EINVALID_ARGUMENT,
+                   "weights[1] must be [step, [a number for each input]]");
+    t_iter_refused("mix(range:3; range:3):weights=[[0.5,[1,1]]]", LEVADA_EINVALID_ARGUMENT,
+                   "weights[0] must be");
+    t_iter_refused("mix(range:3; range:3):weights=[1,[0,[1,1]]]", LEVADA_EINVALID_ARGUMENT,
+                   "weights[1] must be a number");
+}
+
 static void refuses_weights_that_do_not_fit(void **state)
 {
     (void)state;
@@ -124,6 +202,12 @@ static void goes_on_after_a_restore(void **state)
 static void each_stop_goes_on_after_a_restore(void **state)
 {
     (void)state;
+    t_iter_sweep("mix(range:20; range:9,start=100 | shuffle:4):weights=[[0,[3,1]],[7,[0,1]],"
+                 "[11,[1,1]]] | shuffle:3", false, 1);
+    t_iter_sweep("mix(range:4; range:9,start=100):weights=[[0,[1,0]],[6,[0,1]]] | repeat:2", false,
+                 1);
+    t_iter_sweep("mix(t_rows:30; t_rows:9 | shuffle:3):by=x,weights=[[0,[1,2]],[5,[2,1]],"
+                 "[9,[1,0]]],stop=all_read,epoch_size=25", false, 3);
     t_iter_sweep("mix(range:20; range:5,start=100 | shuffle:4):stop=all_read | shuffle:3", false,
                  1);
     t_iter_sweep("mix(range:20; range:9,start=100):stop=first_exhausted,names=[a, b]", false, 1);
@@ -316,6 +400,9 @@ int main(void)
         cmocka_unit_test(tokens_are_shared_by_weight),
         cmocka_unit_test(a_temperature_makes_weights_more_equal),
         cmocka_unit_test(each_stop_goes_on_after_a_restore),
+        cmocka_unit_test(weights_change_at_their_steps),
+        cmocka_unit_test(tokens_are_counted_from_the_begin_of_weights),
+        cmocka_unit_test(weights_by_step_that_make_no_sense_are_refused),
         cmocka_unit_test(refuses_weights_that_do_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(what_is_in_front_of_an_error_comes_first),
