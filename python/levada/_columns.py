@@ -69,7 +69,7 @@ class Kind:
             return cls(name_of(value[0]), 0, _dims(value[1]), declared=True)
         if not isinstance(value, dict):
             return cls(name_of(value), 0, (), declared=True)
-        depth = 0 if value.get("kind") == "FixedLen" else 1
+        depth = 0 if value.get("kind", "FixedLen") == "FixedLen" else 1
         made = cls(name_of(value["dtype"]), depth, _dims(value.get("shape")), declared=True)
         made.default = None if depth else value.get("default")
         return made
@@ -83,6 +83,10 @@ class Kind:
         other = Kind(self.dtype, self.depth, self.dims, self.declared)
         other.default, other.guessed = self.default, self.guessed
         return other
+
+    def element(self):
+        """The kind of what its lists hold, as a spec declares it."""
+        return Kind(self.dtype, 0, self.dims, declared=True)
 
     def chosen(self):
         """What values chose, as JSON."""
@@ -145,12 +149,27 @@ def _like(depth, dims):
 
 
 def kinds_of(spec):
-    """{field: Kind} of a spec as users write it; {} if there is none."""
+    """{field: Kind} of a spec as users write it, with lists [entry] and objects {member: entry}; {}
+    if there is none."""
     if not spec:
         return {}
     if not hasattr(spec, "items"):
         raise TypeError(f"spec is {{field: dtype or feature}}, not {_shown(spec)}")
-    return {_name(name): Kind.of(given) for name, given in spec.items()}
+    return {_name(name): _kind_of(name, given) for name, given in spec.items()}
+
+
+def _kind_of(name, given):
+    if isinstance(given, list):
+        if len(given) != 1:
+            raise InvalidArgumentError(
+                f"field {name!r}: a list has one dtype or object: [lv.int64], [{{'a': lv.int64}}]"
+            )
+        return [_kind_of(name, given[0])]
+    if isinstance(given, dict) and isinstance(given.get("dtype", {}), (dict, list)):
+        if not given:
+            raise InvalidArgumentError(f"field {name!r}: an object without members")
+        return {_name(key): _kind_of(f"{name}.{key}", entry) for key, entry in given.items()}
+    return Kind.of(given)
 
 
 class Columns:
@@ -162,10 +181,10 @@ class Columns:
     """
 
     def __init__(self, spec=None):
-        self.kinds = kinds_of(spec)
+        self.objects = Objects()
+        self.kinds = self.objects.declare(kinds_of(spec))
         self.fixed = bool(self.kinds)
         self.kept = {}
-        self.objects = Objects()
         self.lock = threading.Lock()
         _all[id(self)] = self
 
@@ -272,29 +291,33 @@ class Columns:
     def _fields(self, kinds, good, count, bad):
         """Fields of `count` rows: the good ones, and others in the places that are `bad`."""
         for row in good:
-            _check_names(kinds, row)
+            _check_names(kinds, row, self.objects)
         fields = []
         for name, kind in kinds.items():
             values = [row[name] for row in good]
             if kind.default is not None:
                 values = [kind.default if value is None else value for value in values]
             if values or kind.dtype is not None:
-                field = _field(name, kind, values, count, bad)
-                mark = self.objects.marks.get(name)
-                fields.append((*field, None, mark) if mark else field)
+                fields.append(self._marked(_field(name, kind, values, count, bad)))
         return fields
+
+    def _marked(self, field):
+        """The field with its mark, where it is in a list of objects."""
+        mark = self.objects.marks.get(field[0])
+        return (*field[:6], None, mark) if mark and field[2] else field
 
     def batch(self, columns, flags=0, given=None):
         """Block of whole columns: arrays [n, ...], Padded, Ragged, Bytes, lists of rows. `given` as
         for `block`."""
         with self.lock:
+            columns = self.objects.flat_columns(columns, first=not self.kinds)
             kinds = {name: kind.copy() for name, kind in self.kinds.items()}
             if not kinds:
                 kinds = _first_kinds(columns, "a batch")
                 for name, dims in (_fixed_shapes(given) if given is not None else {}).items():
                     if name in kinds and _shape_of(columns[name])[1:] == dims:
                         kinds[name].depth, kinds[name].dims = 0, dims
-            _check_names(kinds, columns)
+            _check_names(kinds, columns, self.objects)
             fields, count = [], None
             for name, kind in kinds.items():
                 column = columns[name]
@@ -304,7 +327,8 @@ class Columns:
                     raise InvalidArgumentError(text)
                 count = n
                 try:
-                    fields.append((name, *pack_column(kind, column, bool(flags & _BATCHED))))
+                    field = (name, *pack_column(kind, column, bool(flags & _BATCHED)))
+                    fields.append(self._marked(field))
                 except (TypeError, ValueError) as error:
                     raise InvalidArgumentError(f"field {name!r}: {error}") from error
             made = _levada.build(count or 0, fields, [], flags)
@@ -332,11 +356,21 @@ def _first_kinds(fields, what):
     return kinds
 
 
-def _check_names(kinds, row):
-    if len(row) != len(kinds) or any(name not in row for name in kinds):
-        missing = [name for name in kinds if name not in row]
-        text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
-        raise InvalidArgumentError(f"a record {text}; it has {', '.join(map(str, row))}")
+def _check_names(kinds, row, objects):
+    if len(row) == len(kinds) and all(name in row for name in kinds):
+        return
+    missing = next((name for name in kinds if name not in row), None)
+    members = [name for name in row if missing is not None and name.startswith(f"{missing}.")]
+    if members and missing not in row and objects.field_of(members[0]) == missing:
+        inner = ", ".join(f"'{name[len(missing) + 1 :]}': ..." for name in members)
+        raise InvalidArgumentError(
+            f"field {missing!r} is a list of objects, but was an empty list in all records before; "
+            f"declare it: spec={{'{missing}': [{{{inner}}}]}}, with a dtype for each member"
+        )
+    text = f"lacks field {objects.field_of(missing)!r}" if missing else None
+    names = dict.fromkeys(str(objects.field_of(name)) for name in row)
+    text = text or "has fields that the first had not"
+    raise InvalidArgumentError(f"a record {text}; it has {', '.join(names)}")
 
 
 def _field(name, kind, values, count, bad):

@@ -216,6 +216,7 @@ class Dataset(Divided[T]):
             spec (Mapping): {field: dtype or feature} of all fields of the result. A value of None
                 becomes the default of a ``FixedLenFeature`` that has one. Without a spec, lists and
                 arrays of records are sequences of any length, and the first result sets the dtypes.
+                ``{"messages": [{"role": lv.text}]}`` declares a list of objects.
             batched (bool, default False): passes whole batches; required after a batching stage. A
                 padded field that is returned with the same number of steps keeps its lengths;
                 return ``levada.Padded(array, lengths)`` or a ``Ragged`` to change them.

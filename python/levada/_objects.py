@@ -127,6 +127,32 @@ class Objects:
         other.members, other.marks = dict(self.members), dict(self.marks)
         return other
 
+    def declare(self, kinds):
+        """{column: kind} of kinds in lists and dicts, whose members it learns."""
+        made = {}
+        for field, entry in kinds.items():
+            for name, path, mark, kind in _declared(field, entry, [], 0, bytes(LEVELS)):
+                made[name] = kind
+                if path:
+                    self.members.setdefault(field, []).append((name, path, kind.depth, mark))
+                if any(mark):
+                    self.marks[name] = mark
+        return made
+
+    def flat_columns(self, columns, first):
+        """Whole columns, with one for each member of those that are lists of rows. `first`: they
+        say which members there are."""
+        made = {}
+        for name, column in columns.items():
+            if first and name not in self.members and _is_list(column):
+                self._learn(name, column)
+            if name not in self.members:
+                made[name] = column
+                continue
+            rows = [self._row({name: value}) for value in column]
+            made.update((m[0], [row[m[0]] for row in rows]) for m in self.members[name])
+        return made
+
     def chosen(self):
         """What rows chose, as JSON."""
         members = {
@@ -146,6 +172,13 @@ class Objects:
                 made.members[field].append((str(name), path, int(depth), _mark(mark)))
         made.marks = {name: _mark(mark) for name, mark in given["marks"].items()}
         return made
+
+    def field_of(self, column):
+        """The field of a record that a column is of."""
+        for field, members in self.members.items():
+            if any(member[0] == column for member in members):
+                return field
+        return column
 
     def flat(self, rows):
         """The rows with a field for each member."""
@@ -168,9 +201,52 @@ class Objects:
             if name not in self.members:
                 made[name] = value
                 continue
+            _check_members(name, value, _tree(self.members[name]))
             for column, path, depth, _ in self.members[name]:
                 made[column] = _ragged(_pick(name, value, path), depth)
         return made
+
+
+def declaration(kinds, marks):
+    """Kinds in lists and dicts, as a spec says them: the opposite of `Objects.declare`."""
+    made: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        at, start, before = made, 0, 0
+        for level, dots in enumerate(marks.get(name, b"")):
+            if not dots:
+                continue
+            end = _after_dots(name, dots)
+            at = at.setdefault(name[start : end - 1], _in_lists({}, level + 1 - before))
+            while isinstance(at, list):
+                at = at[0]
+            start, before = end, level + 1
+        at[name[start:]] = _in_lists(kind.element(), (kind.depth or 0) - before)
+    return made
+
+
+def _in_lists(value, lists):
+    for _ in range(lists):
+        value = [value]
+    return value
+
+
+def _declared(name, entry, path, depth, mark):
+    """(column, path, mark, kind) of each column that an entry of a spec declares."""
+    lists = 0
+    while isinstance(entry, list):
+        entry, lists = entry[0], lists + 1
+    depth += lists
+    if depth + (getattr(entry, "depth", 0) or 0) > LEVELS:
+        raise InvalidArgumentError(f"field {name!r}: more than {LEVELS} levels of lists")
+    if not isinstance(entry, dict):
+        kind = entry.copy()
+        kind.depth += depth
+        yield name, path, mark, kind
+        return
+    if lists:
+        mark = mark[: depth - 1] + bytes([name.count(".") + 1]) + mark[depth:]
+    for key, inner in entry.items():
+        yield from _declared(f"{name}.{key}", inner, [*path, (lists, key)], depth, mark)
 
 
 def _mark(given):
@@ -197,6 +273,33 @@ def _members(name, values, path, depth, mark):
             yield from _members(f"{name}.{key}", inner, here, level, mark)
         else:
             yield f"{name}.{key}", here, level + _depth(inner), mark
+
+
+def _tree(members):
+    """{key: the same of its objects} of the members of a field."""
+    tree: dict[str, Any] = {}
+    for _, path, *_ in members:
+        at = tree
+        for _, key in path:
+            at = at.setdefault(key, {})
+    return tree
+
+
+def _check_members(name, value, tree):
+    """Raises if an object has members that would be lost."""
+    if _is_list(value):
+        for item in value:
+            _check_members(name, item, tree)
+    elif isinstance(value, dict):
+        more = [key for key in value if key not in tree]
+        if more:
+            raise InvalidArgumentError(
+                f"field {name!r}: an object has {more[0]!r}, but others have {', '.join(tree)}; "
+                "return the same members in all objects, or declare them all with spec="
+            )
+        for key, below in tree.items():
+            if below and key in value:
+                _check_members(f"{name}.{key}", value[key], below)
 
 
 def _pick(name, value, path):

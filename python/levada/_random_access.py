@@ -8,8 +8,9 @@ import sys
 
 from levada import _functions, _levada, errors
 from levada._batch import column_of
-from levada._columns import Columns, Kind
+from levada._columns import Columns
 from levada._dataset import Dataset, with_spec
+from levada._objects import declaration
 from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
@@ -263,16 +264,11 @@ def _first_columns(target, count):
     return made.kinds, made.objects
 
 
-def _as_spec(kinds):
-    """Kinds as a spec for the core; None where a spec cannot say them."""
-    whole = all(
-        kind.dtype and (kind.depth or 0) < 2 and not kind.guessed for kind in kinds.values()
-    )
-    return {name: _declared(kind) for name, kind in kinds.items()} if whole else None
-
-
-def _declared(kind: Kind) -> Kind:
-    return Kind(kind.dtype, kind.depth, kind.dims, declared=True)
+def _as_spec(kinds, objects):
+    """Kinds as a spec for the core; None where values did not say them all."""
+    if any(kind.dtype is None or kind.guessed for kind in kinds.values()):
+        return None
+    return declaration(kinds, objects.marks)
 
 
 def _mark_of(target, count):
@@ -370,7 +366,7 @@ def from_random_access(
     target = Numbered(read, spec, names)
     if spec is None and read.count > 0:
         first = _first_columns(target, read.count)
-        spec = _as_spec(first[0])
+        spec = _as_spec(*first)
         target = Numbered(read, spec, names, first)
     if fingerprint is not None:
         read.mark = fingerprint.hex() if isinstance(fingerprint, bytes) else str(fingerprint)

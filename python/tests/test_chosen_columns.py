@@ -112,16 +112,16 @@ def _decoder(kind):
 WAYS = {
     "map": lambda kind: lv.range(COUNT).map(_Mapped(kind)),
     "map twice": lambda kind: lv.range(COUNT).map(_Mapped(kind)).map(lambda r: {"m": r["m"]}),
-    "map of a field": lambda kind: (
-        lv.range(COUNT).map(lambda i: {"m": _value(kind, int(i))}, fields="value")
+    "map of a field": lambda kind: lv.range(COUNT).map(
+        lambda i: {"m": _value(kind, int(i))}, fields="value"
     ),
     "map not pure": lambda kind: lv.range(COUNT).map(_Mapped(kind), pure=False),
     "flat_map": lambda kind: lv.range(COUNT).flat_map(_Mapped(kind).several),
     "with_columns": lambda kind: lv.range(COUNT).with_columns(m=lambda r: _mapped(r, kind)["m"]),
     "below a shuffle": lambda kind: lv.range(COUNT).map(_Mapped(kind)).shuffle(3),
     "below take": lambda kind: lv.range(COUNT).map(_Mapped(kind)).take(COUNT),
-    "in pipes": lambda kind: (
-        lv.range(3).interleave(lambda _: lv.range(COUNT).map(_Mapped(kind)), cycle_length=2)
+    "in pipes": lambda kind: lv.range(3).interleave(
+        lambda _: lv.range(COUNT).map(_Mapped(kind)), cycle_length=2
     ),
     "repeat": lambda kind: lv.range(COUNT).map(_Mapped(kind)).repeat(2),
     "zip": lambda kind: lv.zip([lv.range(COUNT), lv.range(COUNT).map(_Mapped(kind))]),

@@ -201,24 +201,122 @@ static levada_status columns_field(const levada_value *value, levada_field *f, l
     return map ? columns_shape(levada_value_get(value, "shape"), f, err) : LEVADA_OK;
 }
 
+/* The fields of a spec that is read; their names are owned. */
+typedef struct columns_walk {
+    levada_field *fields;
+    int64_t       n, capacity;
+} columns_walk;
+
+static levada_status columns_short(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
+}
+
+/* Adds the field `f`, in whose lists the values of `value` are. */
+static levada_status columns_leaf(columns_walk *w, const levada_value *value, levada_field f,
+                                  levada_error *err)
+{
+    uint8_t lists = f.depth;
+    size_t  size = strlen(f.name) + 1;
+    char   *name;
+
+    f.depth = 0;
+    LEVADA_TRY(columns_field(value, &f, err));
+    if (lists + f.depth > LEVADA_MAX_DEPTH) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s': more than %d levels of lists", f.name, LEVADA_MAX_DEPTH);
+    }
+    f.depth = (uint8_t)(f.depth + lists);
+    name = levada_alloc(size);
+    if (!name || !levada_reserve(&w->fields, &w->capacity, w->n + 1, sizeof *w->fields)) {
+        levada_free(name);
+        return columns_short(err);
+    }
+    memcpy(name, f.name, size);
+    f.name = name;
+    w->fields[w->n++] = f;
+    return LEVADA_OK;
+}
+
+/* Returns whether a map is {dtype: ..., kind: ..., shape: ...}, not an object with members. */
+static bool columns_is_leaf(const levada_value *entry)
+{
+    const levada_value *dtype = levada_value_get(entry, "dtype");
+    levada_value_kind   kind = dtype ? levada_value_kind_of(dtype) : LEVADA_VALUE_MAP;
+
+    return levada_value_kind_of(entry) != LEVADA_VALUE_MAP || levada_value_count(entry) == 0 ||
+           (kind != LEVADA_VALUE_MAP && kind != LEVADA_VALUE_LIST);
+}
+
+static levada_status columns_entry(columns_walk *w, const levada_value *entry, levada_field at,
+                                   levada_error *err);
+
+/* The members of the object `at`: fields 'at.member'. */
+static levada_status columns_members(columns_walk *w, const levada_value *map, levada_field at,
+                                     levada_error *err)
+{
+    const char   *prefix = at.name;
+    levada_status st = LEVADA_OK;
+
+    for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(map); i++) {
+        levada_text name = { 0 };
+        char       *made = NULL;
+
+        levada_text_put(&name, prefix);
+        levada_text_char(&name, '.');
+        levada_text_put(&name, levada_value_key(map, i));
+        levada_text_char(&name, '\0');
+        st = levada_text_steal(&name, &made, err);
+        at.name = made;
+        if (st == LEVADA_OK) st = columns_entry(w, levada_value_item(map, i), at, err);
+        levada_free(made);
+    }
+    return st;
+}
+
+/* A dtype, {dtype: ...}, [entry] or {member: entry}. */
+static levada_status columns_entry(columns_walk *w, const levada_value *entry, levada_field at,
+                                   levada_error *err)
+{
+    uint8_t before = at.depth;
+    int32_t dots = 1;
+
+    for (; levada_value_kind_of(entry) == LEVADA_VALUE_LIST; at.depth++) {
+        if (levada_value_count(entry) != 1 || at.depth == LEVADA_MAX_DEPTH) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s': a list has one dtype or object, and at most %d levels: "
+                               "[[int64]]",
+                               at.name, LEVADA_MAX_DEPTH);
+        }
+        entry = levada_value_item(entry, 0);
+    }
+    if (columns_is_leaf(entry)) return columns_leaf(w, entry, at, err);
+    for (const char *c = at.name; *c; c++) dots += *c == '.';
+    if (dots > UINT8_MAX) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%.60s...': more than %d dots",
+                           at.name, UINT8_MAX - 1);
+    }
+    if (at.depth > before) at.object[at.depth - 1] = (uint8_t)dots;
+    return columns_members(w, entry, at, err);
+}
+
 levada_status levada_spec_read(const levada_value *map, int32_t flags, levada_spec **out,
                                levada_error *err)
 {
-    int64_t       n = levada_value_count(map);
-    levada_field *fields;
+    columns_walk  w = { 0 };
     levada_status st = LEVADA_OK;
 
     if (levada_value_kind_of(map) != LEVADA_VALUE_MAP) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "spec must be a map of names to dtypes");
     }
-    fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
-    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
-        fields[i].name = levada_value_key(map, i);
-        st = columns_field(levada_value_item(map, i), &fields[i], err);
+    for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(map); i++) {
+        levada_field at = { .name = levada_value_key(map, i) };
+
+        st = columns_entry(&w, levada_value_item(map, i), at, err);
     }
-    if (st == LEVADA_OK) st = levada_spec_create(fields, (int32_t)n, flags, out, err);
-    levada_free(fields);
+    if (st == LEVADA_OK) st = levada_spec_create(w.fields, (int32_t)w.n, flags, out, err);
+    for (int64_t i = 0; i < w.n; i++) levada_free((char *)(uintptr_t)w.fields[i].name);
+    levada_free(w.fields);
     return st;
 }
 

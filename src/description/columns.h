@@ -64,7 +64,8 @@ LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, le
 LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const char *name,
                                                   int32_t *out, levada_error *err);
 /* The spec that a map describes: {name: dtype}, or {name: {dtype, kind, shape}} with kind FixedLen
- * (the default), VarLen, Ragged or FixedLenSequence (one ragged level). */
+ * (the default), VarLen, Ragged or FixedLenSequence (one ragged level). Lists are [entry], objects
+ * {member: entry}: {m: [{a: int64}]} is one field 'm.a'. */
 LEVADA_MUST_USE levada_status levada_spec_read(const levada_value *map, int32_t flags,
                                                levada_spec **out, levada_error *err);
 /* Whether blocks of `is` are what was declared: the same columns in that order, dimensions as

@@ -31,8 +31,9 @@ static const levada_arg random_options[] = {
     LEVADA_ARG(INT, random_args, count, .required = true, .min = 0, .max = INT64_MAX,
                .doc = "number of records"),
     LEVADA_ARG(VALUE, random_args, spec,
-               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}; null = those "
-                      "of the returned blocks"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, of "
+                      "lists of objects {name: [{member: dtype}]}; null = those of the "
+                      "returned blocks"),
     LEVADA_ARG(BLOCK, random_args, lengths,
                .doc = "length of each record in fields with these names (int64), so that ranks in "
                       "step fetch only their own records; null = unknown"),

@@ -25,8 +25,9 @@ static const levada_arg flat_map_options[] = {
                .doc = "a pure function from blocks to blocks; its first column is the input row of "
                       "each returned record"),
     LEVADA_ARG(VALUE, flat_map_args, spec,
-               .doc = "other columns of the result: {name: dtype or {dtype, kind, shape}}; null = "
-                      "those of the returned blocks"),
+               .doc = "other columns of the result: {name: dtype or {dtype, kind, shape}}, of "
+                      "lists of objects {name: [{member: dtype}]}; null = those of the "
+                      "returned blocks"),
     LEVADA_ARG_END,
 };
 

@@ -21,8 +21,9 @@ static const levada_arg map_options[] = {
     LEVADA_ARG(FUNCTION, map_args, fn, .required = true, .positional = true,
                .doc = "a pure function from blocks to blocks with the same number of records"),
     LEVADA_ARG(VALUE, map_args, spec,
-               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}; null = those "
-                      "of the returned blocks"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, of "
+                      "lists of objects {name: [{member: dtype}]}; null = those of the "
+                      "returned blocks"),
     LEVADA_ARG(BOOL, map_args, keeps_lengths, .otherwise = "false",
                .doc =
                    "declares that every field keeps its length, and without spec its column, so "

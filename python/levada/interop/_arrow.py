@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from levada import _levada
 from levada._columns import Kind
-from levada._random_access import Numbered, Reader, _as_spec, dataset_of
+from levada._objects import declaration
+from levada._random_access import Numbered, Reader, dataset_of
 from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 TYPE_CHECKING = False
@@ -256,12 +257,13 @@ def block_of(batch, nulls):
 
 
 def spec_of(schema):
-    """{field: Kind} of a schema; None where a spec cannot say it (lists of lists)."""
+    """{field: Kind} of a schema, with lists and objects in them."""
     kinds = {}
     block = block_of(schema.empty_table().combine_chunks(), "error")
+    marks = dict(zip(block.names, block.objects() or (), strict=False))
     for name, dtype, depth, dims, *_ in block.fields():
         kinds[name] = Kind(dtype, depth, tuple(dims), declared=True)
-    return _as_spec(kinds)
+    return declaration(kinds, marks)
 
 
 # -- record batches by number
