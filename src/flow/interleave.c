@@ -357,7 +357,7 @@ static levada_status interleave_next(void *state, const void *args, levada_block
     s->emitted = levada_node_emitted(s->context->node);
     st = s->batched ? interleave_batch(s, out, err) : interleave_records(s, out, err);
     levada_node_report_emitted(s->context->node, s->emitted);
-    if (st == LEVADA_END && s->context->pass == 0) {
+    if (st == LEVADA_END && s->context->pass == 0 && !s->context->node->run->resumed) {
         LEVADA_TRY(levada_node_report_absent(s->context->node, &s->found, err));
     }
     return st;

@@ -22,7 +22,7 @@ struct levada_fused {
     int64_t      pulled;   /* rows of its input so far */
     atomic_llong rejected; /* of these */
     levada_fused_link **links;
-    bool         ended;    /* a pass has */
+    int32_t      ends;     /* passes that have ended; 2 = or more */
 };
 
 /* One apply on its way through the links. */
@@ -418,12 +418,10 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
     return LEVADA_OK;
 }
 
-bool levada_fused_end(levada_fused *fused)
+bool levada_fused_end(levada_fused *fused, bool resumed)
 {
-    bool first = !fused->ended;
-
-    fused->ended = true;
-    return first;
+    if (fused->ends > resumed) return false;
+    return fused->ends++ == resumed;
 }
 
 void levada_fused_found(const levada_fused *fused, levada_absent *to)
@@ -440,7 +438,8 @@ void levada_fused_found(const levada_fused *fused, levada_absent *to)
             records += l->decoder->found(levada_fused_state(l, t), there, have,
                                          have[0] ? 0 : sizeof have);
         }
-        if (there) levada_absent_add(to, l->path, l->decoded, there, have, records, fused->ended);
+        if (there) levada_absent_add(to, l->path, l->decoded, there, have, records,
+                                         fused->ends > 0);
         else to->failed = true;
         levada_free(there);
     }

@@ -60,8 +60,9 @@ LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct lev
                                                  const struct levada_skip_place *place,
                                                  int32_t thread, const struct levada_item *in,
                                                  struct levada_item *out, levada_error *err);
-/* A pass has been read to its end, and no thread is in it. Whether it is the first one. */
-bool levada_fused_end(levada_fused *fused);
+/* A pass has been read to its end, and no thread is in it. Returns whether it is the first one that
+ * was read whole: the first pass of a run that was `resumed` was not. */
+bool levada_fused_end(levada_fused *fused, bool resumed);
 /* Adds what the decoders found. No thread is in it. */
 void levada_fused_found(const levada_fused *fused, struct levada_absent *to);
 /* Makes functions that run in it return soon; any thread. */

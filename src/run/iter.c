@@ -524,6 +524,7 @@ static levada_status iter_restore(levada_iter *it, const void *bytes, size_t siz
     if (st == LEVADA_OK) st = levada_stats_load(&from, counts, err);
     if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
     iter_restoring(it, run, root);
+    if (st == LEVADA_OK) run->resumed = true;
     if (st == LEVADA_OK) from.names = &run->names;
     if (st == LEVADA_OK) { /* of closed pipes */
         st = levada_file_marks_get_paths(&run->marks, run->env, &run->cancelled, &from, err);

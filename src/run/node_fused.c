@@ -43,13 +43,14 @@ levada_status levada_node_report_absent(levada_node *it, levada_absent *absent,
     return st;
 }
 
-/* At the end of the first pass. The combiner that opened a pipe reports what all its pipes miss. */
+/* At the end of the first whole pass. The combiner that opened a pipe reports what all its pipes miss. */
 static levada_status fused_ended(levada_node *it, levada_status st, levada_error *err)
 {
     levada_fused  *fused = fused_ring(it)->fused;
     levada_absent absent = { 0 };
 
-    if (st != LEVADA_END || !levada_fused_end(fused) || it->place.piped) return st;
+    if (st != LEVADA_END || !levada_fused_end(fused, it->run->resumed) ||
+        it->place.piped) return st;
     levada_fused_found(fused, &absent);
     LEVADA_TRY(levada_node_report_absent(it, &absent, err));
     return LEVADA_END;

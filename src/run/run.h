@@ -34,6 +34,7 @@ struct levada_run {
     levada_dataset *dataset; /* a reference */
     int64_t         seed, epoch;
     int32_t         threads, block_rows;
+    bool    resumed; /* its first pass began in another run                             */
     int64_t         max_record_bytes;
     int32_t         sources; /* counted while the tree is made, or a pipe of one record */
     int32_t         listed; /* sources of the tree: what progress is about             */
