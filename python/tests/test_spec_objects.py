@@ -161,3 +161,19 @@ def test_no_member_of_an_object_is_lost(spec):
     ):
         with pytest.raises(lv.errors.InvalidArgumentError, match=r"object (has '[cd]'|lacks 'x')"):
             list(lv.from_records([good] * 300 + [wrong], spec=spec))
+
+
+def test_select_takes_all_members_of_a_list_of_objects():
+    spec = {"m": [{"a": INT, "x": [{"b": INT}]}], "mm": INT, "m2": INT}
+    rows = [{"m": [{"a": 1, "x": [{"b": 2}]}], "mm": 3, "m2": 4}, {"m": [], "mm": 5, "m2": 6}]
+    for ds in (lv.from_records(rows, spec=spec), lv.from_records(rows)):
+        for fields in (["m"], ["mm", "m"], ["m", "m2"], ["m.x"]):
+            want = [{"m": [{"x": i["x"]} for i in r["m"]]} for r in rows]
+            if fields != ["m.x"]:
+                want = [{name: row[name] for name in fields} for row in rows]
+            assert [_plain(r) for r in ds.select(fields)] == want, fields
+            assert [list(r) for r in ds.select(fields)] == [list(r) for r in want]
+    with pytest.raises(lv.errors.InvalidArgumentError, match="selected twice"):
+        lv.from_records(rows, spec=spec).select(["m", "mm", "m2", "m.a"])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="unknown field 'x'"):
+        lv.from_records(rows, spec=spec).select(["x"])

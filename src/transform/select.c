@@ -7,15 +7,51 @@
 #include "registry/stage_core.h"
 #include "transform/one_field.h"
 
+#include <string.h>
+
 typedef struct select_args {
     levada_texts fields;
 } select_args;
 
 static const levada_arg select_options[] = {
     LEVADA_ARG(TEXTS, select_args, fields, .required = true, .positional = true,
-               .doc = "names of the fields to keep, in the order of the result"),
+               .doc = "names of the fields to keep, in the order of the result; that of a list of "
+                      "objects keeps all its members"),
     LEVADA_ARG_END,
 };
+
+/* Returns whether `field` is a member of the list of objects `name`. */
+static bool select_member(const levada_field *field, const char *name)
+{
+    size_t  size = strlen(name);
+    int32_t dots = 1;
+
+    if (strncmp(field->name, name, size) != 0 || field->name[size] != '.') return false;
+    for (size_t i = 0; i < size; i++) dots += name[i] == '.';
+    for (int32_t level = 0; level < field->depth; level++) {
+        if (field->object[level] == dots) return true;
+    }
+    return false;
+}
+
+/* Adds the field `name`, or all members of the list of objects of that name. */
+static levada_status select_field(const levada_spec *in, const char *name, levada_field *fields,
+                                  int32_t *n, bool *found, levada_error *err)
+{
+    int32_t at = levada_spec_find(in, name), before = *n;
+
+    for (int32_t i = 0; i < levada_spec_count(in); i++) {
+        const levada_field *field = levada_spec_field(in, i);
+
+        if (i != at && (at >= 0 || !select_member(field, name))) continue;
+        if (*n == levada_spec_count(in)) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is selected twice", name);
+        }
+        fields[(*n)++] = *field;
+    }
+    *found = *n > before;
+    return *found ? LEVADA_OK : levada_spec_require(in, name, &at, err);
+}
 
 /* A field that may still come makes the whole open. */
 static levada_status select_check(const void *args, const levada_spec *in, levada_spec **out,
@@ -23,17 +59,18 @@ static levada_status select_check(const void *args, const levada_spec *in, levad
 {
     const levada_texts *names = &((const select_args *)args)->fields;
     int32_t             flags = levada_spec_flags_of(in), n = 0;
-    levada_field       *fields = levada_alloc((size_t)names->n * sizeof *fields + 1);
+    levada_field       *fields = levada_spec_copy_fields(in);
+    bool                all = true;
     levada_status       st = LEVADA_OK;
 
     if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
     for (int64_t k = 0; st == LEVADA_OK && k < names->n; k++) {
-        int32_t i = -1;
+        bool found = false;
 
-        st = levada_spec_require(in, names->at[k], &i, err);
-        if (st == LEVADA_OK && i >= 0) fields[n++] = *levada_spec_field(in, i);
+        st = select_field(in, names->at[k], fields, &n, &found, err);
+        all = all && found;
     }
-    if (n == names->n) flags &= ~LEVADA_SPEC_OPEN;
+    if (all) flags &= ~LEVADA_SPEC_OPEN;
     if (st == LEVADA_OK) st = levada_spec_create(fields, n, flags, out, err);
     levada_free(fields);
     return st;
@@ -43,11 +80,10 @@ static levada_status select_apply(void *state, const void *args, const levada_bl
                                   levada_block **out, levada_error *err)
 {
     levada_columns_state *s = state;
-    const levada_texts *names = &((const select_args *)args)->fields;
-    const levada_spec  *spec = NULL;
+    const levada_spec    *spec = NULL;
 
     LEVADA_TRY(levada_derived_get(&s->columns, select_check, args, in->spec, &spec, err));
-    if (levada_spec_count(spec) != names->n) {
+    if (levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record lacks one of the fields");
     }
     return levada_columns_pick(levada_env_pool(s->context->env), in, spec, NULL, out, err);
