@@ -144,3 +144,40 @@ def test_sequences_of_different_lengths_are_bad_records():
 def test_what_is_wrong_is_named(text, message):
     with pytest.raises(InvalidArgumentError, match=message):
         lv.range(3).with_columns(z=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("-a", lambda a, b: -a),
+        ("- a", lambda a, b: -a),
+        ("--a", lambda a, b: a),
+        ("-(a + b)", lambda a, b: -(a + b)),
+        ("a * -1", lambda a, b: -a),
+        ("-a * -b", lambda a, b: a * b),
+        ("a - -b", lambda a, b: a + b),
+        ("-abs(-a)", lambda a, b: -abs(a)),
+        ("-2 * a", lambda a, b: -2 * a),
+        ("-a + -0.5", lambda a, b: -a - 0.5),
+    ],
+)
+def test_a_minus_before_names_and_parentheses(text, wanted):
+    a, b = np.array([1, -2, 3]), np.array([5, 7, -9])
+    ds = lv.from_arrays({"a": a, "b": b})
+    values = [r["x"].item() for r in ds.with_columns(x=text)]
+    assert values == wanted(a, b).tolist()
+    assert [r["a"].item() for r in ds.filter(f"{text} < 0")] == a[wanted(a, b) < 0].tolist()
+    lists = lv.from_arrays({"a": [[1, 2], [3]], "b": [[3, 4], [5]]}).with_columns(x=text)
+    one = lists.to_list()[0]
+    assert one["x"].tolist() == wanted(np.array([1, 2]), np.array([3, 4])).tolist()
+    typed = lv.from_text(
+        f'range:3 | with_columns:{{a:value,b:value}} | with_columns:{{x:"{text}"}}'
+    )
+    n = np.arange(3)
+    assert [r["x"].item() for r in typed] == wanted(n, n).tolist()
+
+
+def test_a_name_that_begins_with_a_minus_stands_in_quotes():
+    ds = lv.from_arrays({"-a": [1, 2], "a": [5, 6]})
+    assert [r["x"].item() for r in ds.with_columns(x="'-a' * 1")] == [1, 2]
+    assert [r["x"].item() for r in ds.with_columns(x="-a")] == [-5, -6]

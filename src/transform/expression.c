@@ -217,13 +217,25 @@ static levada_status expression_call(expression_parser *p, const char *name, int
     return expression_add(p, node, out, err);
 }
 
+/* Consumes a minus before a name or a parenthesis; that of "-1" is part of the number. */
+static bool expression_minus(expression_parser *p)
+{
+    const char *after;
+
+    if (expression_peek(p) != '-') return false;
+    after = p->text + p->at + 1;
+    if (*after == '.' || (*after >= '0' && *after <= '9')) return false;
+    p->at++;
+    return true;
+}
+
 static levada_status expression_factor(expression_parser *p, int32_t *out, levada_error *err)
 {
     levada_expression_value v = { 0 };
     levada_expression_node  node = { .op = LEVADA_EXPRESSION_FIELD, .a = -1, .b = -1 };
     bool             quoted;
 
-    if (expression_keyword(p, "-")) {
+    if (expression_minus(p)) {
         if (++p->depth > LEVADA_EXPRESSION_DEPTH)
             return expression_wrong(p, "too many levels", err);
         LEVADA_TRY(expression_factor(p, out, err));
