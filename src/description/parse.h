@@ -60,8 +60,9 @@ LEVADA_MUST_USE levada_status levada_parse_whole(levada_parser *p, bool plain, l
 /* The value of a file, in place of "@path". */
 LEVADA_MUST_USE levada_status levada_parse_file(levada_parser *p, const char *path, bool plain,
                                                 levada_value **out, levada_error *err);
-/* Turns the marked maps inside of *value into bytes, floats, functions and pipes. */
-LEVADA_MUST_USE levada_status levada_value_resolve(const levada_parser *p, levada_value **value,
-                                                   levada_error *err);
+/* Turns the marked maps inside of *value into bytes, floats, functions and pipes. `names`: its maps
+ * may have names of fields as keys, so {c: x} is a map unless there is a function x. */
+LEVADA_MUST_USE levada_status levada_value_resolve(const levada_parser *p, bool names,
+                                                   levada_value **value, levada_error *err);
 
 #endif

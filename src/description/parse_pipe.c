@@ -138,7 +138,7 @@ static levada_status parse_pipe_option(levada_parser *p, const levada_op *op, bo
                                     "such as \"len(x)\"", arg->name);
     }
     if (status == LEVADA_OK) {
-        status = levada_value_resolve(p, &value, err);
+        status = levada_value_resolve(p, arg->type == LEVADA_ARG_VALUE, &value, err);
         if (status != LEVADA_OK) levada_error_wrap(err, "%s", arg->name);
     }
     if (status == LEVADA_OK) status = levada_value_set(options, arg->name, &value, err);
@@ -306,15 +306,19 @@ static levada_status parse_json_plugin(const levada_parser *p, const levada_valu
 }
 
 /* The options of a stage: each value is resolved in place. */
-static levada_status parse_json_args(const levada_parser *p, const char *op, levada_value *args,
+static levada_status parse_json_args(const levada_parser *p, const char *name, levada_value *args,
                                      levada_error *err)
 {
+    const levada_op *op = levada_registry_find(p->env, name);
+
     for (int64_t i = 0; i < levada_value_count(args); i++) {
+        int32_t       at = op ? levada_option_find(op->args, levada_value_key(args, i)) : -1;
+        bool          names = at >= 0 && op->args[at].type == LEVADA_ARG_VALUE;
         levada_value *value = levada_value_take_at(args, i);
-        levada_status status = levada_value_resolve(p, &value, err);
+        levada_status status = levada_value_resolve(p, names, &value, err);
         levada_value_replace_at(args, i, &value);
         if (status == LEVADA_OK) continue;
-        levada_error_wrap(err, "%s: %s", op, levada_value_key(args, i));
+        levada_error_wrap(err, "%s: %s", name, levada_value_key(args, i));
         return status;
     }
     return LEVADA_OK;
@@ -493,7 +497,7 @@ static levada_status parse_value(levada_parser *p, bool plain, levada_value **ou
 
     p->make = &parse_hooks;
     LEVADA_TRY(levada_parse_whole(p, plain, &value, err));
-    levada_status status = levada_value_resolve(p, &value, err);
+    levada_status status = levada_value_resolve(p, false, &value, err);
     if (status == LEVADA_OK) *out = value;
     else levada_value_destroy(&value);
     return status;

@@ -120,12 +120,13 @@ static levada_status resolve_pipe(const levada_parser *p, levada_value *content,
     return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
 }
 
-static levada_status resolve_inside(const levada_parser *p, levada_value *value, levada_error *err)
+static levada_status resolve_inside(const levada_parser *p, bool names, levada_value *value,
+                                    levada_error *err)
 {
     for (int64_t i = 0; i < levada_value_count(value); i++) {
         if (levada_value_count(levada_value_item(value, i)) == 0) continue;
         levada_value *item = levada_value_take_at(value, i);
-        levada_status status = levada_value_resolve(p, &item, err);
+        levada_status status = levada_value_resolve(p, names, &item, err);
         levada_value_replace_at(value, i, &item);
         if (status != LEVADA_OK) return status;
     }
@@ -133,8 +134,8 @@ static levada_status resolve_inside(const levada_parser *p, levada_value *value,
 }
 
 /* A map of one entry with a key that means something. */
-static levada_status resolve_mark(const levada_parser *p, levada_value *map, levada_value **out,
-                                  levada_error *err)
+static levada_status resolve_mark(const levada_parser *p, bool names, levada_value *map,
+                                  levada_value **out, levada_error *err)
 {
     const char   *key = levada_value_key(map, 0);
     levada_value *content = levada_value_take_at(map, 0);
@@ -148,7 +149,7 @@ static levada_status resolve_mark(const levada_parser *p, levada_value *map, lev
                              "the data of from_records or from_arrays is not in the text of a "
                              "pipeline; create the dataset in Python");
     } else if (strcmp(key, "map") == 0) {
-        status = resolve_inside(p, content, err);
+        status = resolve_inside(p, names, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {
             status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "{\"map\": ...} must hold a map");
         }
@@ -174,14 +175,33 @@ static bool resolve_marks(const levada_value *value)
     return levada_value_marks(levada_value_key(content, 0));
 }
 
-levada_status levada_value_resolve(const levada_parser *p, levada_value **value, levada_error *err)
+/* Returns whether a marked map can only be one of a field with the name of the mark, such as
+ * {c: "value + 1"}. */
+static bool resolve_is_name(const levada_parser *p, const levada_value *map)
+{
+    const char         *key = levada_value_key(map, 0);
+    const levada_value *content = levada_value_item(map, 0);
+    const char         *text = levada_value_as_text(content, NULL);
+    levada_function    *function = NULL;
+    levada_status       st;
+
+    if (strcmp(key, "c") != 0 && strcmp(key, "py") != 0) return false;
+    if (!text) return levada_value_kind_of(content) != LEVADA_VALUE_NULL;
+    if (strcmp(key, "py") == 0 && strchr(text, ':')) return false;
+    st = levada_env_find_function(p->env, key, text, &function, NULL);
+    levada_function_unref(&function);
+    return st == LEVADA_ENOT_FOUND;
+}
+
+levada_status levada_value_resolve(const levada_parser *p, bool names, levada_value **value,
+                                   levada_error *err)
 {
     levada_value *made = NULL;
 
-    if (!resolve_marks(*value)) {
-        return resolve_inside(p, *value, err);
+    if (!resolve_marks(*value) || (names && resolve_is_name(p, *value))) {
+        return resolve_inside(p, names, *value, err);
     }
-    levada_status status = resolve_mark(p, *value, &made, err);
+    levada_status status = resolve_mark(p, names, *value, &made, err);
     if (status != LEVADA_OK) return status;
     levada_value_destroy(value);
     *value = made;
