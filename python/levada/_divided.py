@@ -68,10 +68,10 @@ class Divided(Stages[T]):
         if filled:
             import warnings
 
-            n, why = filled
+            n, why, advice = filled
+            advice = f"{advice}, or make fewer parts" if advice else "make fewer parts"
             warnings.warn(
-                f"parts: {count - n} of {count} parts are empty, because {why}; write an index "
-                "with `levada index` and pass index=True, or make fewer parts",
+                f"parts: {count - n} of {count} parts are empty, because {why}; {advice}",
                 stacklevel=2,
             )
         return _sharing.parts(self, count)

@@ -212,9 +212,13 @@ def equalized(core):
     return _found(core, lambda c: c.traits()[1] and c.options()["equal"] is not None) is not None
 
 
+INDEX = "write an index with `levada index` and pass index=True"
+
+
 def filled(dataset, count):
-    """(n, text): only the first n of `count` parts have records, because the sources, which the
-    text describes, have too few files or records. None if all parts may have some."""
+    """(n, text, advice): only the first n of `count` parts have records, because the sources, which
+    the text describes, have too few files or records; the advice is INDEX, or "" where an index
+    makes no more parts. None if all parts may have some."""
     cut = _levada.divide(dataset._core, 0, 2, None, True, True, False)
     found = [_units(source) for source in _sources(cut)]
     if any(units is None or units[0] >= count for units in found):
@@ -223,7 +227,7 @@ def filled(dataset, count):
 
 
 def _units(source):
-    """(number of files or records, text) of a source that is divided by them, or None."""
+    """(number of files or records, text, advice) of a source that is divided by them, or None."""
     options = source.options()
     try:
         if "pattern" in options:
@@ -232,14 +236,15 @@ def _units(source):
             return None
         elif options.get("index", True):
             n = _levada.count(_levada.remake(source, (), {"part": None}))
-            return n, f"{source.name} has {_several(n, 'record')}"
+            return n, f"{source.name} has {_several(n, 'record')}", ""
         else:
             names = _levada.append("files", {"pattern": options["files"]}, ())
         n = sum(block.rows for block in _levada.Iter(names, threads=1))
     except LevadaError:
         return None  # an iterator raises it
-    index = "" if names is source else " and no index"
-    return n, f"{source.name} has {_several(n, 'file')}{index}"
+    if names is source:
+        return n, f"{source.name} has {_several(n, 'file')}", ""
+    return n, f"{source.name} has {_several(n, 'file')} and no index", INDEX
 
 
 def _several(n, what):

@@ -115,3 +115,29 @@ def test_a_shard_of_what_draws_without_a_seed_is_refused(place, tmp_path):
     if place != "files":
         assert made(3).shard(0, 2).to_list()
     assert lv.range(9).shard(0, 2).shuffle(3).to_list()
+
+
+def _lines(tmp_path):
+    (tmp_path / "a.txt").write_text("a\nb\n")
+    return str(tmp_path / "a.txt")
+
+
+KINDS = {  # a source of two records or one file, and whether an index makes more parts
+    "range": (lambda path: lv.range(2), False),
+    "arrays": (lambda path: lv.from_arrays({"x": [1, 2]}), False),
+    "random access": (lambda path: lv.from_random_access([{"x": 1}, {"x": 2}]), False),
+    "files": (lambda path: lv.files(_lines(path)), False),
+    "lines": (lambda path: lv.text_lines(_lines(path)), True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_advice_fits_the_source(tmp_path, kind):
+    make, index = KINDS[kind]
+    with pytest.warns(UserWarning, match="parts are empty, because") as told:
+        make(tmp_path).parts(4)
+    (text,) = {str(each.message) for each in told}
+    assert "make fewer parts" in text and ("write an index" in text) == index
+    with pytest.raises(errors.FailedPreconditionError, match="records for") as raised:
+        list(lv.torch_dataset(make(tmp_path), 0, 3, parts=4))
+    assert ("write an index" in str(raised.value)) == index

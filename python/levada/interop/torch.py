@@ -395,12 +395,13 @@ class Shared:
         parts, world = len(self._divided or []), _position(self.rank, self.world_size)[1]
         if world == 1 or self.equal is False:
             return
-        n, why = _sharing.filled(self.dataset, parts) or (parts, "there are no more parts")
+        filled = _sharing.filled(self.dataset, parts)
+        n, why, advice = filled or (parts, "there are no more parts", "pass more parts")
         if n < world:
+            advice = f"{advice}, or pass" if advice else "use fewer ranks, or pass"
             raise FailedPreconditionError(
                 f"torch_dataset: {parts=} must have records for each of {world} ranks, but has "
-                f"records for {n}, because {why}; pass more parts, write an index with `levada "
-                "index` and pass index=True, or pass equal=False if a rank may be empty"
+                f"records for {n}, because {why}; {advice} equal=False if a rank may be empty"
             )
 
     def _begin_parts(self, worker: int, seed: int | None) -> Any:
