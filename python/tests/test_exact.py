@@ -3,6 +3,7 @@
 
 import array
 import math
+import warnings
 
 import levada as lv
 import numpy as np
@@ -365,3 +366,14 @@ class TestQueues:
             queue.enqueue([[2**53 + 1, 0.5]])
         with pytest.raises(ValueError, match="among floats"):
             lt.input_producer([2**53 + 1, 0.5])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int8", "uint64"])
+def test_exact_values_warn_of_nothing(dtype):
+    values = np.array([0, 1, 2], dtype)
+    big = np.array([np.finfo(dtype).max] if values.dtype.kind in "fc" else [127], dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for made in (values, list(values), values[1], big, [big[0], values[1]]):
+            (record,) = lv.range(1).map(lambda _, made=made: {"x": made}).to_list()
+            assert record["x"].dtype == dtype and np.array_equal(record["x"], np.asarray(made))
