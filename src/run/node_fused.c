@@ -43,7 +43,8 @@ levada_status levada_node_report_absent(levada_node *it, levada_absent *absent,
     return st;
 }
 
-/* At the end of the first whole pass. The combiner that opened a pipe reports what all its pipes miss. */
+/* At the end of the first whole pass. The combiner that opened a pipe reports what all its pipes
+ * miss. */
 static levada_status fused_ended(levada_node *it, levada_status st, levada_error *err)
 {
     levada_fused  *fused = fused_ring(it)->fused;
