@@ -28,7 +28,7 @@ _MOST_IDLE = 4
 _MOST_WAIT = 2.0
 _lock = threading.Lock()
 _started = False
-_threads: set[threading.Thread] = set()
+_threads: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 _targets: "weakref.WeakSet[_Target]" = weakref.WeakSet()  # those of the handles
 HANDLE = _levada.Function
 
@@ -44,8 +44,8 @@ def ensure():
 
 def _start():
     thread = threading.Thread(target=_serve, name="levada function", daemon=True)
-    _threads.add(thread)
     thread.start()
+    _threads.add(thread)
 
 
 def end():
@@ -57,6 +57,7 @@ def end():
     _levada.end(True)
     while (threads := list(_threads)) and (left := deadline - time.monotonic()) > 0:
         threads[0].join(left)
+        _threads.discard(threads[0])
     with _lock:  # functions at exit that run later may need threads again
         _started = False
     _levada.end(False)
@@ -76,7 +77,6 @@ os.register_at_fork(after_in_child=_forked)
 def _serve():
     while _serve_one():
         pass
-    _threads.discard(threading.current_thread())
 
 
 def _serve_one():
