@@ -295,7 +295,12 @@ def mix(
         names, given = list(named), tuple(named.values())
     if weights is not None:
         weights = _weights_of(names, weights)
-    options: dict[str, Any] = {"weights": weights, "epoch_size": epoch_size, "seed": seed, "names": names}
+    options: dict[str, Any] = {
+        "weights": weights,
+        "epoch_size": epoch_size,
+        "seed": seed,
+        "names": names,
+    }
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"by": by, "stop": stop, "temperature": temperature}
     if source is not None:
