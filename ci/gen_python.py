@@ -92,7 +92,7 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
             from levada._decoders import csv_defaults
 
             given[key] = csv_defaults(given[key])
-    if name == "jsonl" and "fields" in given:
+    if name in ("json", "jsonl") and "fields" in given:
         from levada._decoders import json_fields
 
         given["fields"] = json_fields(given["fields"])

@@ -43,6 +43,7 @@ typedef enum convert_kind {
     CONVERT_JSONL,
     CONVERT_CSV,
     CONVERT_TAR,
+    CONVERT_JSON, /* a document: of IN only */
     CONVERT_UNKNOWN,
     CONVERT_DESCRIBED /* of IN only */
 } convert_kind;
@@ -61,7 +62,7 @@ typedef struct convert_job {
 
 /* -- what to do */
 
-static const char *const convert_names[] = { "tfrecord", "text", "jsonl", "csv", "tar" };
+static const char *const convert_names[] = { "tfrecord", "text", "jsonl", "csv", "tar", "json" };
 
 static convert_kind cmd_convert_kind(const char *name)
 {
@@ -101,15 +102,16 @@ static bool cmd_convert_is_known(const convert_job *job)
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
 
     if (job->from == CONVERT_UNKNOWN && from)
-        levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl, csv, tar",
-                       from);
+        levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl, json, csv, "
+                       "tar", from);
     else if (job->from == CONVERT_UNKNOWN)
         levada_cli_say(
             "convert: unknown format of %s; set --from tfrecord, text, jsonl, csv or tar", job->in);
     else if (job->to == CONVERT_UNKNOWN && !to)
         levada_cli_say("convert: unknown format of %s; set --to tfrecord, jsonl, csv or tar",
                        job->out);
-    else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT)
+    else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT ||
+             job->to == CONVERT_JSON)
         levada_cli_say("convert: cannot write %s; available output formats: tfrecord, jsonl, csv, "
                        "tar", to ? to : job->out);
     else return true;
@@ -122,7 +124,8 @@ static bool cmd_convert_choose(convert_job *job)
     bool raw = levada_cli_flag(job->args, "raw");
 
     job->as = LEVADA_CLI_CONVERT_COPY;
-    if (job->from == CONVERT_CSV || job->from == CONVERT_TAR || job->from == CONVERT_DESCRIBED)
+    if (job->from == CONVERT_CSV || job->from == CONVERT_TAR || job->from == CONVERT_JSON ||
+        job->from == CONVERT_DESCRIBED)
         return true;
     if (job->to == CONVERT_CSV || job->to == CONVERT_TAR) return job->from == CONVERT_TEXT;
     if (job->to == CONVERT_JSONL) {
@@ -194,6 +197,7 @@ static levada_status cmd_convert_source(convert_job *job, levada_error *err)
     if (job->from == CONVERT_CSV)
         LEVADA_TRY(levada_cli_convert_csv(job->env, job->in, header,
                                           levada_cli_record_bytes(job->args), &options, err));
+    if (job->from == CONVERT_JSON) LEVADA_TRY(levada_value_parse("{fields:auto}", &options, err));
     return levada_cli_source_dataset(job->env, source, job->in, options ? &options : NULL,
                                      &job->pipe.dataset, err);
 }

@@ -128,6 +128,8 @@ static const char *cmd_verify_unchecked(const verify_job *job, const char *forma
                  "--source 'csv:header=true,record_defaults=[...]' names them" },
         { "jsonl", "each line is checked to be JSON, not its fields: --source "
                    "'jsonl:fields=auto' checks those of the first lines" },
+        { "json", "each element is checked to be JSON, not its fields: --source "
+                  "'json:fields=auto' checks those of the first elements" },
         { "tar", "members and samples are checked, not which fields they have: --source "
                  "'tar:fields=[...]' names them" },
     };

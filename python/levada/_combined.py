@@ -69,7 +69,7 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
             that is not empty: by content if a checksum proves it, else by name, else by content.
             The columns and types of CSV are inferred, as with ``csv(infer=True)``.
         spec (default "auto"): "auto" infers the features of tf.train.Example and SequenceExample,
-            and the fields of JSON Lines, from the first 1,000 records. A feature with one value in
+            and the fields of JSON, from the first 1,000 records. A feature with one value in
             each of these records is a scalar, any other feature is ragged. A dict is a spec as in
             ``parse_example``, or ``fields`` as in ``jsonl``. None returns messages and lines as
             bytes.
@@ -105,11 +105,11 @@ def _with_spec(found: Dataset[Any], names: Any, spec: Any) -> Dataset[Any]:
     from levada import _sources
 
     name = found._core.name
-    if name == "jsonl":
-        return _sources.jsonl(names, fields=spec)
+    if name in ("json", "jsonl"):
+        return getattr(_sources, name)(names, fields=spec)
     if name in ("csv", "tar"):
         raise InvalidArgumentError(
-            f"open: a spec is for messages and JSON lines, and the files are {name}; "
+            f"open: a spec is for messages and JSON, and the files are {name}; "
             f"call lv.{name} with its own options"
         )
     return found.parse_example(spec)

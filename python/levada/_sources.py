@@ -21,6 +21,7 @@ __all__ = [
     "files",
     "fixed_length",
     "framed",
+    "json",
     "jsonl",
     "litdata",
     "mds",
@@ -44,7 +45,7 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
             from levada._decoders import csv_defaults
 
             given[key] = csv_defaults(given[key])
-    if name == "jsonl" and "fields" in given:
+    if name in ("json", "jsonl") and "fields" in given:
         from levada._decoders import json_fields
 
         given["fields"] = json_fields(given["fields"])
@@ -77,6 +78,7 @@ def csv(
     shuffle_files: bool = False,
     errors: str | None = None,
     index: bool = False,
+    encoding: str = "utf-8",
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
@@ -131,6 +133,8 @@ def csv(
             of the iterator
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
+        encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
+            mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -176,6 +180,7 @@ def csv(
         shuffle_files=shuffle_files,
         errors=errors,
         index=index,
+        encoding=encoding,
         shuffle_records=shuffle_records,
         records=records,
         part=part,
@@ -240,6 +245,7 @@ def fasta(
     shuffle_files: bool = False,
     errors: str | None = None,
     index: bool = False,
+    encoding: str = "utf-8",
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
@@ -255,6 +261,8 @@ def fasta(
             of the iterator
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
+        encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
+            mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -278,6 +286,7 @@ def fasta(
         shuffle_files=shuffle_files,
         errors=errors,
         index=index,
+        encoding=encoding,
         shuffle_records=shuffle_records,
         records=records,
         part=part,
@@ -291,6 +300,7 @@ def fastq(
     shuffle_files: bool = False,
     errors: str | None = None,
     index: bool = False,
+    encoding: str = "utf-8",
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
@@ -306,6 +316,8 @@ def fastq(
             of the iterator
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
+        encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
+            mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -329,6 +341,7 @@ def fastq(
         shuffle_files=shuffle_files,
         errors=errors,
         index=index,
+        encoding=encoding,
         shuffle_records=shuffle_records,
         records=records,
         part=part,
@@ -510,6 +523,78 @@ def framed(
     )
 
 
+def json(
+    files: Paths,
+    *,
+    fields: Any = None,
+    field: str | None = None,
+    invalid: str = "error",
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+    index: bool = False,
+    encoding: str = "utf-8",
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Reads JSON documents that are lists of objects, one column per field.
+
+    Args:
+        files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
+        fields (Any): {name: dtype, ...} (int32, int64, float32, float64, bool, text, string);
+            [dtype] and [[dtype]] are lists, {name: ...} is an object, [{name: ...}] a list of
+            objects; {dtype: ..., default: ..., path: a.b} has a default, and a path in nested
+            objects; text has the JSON of values that are not strings; auto = infer them from
+            the first 1000 records when the dataset is created; the pipeline then contains them;
+            None = one column 'line'
+        field (str): the member of the document that is the list: data for {"data": [...]}; None
+            = the document is the list
+        invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
+            UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
+            replace)
+        compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
+            such as gzip
+        shuffle_files (bool, default False): read the files in a different order in each epoch
+        errors (str): policy for damage: fail, skip, skip:1000 or skip:0.1%; None = the policy
+            of the iterator
+        index (bool, default False): use the indexes that `levada index` or another library
+            wrote next to the files
+        encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
+            mark), utf-16-le, utf-16-be, latin-1 or cp1252
+        shuffle_records (bool, default False): read the records of all files in a different
+            order in each epoch; needs index
+        records (int | Iterable[int]): [start, stop): read only the records with these numbers,
+            counted from 0 through all files in order; needs index; None = all
+        part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
+            records, otherwise every n-th file, starting with file i; None = all
+
+    Returns:
+        Dataset: records.
+
+    Raises:
+        InvalidArgumentError: an option or a field is invalid.
+
+    Example:
+        lv.from_text('json:notes.json,fields={id:int64,text:text,tokens:[int64]}')
+    """
+    return _source(
+        "json",
+        files=files,
+        fields=fields,
+        field=field,
+        invalid=invalid,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+        index=index,
+        encoding=encoding,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
+    )
+
+
 def jsonl(
     files: Paths,
     *,
@@ -519,6 +604,7 @@ def jsonl(
     shuffle_files: bool = False,
     errors: str | None = None,
     index: bool = False,
+    encoding: str = "utf-8",
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
@@ -543,6 +629,8 @@ def jsonl(
             of the iterator
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
+        encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
+            mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -571,6 +659,7 @@ def jsonl(
         shuffle_files=shuffle_files,
         errors=errors,
         index=index,
+        encoding=encoding,
         shuffle_records=shuffle_records,
         records=records,
         part=part,
@@ -811,6 +900,7 @@ def text_lines(
     shuffle_files: bool = False,
     errors: str | None = None,
     index: bool = False,
+    encoding: str = "utf-8",
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
@@ -831,6 +921,8 @@ def text_lines(
             of the iterator
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
+        encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
+            mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
             order in each epoch; needs index
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
@@ -857,6 +949,7 @@ def text_lines(
         shuffle_files=shuffle_files,
         errors=errors,
         index=index,
+        encoding=encoding,
         shuffle_records=shuffle_records,
         records=records,
         part=part,

@@ -376,11 +376,11 @@ def test_rows_and_samples_are_told_by_their_names(tmp_path):
         assert sample["key"] == b"one" and list(sample["values"]) == [b"first"]
 
 
-@pytest.mark.parametrize("text", ['[{"a": 1}, {"a": 2}]', '[\n{"a": 1}\n]\n', '{\n  "a": 1\n}\n'])
+@pytest.mark.parametrize("text", ["[1, 2]", '[\n["a"]\n]\n', '{\n  "a": [{"b": 1}]\n}\n'])
 def test_a_json_document_is_refused_and_the_remedy_named(tmp_path, text):
     path = tmp_path / "notes.json"
     path.write_text(text)
-    with pytest.raises(InvalidArgumentError, match="is a JSON document, not one object per line"):
+    with pytest.raises(InvalidArgumentError, match="is a JSON document, but not a list"):
         lv.open(path)
     assert lv.open(path, source="text_lines").to_list()[0]["line"] == text.splitlines()[0]
 

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/refs.h"
+#include "base/transcode.h"
 
 #include <string.h>
 
@@ -138,6 +139,13 @@ static levada_status dataset_check_index(const levada_file_args *a, bool indexed
 {
     bool index = a->index || indexed;
 
+    LEVADA_TRY(levada_charset_check(a->encoding, err));
+    if (index && a->encoding && !levada_charset_is_utf8(a->encoding)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "encoding='%s' does not go together with index, because the records of "
+                           "such a file cannot be read separately; convert the file to UTF-8",
+                           a->encoding);
+    }
     if (!index && (a->numbers.shuffle_records || a->numbers.records.n != 0)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s needs index=true",
                            a->numbers.shuffle_records ? "shuffle_records" : "records");

@@ -2,6 +2,7 @@
 #include "files/bytes.h"
 
 #include "base/alloc.h"
+#include "base/transcode.h"
 #include "files/looks.h"
 #include "files/opener.h"
 #include "registry/env_priv.h"
@@ -14,12 +15,23 @@
 #define BYTES_HEAD 4096
 #define BYTES_SIGNATURE 64
 #define BYTES_INPUT (256 * 1024) /* compressed bytes read at a time   */
+#define BYTES_TEXT (32 * 1024)   /* bytes transcoded at a time        */
 #define BYTES_IDLE 3             /* calls of a filter without progress */
 
 typedef struct bytes_piece {
     levada_buffer *buffer;
     int64_t        at, end; /* buffer->data[at, end) */
 } bytes_piece;
+
+/* Text of another encoding on its way to UTF-8. */
+typedef struct bytes_text {
+    levada_charset as, now; /* as the option says; as the byte order mark says */
+    int64_t         kept;    /* bytes of a character that is not complete     */
+    int64_t         at, end; /* of the text that is not read yet              */
+    bool            ended;
+    levada_error    why; /* of the file: reported after the text before it */
+    uint8_t         raw[BYTES_TEXT], text[(BYTES_TEXT + 1) * LEVADA_TRANSCODE_MOST];
+} bytes_text;
 
 struct levada_bytes {
     levada_env              *env; /* a reference */
@@ -36,6 +48,7 @@ struct levada_bytes {
     const levada_filter_def *filter; /* NULL = plain */
     void                    *state;
     bool                     filter_open;
+    bytes_text              *text; /* NULL = UTF-8, or no text */
     levada_buffer           *input;
     int64_t                  input_at, input_end;
     int64_t                  moved; /* bytes that were copied to free space for more input */
@@ -196,6 +209,22 @@ static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options 
     return LEVADA_OK;
 }
 
+/* -- encodings */
+
+static levada_status bytes_open_text(levada_bytes *b, const char *encoding, levada_error *err)
+{
+    levada_charset found = LEVADA_CHARSET_UTF8;
+
+    LEVADA_TRY(levada_charset_check(encoding, err));
+    if (levada_charset_is_utf8(encoding)) return LEVADA_OK;
+    (void)levada_charset_find(encoding, &found);
+    b->text = levada_alloc_zero(sizeof *b->text);
+    if (!b->text) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                     "out of memory for an encoding");
+    b->text->as = b->text->now = found;
+    return LEVADA_OK;
+}
+
 levada_status levada_bytes_open(levada_env *env, const char *path,
                                 const levada_bytes_options *options, levada_bytes **out,
                                 levada_error *err)
@@ -215,6 +244,7 @@ levada_status levada_bytes_open(levada_env *env, const char *path,
                  : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                "out of memory while opening a file");
     if (st == LEVADA_OK) st = bytes_identify(b, options, err);
+    if (st == LEVADA_OK) st = bytes_open_text(b, options->encoding, err);
     if (st != LEVADA_OK) {
         levada_error_place(err, NULL, path, -1, -1);
         levada_bytes_close(&b);
@@ -240,6 +270,7 @@ void levada_bytes_close(levada_bytes **bytes)
     levada_free(b->pieces);
     if (b->filter_open) b->filter->close(b->state);
     levada_free(b->state);
+    levada_free(b->text);
     levada_buffer_unref(&b->input);
     if (b->file) b->opener->close(b->file);
     levada_env_unref(&b->env);
@@ -305,6 +336,51 @@ static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, 
     return LEVADA_OK;
 }
 
+/* Bytes of the file, decompressed. */
+static levada_status bytes_read_raw(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
+                                    int64_t *made, levada_error *err)
+{
+    return b->filter ? bytes_decode(b, data, size, least, made, err)
+                     : bytes_pull_least(b, data, size, least, made, err);
+}
+
+/* Fills the text, which has been read, again; an error comes after the text before it. */
+static void bytes_transcode(levada_bytes *b)
+{
+    bytes_text *t = b->text;
+    int64_t     made = 0, used;
+
+    (void)bytes_read_raw(b, t->raw + t->kept, BYTES_TEXT - t->kept, 1, &made, &t->why);
+    t->ended = made == 0 && t->why.code == LEVADA_OK;
+    t->at = 0;
+    t->end = levada_transcode(&t->now, t->raw, t->kept + made, t->ended, t->text, &used);
+    t->kept += made - used;
+    memmove(t->raw, t->raw + used, (size_t)t->kept);
+}
+
+static levada_status bytes_read_text(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
+                                     int64_t *made, levada_error *err)
+{
+    bytes_text *t = b->text;
+
+    while (*made < size) {
+        int64_t n = t->end - t->at < size - *made ? t->end - t->at : size - *made;
+
+        memcpy(data + *made, t->text + t->at, (size_t)n);
+        t->at += n;
+        *made += n;
+        if (t->at < t->end) continue;
+        if (t->why.code != LEVADA_OK) {
+            *err = t->why;
+            levada_error_clear(&t->why);
+            return err->code;
+        }
+        if (t->ended || *made == size || (*made >= least && bytes_waits(b))) return LEVADA_OK;
+        bytes_transcode(b);
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64_t *made,
                                 levada_error *err)
 {
@@ -320,8 +396,8 @@ static levada_status bytes_produce(levada_bytes *b, uint8_t *data, int64_t size,
 
     *made = 0;
     if (st == LEVADA_OK) {
-        st = b->filter ? bytes_decode(b, data, size, least, made, &b->failed)
-                       : bytes_pull_least(b, data, size, least, made, &b->failed);
+        st = b->text ? bytes_read_text(b, data, size, least, made, &b->failed)
+                     : bytes_read_raw(b, data, size, least, made, &b->failed);
         if (st != LEVADA_OK && st != LEVADA_ECANCELLED)
             levada_error_place(&b->failed, NULL, b->path, -1, -1);
     }
@@ -408,6 +484,12 @@ static levada_status bytes_restart(levada_bytes *b, levada_error *err)
     b->at = b->offset = 0;
     b->input_at = b->input_end = 0;
     b->input_ended = b->ended = false;
+    if (b->text) {
+        b->text->now = b->text->as;
+        b->text->kept = b->text->at = b->text->end = 0;
+        b->text->ended = false;
+        levada_error_clear(&b->text->why);
+    }
     return b->filter ? b->filter->reset(b->state, err) : LEVADA_OK;
 }
 
@@ -482,9 +564,9 @@ bool levada_bytes_resume(levada_bytes *b)
     return true;
 }
 
-bool levada_bytes_plain(const levada_bytes *b) { return !b->filter; }
+bool levada_bytes_plain(const levada_bytes *b) { return !b->filter && !b->text; }
 
-bool levada_bytes_seekable(const levada_bytes *b) { return !b->filter && b->size >= 0; }
+bool levada_bytes_seekable(const levada_bytes *b) { return levada_bytes_plain(b) && b->size >= 0; }
 
 int64_t levada_bytes_left(const levada_bytes *b)
 {

@@ -3,7 +3,8 @@
  * Bytes of one file, decompressed.
  *
  * A byte stream reads a file through its opener (opener.h) and passes the bytes through the filter
- * that the first of them ask for. Offsets count decompressed bytes. A file that shrinks meanwhile
+ * that the first of them ask for. With an encoding, the text is transcoded to UTF-8 after that.
+ * Offsets count decompressed bytes, of UTF-8. A file that shrinks meanwhile
  * is an error. The size of a pipe is -1 (pipes.h). Damage is reported after every good byte before
  * it, and again by later reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no
  * other code fits. After ECANCELLED the same call may be made again. One owner, one thread;
@@ -25,6 +26,8 @@ typedef struct levada_bytes_options {
     const char *compression;
     /* Verified bits of the format that is expected; more than the best filter has = plain. */
     int32_t (*probe)(const uint8_t *data, int64_t size);
+    /* Of the decompressed text, which is read as UTF-8 (base/transcode.h); NULL = UTF-8. */
+    const char *encoding;
     const atomic_bool *cancelled; /* as in opener.h; NULL = never */
 } levada_bytes_options;
 
@@ -81,7 +84,7 @@ int64_t levada_bytes_offset(const levada_bytes *bytes);
 /* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
  * missing, and reading continues after that stream. */
 bool levada_bytes_resume(levada_bytes *bytes);
-/* Whether the file is read as it is, without a filter. */
+/* Whether the file is read as it is, without a filter, in UTF-8 or as bytes. */
 bool levada_bytes_plain(const levada_bytes *bytes);
 /* Whether reading may continue at any offset: of a file as it is, and no pipe. */
 bool levada_bytes_seekable(const levada_bytes *bytes);

@@ -18,6 +18,7 @@ levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
 {
     return (levada_bytes_options){.compression = r->options->compression,
                                   .probe = r->format->probe,
+                                  .encoding = r->options->encoding,
                                   .cancelled = r->owner.cancelled};
 }
 
@@ -431,7 +432,7 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
         r->bad_bytes = 0;
         r->checked += r->framed.used;
         file_reader_progressed(r, w->offset + levada_window_size(w));
-        return LEVADA_OK;
+        return levada_file_reader_enter(r, r->state, w->offset + r->framed.used, -1, err);
     }
     r->framed.n = 0;
     file_reader_alone(r);

@@ -50,7 +50,7 @@ static levada_status open_check(const levada_scan *scan, const char *path, const
 
 /* The registry owns *source. */
 static levada_status open_identify(levada_env *env, const levada_texts *files, const char *asked,
-                                   const char **source, levada_error *err)
+                                   const char **source, const char **encoding, levada_error *err)
 {
     levada_files  found = { 0 };
     levada_scan   scan = { .empty = true };
@@ -68,6 +68,7 @@ static levada_status open_identify(levada_env *env, const levada_texts *files, c
                          path);
     if (st == LEVADA_OK && !asked) st = open_check(&scan, path, name, err);
     if (st == LEVADA_OK) *source = name;
+    if (st == LEVADA_OK) *encoding = scan.encoding;
     levada_files_clear(&found);
     return st;
 }
@@ -161,11 +162,13 @@ static levada_status open_ask(const levada_op *op, bool parse, levada_value *map
 }
 
 static levada_status open_source(levada_env *env, const levada_texts *files, const char *name,
-                                 bool parse, levada_dataset **out, levada_error *err)
+                                 const char *encoding, bool parse, levada_dataset **out,
+                                 levada_error *err)
 {
     levada_value *map = levada_value_map();
     levada_status st = open_set(map, "files", open_list(files), err);
 
+    if (st == LEVADA_OK && encoding) st = levada_value_set_text(map, "encoding", encoding, err);
     if (st == LEVADA_OK) st = open_ask(levada_registry_find(env, name), parse, map, err);
     if (st == LEVADA_OK) st = levada_dataset_append(env, name, map, NULL, 0, out, err);
     levada_value_destroy(&map);
@@ -205,10 +208,10 @@ levada_status levada_dataset_open(levada_env *env, const char *const *files, int
     LEVADA_TRY(open_asked(nfiles, source, err));
     levada_texts    all = { .at = files, .n = nfiles };
     levada_dataset *ds = NULL;
-    const char     *name = NULL;
-    levada_status   st = open_identify(env, &all, source, &name, err);
+    const char     *name = NULL, *encoding = NULL;
+    levada_status   st = open_identify(env, &all, source, &name, &encoding, err);
 
-    if (st == LEVADA_OK) st = open_source(env, &all, name, parse, &ds, err);
+    if (st == LEVADA_OK) st = open_source(env, &all, name, encoding, parse, &ds, err);
     if (st == LEVADA_OK && parse && strcmp(name, LEVADA_SCAN_RECORDS) == 0)
         st = open_parse(env, &ds, err);
     if (st == LEVADA_OK) *out = ds;

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/transcode.h"
 #include "files/bytes.h"
 #include "files/glob.h"
 #include "files/looks.h"
@@ -178,6 +179,20 @@ static levada_status scan_head(levada_scan *scan, levada_env *env, const char *p
     return st;
 }
 
+/* Does a text file begin with the byte order mark of UTF-16? Then its head is read as UTF-8. */
+static levada_status scan_utf16(levada_scan *scan, levada_env *env, const char *path,
+                                const levada_op *said, levada_bytes_options *options,
+                                uint8_t *head, int64_t *made, levada_error *err)
+{
+    const levada_op *sure = scan_best(env, head, *made < SCAN_HEAD ? *made : SCAN_HEAD);
+    bool mark = *made >= 2 && ((head[0] == 0xff && head[1] == 0xfe) ||
+                               (head[0] == 0xfe && head[1] == 0xff));
+
+    if (!mark || options->encoding || (said && !said->def.format.lines) || sure) return LEVADA_OK;
+    options->encoding = scan->encoding = "utf-16";
+    return scan_head(scan, env, path, options, head, made, err);
+}
+
 /* The format that finds a record by its checksum anywhere in the first bytes: damage before the
  * record may look like text. */
 static const levada_op *scan_search(const levada_env *env, const uint8_t *head, int64_t size)
@@ -207,9 +222,36 @@ static bool scan_is_json_line(const uint8_t *head, int64_t size)
     return head[last - 1] == '}' || (!end && size == SCAN_SEARCH);
 }
 
+/* Is the document a list of objects, or empty? */
+static bool scan_is_json_list(const uint8_t *head, int64_t size)
+{
+    int64_t at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+    while (at < size && isspace(head[at])) at++;
+    if (at == size || head[at++] != '[') return false;
+    while (at < size && isspace(head[at])) at++;
+    return at < size && (head[at] == '{' || head[at] == ']');
+}
+
+/* The options of the file reader that the source names; NULL where it names none. */
+static const levada_file_args *scan_options(const levada_scan *scan)
+{
+    const levada_dataset *ds = scan->dataset;
+
+    return ds ? (const void *)((const uint8_t *)ds->args + ds->op->core_offset) : NULL;
+}
+
+/* The encoding that the options of the source name; NULL where they name UTF-8 or none. */
+static const char *scan_encoding(const levada_scan *scan)
+{
+    const levada_file_args *options = scan_options(scan);
+
+    return options && !levada_charset_is_utf8(options->encoding) ? options->encoding : NULL;
+}
+
 /* Chooses the format: the caller's source overrides the content, and so does the name, unless a
  * checksum proves that the content is of another format. `json`: the name alone says that it is
- * JSON, which may be a document, without records. */
+ * JSON, which may be lines or a document. */
 static levada_status scan_choose(levada_scan *scan, levada_env *env, const char *path,
                                  const levada_op *said, bool named, bool json,
                                  const char *compression, uint8_t *head, const levada_op **out,
@@ -224,16 +266,20 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
         op = scan_best(env, head, made < SCAN_HEAD ? made : SCAN_HEAD);
     }
     options.compression = compression;
+    options.encoding = scan_encoding(scan);
     options.probe = op ? op->def.format.probe : scan_no_format;
     LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
+    LEVADA_TRY(scan_utf16(scan, env, path, said, &options, head, &made, err));
     first = made < SCAN_HEAD ? made : SCAN_HEAD;
     content = scan_best(env, head, first);
     scan->sure = content && content->def.format.probe(head, first) >= SCAN_SURE;
-    if (json && !scan_is_json_line(head, made)) {
-        if (!scan->sure)
+    if (json && !scan->sure && !scan_is_json_line(head, made)) {
+        if (!scan_is_json_list(head, made))
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "'%s' is a JSON document, not one object per line; convert it with "
-                               "jq -c '.[]' IN > OUT.jsonl, or read it as text_lines", path);
+                               "'%s' is a JSON document, but not a list of objects, nor one object "
+                               "per line; read a list in it with the source json and its option "
+                               "field", path);
+        said = levada_registry_find(env, "json");
     }
     scan->empty = made == 0 && !scan->damaged;
     scan->looks = scan->damaged ? "a damaged compressed file"
@@ -307,12 +353,9 @@ static levada_status scan_with_options(levada_scan *scan, levada_env *env, const
 /* The compression that the options of the source name; NULL where they do not. */
 static const char *scan_compression(const levada_scan *scan)
 {
-    const levada_dataset   *ds = scan->dataset;
-    const levada_file_args *options;
+    const levada_file_args *options = scan_options(scan);
 
-    if (!ds) return NULL;
-    options = (const void *)((const uint8_t *)ds->args + ds->op->core_offset);
-    return options->compression;
+    return options ? options->compression : NULL;
 }
 
 /* Takes the place of the description so far, which is NULL where there are no options. */
@@ -345,6 +388,8 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
     st = map && file && how ? levada_value_set(map, "files", &file, err)
                             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (st == LEVADA_OK) st = levada_value_set(map, "compression", &how, err);
+    if (st == LEVADA_OK && scan->encoding)
+        st = levada_value_set_text(map, "encoding", scan->encoding, err);
     if (st == LEVADA_OK) st = scan_complete(scan, env, name, map, err);
     levada_value_destroy(&how);
     levada_value_destroy(&file);

@@ -20,6 +20,7 @@ typedef struct levada_scan {
     levada_file_reader *reader;
     int64_t             size;
     char                compression[48];
+    const char         *encoding; /* "utf-16" where a byte order mark says so; NULL */
     char                content[48]; /* as in levada_file_kind */
     bool                guessed;     /* as in levada_file_kind */
     bool                sure;        /* a checksum proves that the content is of a format */

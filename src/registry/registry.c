@@ -54,6 +54,14 @@ static const levada_arg registry_file_args[] = {
     LEVADA_ARG_END
 };
 
+/* Of formats whose files are text. */
+static const levada_arg registry_text_args[] = {
+    LEVADA_ARG(TEXT, levada_file_args, encoding, .otherwise = "utf-8",
+               .doc = "encoding of the files: utf-8, utf-16 (by its byte order mark), utf-16-le, "
+                      "utf-16-be, latin-1 or cp1252"),
+    LEVADA_ARG_END
+};
+
 static const levada_arg registry_file_number_args[] = {
     LEVADA_ARG(BOOL, levada_number_args, shuffle_records, .otherwise = "false",
                .doc = "read the records of all files in a different order in each epoch; needs "
@@ -208,16 +216,18 @@ static bool registry_has_positional(const levada_arg *args, int32_t n)
 
 /* The options that the core adds. */
 typedef struct registry_core {
-    const levada_arg *args, *numbers; /* of the core's struct, and of the numbers in it */
+    const levada_arg *args, *text, *numbers; /* of the core's struct, and of the numbers in it */
     size_t            numbers_offset, size;
 } registry_core;
 
 static registry_core registry_core_of(const levada_op *op)
 {
-    registry_core core = { .args = registry_no_args, .numbers = registry_no_args };
+    registry_core core = { .args = registry_no_args, .text = registry_no_args,
+                           .numbers = registry_no_args };
 
     if (op->family == LEVADA_FAMILY_FORMAT) {
         core.args = registry_file_args;
+        if (op->def.format.lines) core.text = registry_text_args;
         core.numbers = registry_file_number_args;
         core.numbers_offset = offsetof(levada_file_args, numbers);
         core.size = sizeof(levada_file_args);
@@ -240,7 +250,8 @@ static levada_status registry_make_args(levada_op *op, const levada_arg *own, le
     LEVADA_TRY(registry_check_rows(op, own, err));
     int32_t     n = registry_append(NULL, 0, own, 0, false);
     int32_t     with_core = registry_append(NULL, n, core.args, 0, false);
-    int32_t     most = registry_append(NULL, with_core, core.numbers, 0, false) + 1;
+    int32_t     with_text = registry_append(NULL, with_core, core.text, 0, false);
+    int32_t     most = registry_append(NULL, with_text, core.numbers, 0, false) + 1;
     levada_arg *args = levada_alloc_zero((size_t)most * sizeof(*args));
 
     op->args = args;
@@ -249,7 +260,8 @@ static levada_status registry_make_args(levada_op *op, const levada_arg *own, le
     registry_append(args, 0, own, 0, false);
     bool free_place = op->family == LEVADA_FAMILY_DECODER && !registry_has_positional(args, n);
     registry_append(args, n, core.args, op->core_offset, free_place);
-    registry_append(args, with_core, core.numbers, op->core_offset + core.numbers_offset, false);
+    registry_append(args, with_core, core.text, op->core_offset, false);
+    registry_append(args, with_text, core.numbers, op->core_offset + core.numbers_offset, false);
     if (core.size > 0) op->args_size = op->core_offset + core.size;
     return LEVADA_OK;
 }

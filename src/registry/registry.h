@@ -88,6 +88,7 @@ typedef struct levada_file_args {
     const char  *compression;   /* "auto", "none", or a filter's name */
     bool         shuffle_files;
     const char  *errors;        /* NULL = the iterator's policy */
+    const char  *encoding;      /* of formats with lines; NULL = UTF-8, or bytes */
     bool         index;         /* the files have indexes (files/index.h) */
     levada_number_args numbers; /* of records with an index; `part` of files without */
 } levada_file_args;

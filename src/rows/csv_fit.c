@@ -99,7 +99,7 @@ static levada_status fit_learn(const levada_csv_fit *fit, const char *path,
 
     file->map = levada_alloc((size_t)n * sizeof *file->map);
     if (!file->map) return fit_short(err);
-    st = fit->heading(fit->args, fit->context, path, fit->source->compression, &names, &why);
+    st = fit->heading(fit->args, fit->context, path, fit->source, &names, &why);
     file->width = levada_value_count(names);
     if (st == LEVADA_OK) st = levada_csv_header_map(fit->args, names, file->map, &in_order, &why);
     levada_value_destroy(&names);

@@ -18,8 +18,8 @@
 /* Reads the names in the header of a file, as levada_csv_header_read. */
 typedef levada_status (*levada_csv_heading)(const levada_csv_args *args,
                                             const levada_context *context, const char *path,
-                                            const char *compression, levada_value **names,
-                                            levada_error *err);
+                                            const levada_file_args *source,
+                                            levada_value **names, levada_error *err);
 
 typedef struct levada_csv_fit_file levada_csv_fit_file;
 

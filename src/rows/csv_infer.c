@@ -263,7 +263,7 @@ static levada_status infer_check_names(const levada_value *names, levada_error *
             (void)snprintf(bytes + 3 * k, 4, " %02x", (unsigned char)name[k]);
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "column %lld of the header must have a name in UTF-8, got the bytes%s: "
-                           "convert the file with iconv, or name the columns",
+                           "pass encoding='latin-1' or another one, or name the columns",
                            (long long)i, bytes);
     }
     return LEVADA_OK;

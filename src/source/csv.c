@@ -266,15 +266,14 @@ static levada_status csv_sample_rows(csv_sample *s, const levada_csv_args *a, le
 }
 
 static levada_status csv_look(csv_sample *s, const levada_csv_args *a, levada_env *env,
-                              const char *path, const char *compression, levada_strings *rows,
-                              levada_error *err)
+                              const char *path, const levada_bytes_options *how,
+                              levada_strings *rows, levada_error *err)
 {
-    levada_bytes_options how = { .compression = compression, .probe = csv_probe };
     levada_bytes        *bytes = NULL;
     int64_t              made = 0;
     levada_status        st = csv_sample_open(s, a, err);
 
-    if (st == LEVADA_OK) st = levada_bytes_open(env, path, &how, &bytes, err);
+    if (st == LEVADA_OK) st = levada_bytes_open(env, path, how, &bytes, err);
     if (st == LEVADA_OK)
         st = levada_bytes_read(bytes, s->bytes + CSV_SLACK, s->most, &made, err);
     if (st == LEVADA_OK) st = csv_sample_rows(s, a, env, made, rows, err);
@@ -286,11 +285,16 @@ static levada_status csv_infer_path(levada_env *env, const levada_csv_args *a, c
                                     const char *compression, const levada_value *options,
                                     levada_value **out, levada_error *err)
 {
+    levada_bytes_options how = {
+        .compression = compression,
+        .probe = csv_probe,
+        .encoding = levada_value_as_text(levada_value_get(options, "encoding"), NULL),
+    };
     csv_sample     sample = { 0 };
     levada_strings rows;
     levada_status  st;
 
-    st = csv_look(&sample, a, env, path, compression, &rows, err);
+    st = csv_look(&sample, a, env, path, &how, &rows, err);
     if (st == LEVADA_OK) st = levada_csv_infer(a, env, &rows, options, out, err);
     csv_sample_close(&sample);
     return st;
@@ -398,17 +402,19 @@ typedef struct csv_columns_state {
 
 /* A levada_csv_heading. Most headers are short. */
 static levada_status csv_heading(const levada_csv_args *a, const levada_context *context,
-                                 const char *path, const char *compression, levada_value **names,
-                                 levada_error *err)
+                                 const char *path, const levada_file_args *source,
+                                 levada_value **names, levada_error *err)
 {
-    levada_status st = LEVADA_OK;
+    levada_bytes_options how = { .compression = source->compression, .probe = csv_probe,
+                                 .encoding = source->encoding };
+    levada_status        st = LEVADA_OK;
 
     for (int64_t most = CSV_HEADING; *names == NULL && most <= CSV_SAMPLE; most *= 16) {
         csv_sample     sample = { .most = most };
         levada_strings rows;
 
         levada_error_clear(err);
-        st = csv_look(&sample, a, context->env, path, compression, &rows, err);
+        st = csv_look(&sample, a, context->env, path, &how, &rows, err);
         if (st == LEVADA_OK)
             st = levada_csv_header_read(a, rows.data[0], rows.size[0], names, err);
         csv_sample_close(&sample);

@@ -2,17 +2,12 @@
 /*
  * jsonl - lines of JSON as typed columns.
  *
- * The format frames lines; lines of white space are no rows. The decoder parses a row, looks up
- * the fields, and adds their values to the columns: numbers and texts, and lists of them, one or
- * two levels deep, as ragged columns.
+ * The format frames lines; lines of white space are no rows. The decoder (rows/json_rows.h) parses
+ * a row, looks up the fields, and adds their values to the columns.
  */
-#include "base/alloc.h"
 #include "files/lines.h"
-#include "option/value_priv.h"
 #include "registry/env_priv.h"
-#include "rows/infer.h"
-#include "rows/json_columns.h"
-#include "rows/json_infer.h"
+#include "rows/json_rows.h"
 
 #include <levada/source.h>
 #include <string.h>
@@ -106,97 +101,13 @@ static int32_t jsonl_probe(const uint8_t *data, int64_t size)
     return at < size && (data[at] == '{' || data[at] == '[') ? 1 : 0;
 }
 
-/* -- fields=auto */
-
-/* Copies options into `map`: those that say which lines there are, or all but `fields`. */
-static levada_status jsonl_copy(const levada_value *options, bool lines, levada_value *map,
-                                levada_error *err)
-{
-    for (int64_t i = 0; i < levada_value_count(options); i++) {
-        const char *key = levada_value_key(options, i);
-        bool        of_lines = strcmp(key, "files") == 0 || strcmp(key, "compression") == 0 ||
-                        strcmp(key, "errors") == 0 || strcmp(key, "invalid") == 0;
-
-        if (lines ? !of_lines : strcmp(key, "fields") == 0) continue;
-        LEVADA_TRY(
-            levada_infer_set(map, key, levada_value_copy(levada_value_item(options, i)), err));
-    }
-    return LEVADA_OK;
-}
-
-/* {fields: ...} of the first lines of all files: one part of them finds what the others find. */
-static levada_status jsonl_find(levada_env *env, const levada_value *options, levada_value **out,
-                                levada_error *err)
-{
-    levada_value   *map = levada_value_map();
-    levada_dataset *lines = NULL;
-    levada_status   st = map ? jsonl_copy(options, true, map, err)
-                             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-
-    if (st == LEVADA_OK) st = levada_dataset_append(env, "jsonl", map, NULL, 0, &lines, err);
-    if (st == LEVADA_OK) st = levada_json_infer(lines, "line", false, out, err);
-    levada_dataset_unref(&lines);
-    levada_value_destroy(&map);
-    return st;
-}
-
 static levada_status jsonl_infer(levada_env *env, const void *args, const levada_texts *files,
                                  const char *compression, const levada_value *options,
                                  levada_value **out, levada_error *err)
 {
-    const levada_json_args *a = args;
-    levada_value           *found = NULL;
-    levada_status           st;
-
     (void)files, (void)compression;
-    if (!levada_infer_is_auto(a->fields)) return LEVADA_OK;
-    LEVADA_TRY(jsonl_find(env, options, &found, err));
-    st = jsonl_copy(options, false, found, err);
-    if (st == LEVADA_OK) *out = found;
-    else levada_value_destroy(&found);
-    return st;
+    return levada_json_rows_infer(env, "jsonl", args, options, out, err);
 }
-
-/* -- columns */
-
-static levada_status jsonl_check(const void *args, levada_spec **out, levada_error *err)
-{
-    return levada_json_columns_spec(args, out, err);
-}
-
-static levada_status jsonl_columns_open(void *state, const void *args,
-                                        const levada_context *context, levada_error *err)
-{
-    levada_status st = levada_json_columns_open(state, args, err);
-
-    (void)context;
-    if (st != LEVADA_OK) levada_json_columns_close(state);
-    return st;
-}
-
-static void jsonl_columns_close(void *state) { levada_json_columns_close(state); }
-
-static levada_status jsonl_decode(void *state, const void *args, const levada_strings *in,
-                                  levada_builder *out, levada_error *err)
-{
-    (void)args;
-    return levada_json_columns_decode(state, in, out, err);
-}
-
-static int64_t jsonl_found(const void *state, bool *there, char *names, size_t size)
-{
-    return levada_json_columns_found(state, there, names, size);
-}
-
-static const levada_decoder_def jsonl_columns = {
-    .struct_size = sizeof(levada_decoder_def),
-    .state_size = sizeof(levada_json_columns),
-    .check = jsonl_check,
-    .open = jsonl_columns_open,
-    .close = jsonl_columns_close,
-    .decode = jsonl_decode,
-    .found = jsonl_found,
-};
 
 static const levada_example_file jsonl_files[] = {
     { "notes.jsonl",
@@ -228,7 +139,7 @@ const levada_format_def levada_format_jsonl = {
     .seek = jsonl_seek,
     .next = jsonl_next,
     .leave_out = levada_line_leave_out,
-    .decoder = &jsonl_columns,
+    .decoder = &levada_json_rows,
     .lines = true,
     .infer = jsonl_infer,
 };

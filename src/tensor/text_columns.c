@@ -127,7 +127,8 @@ static levada_status text_reject(const text_column *t, levada_error *err)
         if (text_rejected(block, block->nrejects, row)) continue;
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
                           "field '%.80s' must be UTF-8, got byte 0x%02x at position %zu of the "
-                          "text; the dtype string reads any bytes",
+                          "text; the dtype string reads any bytes, and encoding= of text "
+                          "files other encodings",
                           t->c->field->name, fault.byte, fault.at);
         LEVADA_TRY(levada_builder_reject(t->b, row, &why, err));
     }
