@@ -4,14 +4,13 @@
 #include "files/file_reader_priv.h"
 #include "registry/env_priv.h"
 
-levada_status levada_file_reader_make_state(const levada_file_reader *r, void **out,
-                                            levada_error *err)
+levada_status levada_framing_make_state(const levada_framing *f, void **out, levada_error *err)
 {
-    void         *state = levada_alloc_zero(r->format->state_size + 1);
+    void         *state = levada_alloc_zero(f->format->state_size + 1);
     levada_status st = LEVADA_OK;
 
     if (!state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a format");
-    if (r->format->open) st = r->format->open(state, r->args, r->context, err);
+    if (f->format->open) st = f->format->open(state, f->args, f->context, err);
     if (st != LEVADA_OK) {
         levada_free(state);
         return st;
@@ -20,34 +19,40 @@ levada_status levada_file_reader_make_state(const levada_file_reader *r, void **
     return LEVADA_OK;
 }
 
-void levada_file_reader_free_state(const levada_file_reader *r, void **state)
+void levada_framing_free_state(const levada_framing *f, void **state)
 {
-    if (*state && r->format->close) r->format->close(*state);
+    if (*state && f->format->close) f->format->close(*state);
     levada_free(*state);
     *state = NULL;
 }
 
-levada_status levada_file_reader_enter(const levada_file_reader *r, void *state, int64_t offset,
-                                       int64_t size, levada_error *err)
+levada_status levada_framing_enter(const levada_framing *f, void *state, int64_t offset,
+                                   int64_t size, levada_error *err)
 {
-    return r->format->seek ? r->format->seek(state, r->args, offset, size, err) : LEVADA_OK;
+    return f->format->seek ? f->format->seek(state, f->args, offset, size, err) : LEVADA_OK;
 }
 
-levada_status levada_framed_reserve(levada_framed *f, const levada_file_reader *r, int32_t n,
+levada_status levada_framing_next(const levada_framing *f, void *state, const uint8_t *data,
+                                  int64_t size, bool at_end, levada_spans *out, levada_error *err)
+{
+    return f->format->next(state, f->args, data, size, at_end, out, err);
+}
+
+levada_status levada_framed_reserve(levada_framed *f, const levada_framing *by, int32_t n,
                                     levada_error *err)
 {
     int64_t        entries = (int64_t)n + LEVADA_KERNEL_SLACK;
-    int64_t        arrays = 2 * (int64_t)r->ncolumns + (r->format->frames ? 1 : 0);
+    int64_t        arrays = 2 * (int64_t)by->ncolumns + (by->format->frames ? 1 : 0);
     bool alone = f->index && atomic_load_explicit(&f->index->refs, memory_order_acquire) == 1;
 
     if (alone && f->stride >= entries) return LEVADA_OK;
     levada_buffer_unref(&f->index);
-    LEVADA_TRY(levada_buffer_create(levada_env_pool(r->context->env),
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(by->context->env),
                                     arrays * entries * (int64_t)sizeof *f->begin, &f->index,
                                     err));
     f->stride = (int32_t)entries;
     f->begin = (void *)f->index->data;
-    f->end = f->begin + r->ncolumns * entries;
-    f->frame = r->format->frames ? f->end + r->ncolumns * entries : f->begin;
+    f->end = f->begin + by->ncolumns * entries;
+    f->frame = by->format->frames ? f->end + by->ncolumns * entries : f->begin;
     return LEVADA_OK;
 }

@@ -24,7 +24,7 @@ static levada_status numbers_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for numbers of records");
 }
 
-static void numbers_destroy(levada_numbers **numbers)
+void levada_numbers_destroy(levada_numbers **numbers)
 {
     levada_numbers *x = *numbers;
 
@@ -36,13 +36,13 @@ static void numbers_destroy(levada_numbers **numbers)
     levada_free(x);
 }
 
-static const levada_spec *numbers_spec(const levada_numbers *numbers) { return numbers->spec; }
+const levada_spec *levada_numbers_spec(const levada_numbers *numbers) { return numbers->spec; }
 
 /* A file must be the one that was indexed before one of its lengths counts. */
 static levada_status numbers_check(levada_file_reader *r, int32_t shard, levada_error *err)
 {
     if (r->numbers->checked[shard]) return LEVADA_OK;
-    LEVADA_TRY(levada_index_check_file(r->index, shard, err));
+    LEVADA_TRY(levada_index_check_file(r->range.index, shard, err));
     r->numbers->checked[shard] = true;
     return LEVADA_OK;
 }
@@ -58,8 +58,8 @@ static levada_status numbers_fill(levada_file_reader *r, const levada_origin *or
             const levada_origin *o = &origins[i];
 
             LEVADA_TRY(numbers_check(r, o->shard, err));
-            LEVADA_TRY(levada_index_length(r->index, k,
-                                           levada_index_number(r->index, o->shard, o->record),
+            LEVADA_TRY(levada_index_length(r->range.index, k,
+                                           levada_index_number(r->range.index, o->shard, o->record),
                                            (int64_t *)values + i, err));
         }
     }
@@ -70,7 +70,7 @@ static levada_status numbers_fill(levada_file_reader *r, const levada_origin *or
 static levada_status numbers_block(levada_file_reader *r, const levada_origin *origins, int64_t n,
                                    levada_block **out, levada_error *err)
 {
-    levada_env     *env = r->context->env;
+    levada_env     *env = r->framing.context->env;
     levada_builder *b = NULL;
     levada_block   *made = NULL;
     levada_status   st = levada_builder_create(env, r->numbers->spec, n, &b, err);
@@ -86,9 +86,10 @@ static levada_status numbers_block(levada_file_reader *r, const levada_origin *o
     return st;
 }
 
-static levada_status numbers_next(levada_file_reader *r, levada_block **out, levada_error *err)
+levada_status levada_numbers_next(levada_file_reader *r, levada_block **out, levada_error *err)
 {
-    int64_t       n = r->context->block_rows, left = r->end - r->first - r->record;
+    int64_t       n = r->framing.context->block_rows, left = r->range.end - r->range.first
+        - r->at.record;
     levada_origin *origins;
     levada_status  st;
 
@@ -97,26 +98,26 @@ static levada_status numbers_next(levada_file_reader *r, levada_block **out, lev
     origins = levada_alloc((size_t)n * sizeof *origins + 1);
     if (!origins) return numbers_memory(err);
     for (int64_t i = 0; i < n; i++) {
-        int64_t number = r->first + levada_file_reader_place(r, r->record + i);
+        int64_t number = r->range.first + levada_file_reader_place(r, r->at.record + i);
 
-        origins[i] = (levada_origin){ .source = r->source, .pass = r->pass, .offset = -1 };
-        levada_index_locate(r->index, number, &origins[i].shard, &origins[i].record);
+        origins[i] = (levada_origin){ .source = r->source, .pass = r->at.pass, .offset = -1 };
+        levada_index_locate(r->range.index, number, &origins[i].shard, &origins[i].record);
     }
     st = numbers_block(r, origins, n, out, err);
     levada_free(origins);
-    if (st == LEVADA_OK) r->record += n;
+    if (st == LEVADA_OK) r->at.record += n;
     return st;
 }
 
-static levada_status numbers_reread(levada_file_reader *r, const levada_origin *origins, int64_t n,
+levada_status levada_numbers_reread(levada_file_reader *r, const levada_origin *origins, int64_t n,
                                     levada_block **out, levada_error *err)
 {
     for (int64_t i = 0; i < n; i++) {
         int32_t shard = origins[i].shard;
 
-        if (shard >= 0 && shard < r->files.n && origins[i].record >= 0 &&
-            origins[i].record < levada_index_number(r->index, shard + 1, 0) -
-                                    levada_index_number(r->index, shard, 0)) {
+        if (shard >= 0 && shard < r->set.files.n && origins[i].record >= 0 &&
+            origins[i].record < levada_index_number(r->range.index, shard + 1, 0) -
+                                    levada_index_number(r->range.index, shard, 0)) {
             continue;
         }
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -126,13 +127,6 @@ static levada_status numbers_reread(levada_file_reader *r, const levada_origin *
     return numbers_block(r, origins, n, out, err);
 }
 
-static const levada_number_ops number_ops = {
-    .destroy = numbers_destroy,
-    .spec = numbers_spec,
-    .next = numbers_next,
-    .reread = numbers_reread,
-};
-
 levada_status levada_file_reader_number(levada_file_reader *r, const char *const *fields,
                                         int32_t n, levada_error *err)
 {
@@ -140,24 +134,23 @@ levada_status levada_file_reader_number(levada_file_reader *r, const char *const
     levada_numbers *x = levada_alloc_zero(sizeof *x);
     levada_status   st = x ? LEVADA_OK : numbers_memory(err);
 
-    LEVADA_ASSERT(r->index && n > 0 && n <= LEVADA_LENGTH_FIELDS);
+    LEVADA_ASSERT(r->range.index && n > 0 && n <= LEVADA_LENGTH_FIELDS);
     for (int32_t i = 0; i < n; i++) {
         columns[i] = (levada_field){ .name = fields[i], .dtype = LEVADA_INT64 };
     }
-    if (x) x->checked = levada_alloc_zero((size_t)r->files.n * sizeof *x->checked + 1);
+    if (x) x->checked = levada_alloc_zero((size_t)r->set.files.n * sizeof *x->checked + 1);
     if (x && !x->checked) st = numbers_memory(err);
     if (st == LEVADA_OK) {
         st = levada_spec_create(columns, n, LEVADA_SPEC_PLAIN, &x->spec, err);
     }
     if (st != LEVADA_OK) {
-        numbers_destroy(&x);
+        levada_numbers_destroy(&x);
         return st;
     }
     r->numbers = x;
-    r->number_ops = &number_ops;
-    levada_read_ahead_destroy(&r->ahead);
-    levada_files_ahead_destroy(&r->files_ahead);
-    levada_file_reader_rewind(r, r->pass, r->epoch);
+    levada_read_ahead_destroy(&r->frames.ahead);
+    levada_files_ahead_destroy(&r->frames.files_ahead);
+    levada_file_reader_rewind(r, r->at.pass, r->at.epoch);
     return LEVADA_OK;
 }
 
@@ -170,7 +163,7 @@ levada_status levada_file_reader_fetch_numbers(levada_file_reader *r, const leva
     for (int64_t i = 0; i < numbers->n; i++) {
         levada_origin o = levada_block_origin(numbers, i);
 
-        p->records[i].number = levada_index_number(r->index, o.shard, o.record);
+        p->records[i].number = levada_index_number(r->range.index, o.shard, o.record);
         p->records[i].pass = o.pass;
     }
     LEVADA_TRY(levada_file_reader_pick(r, p, (int32_t)numbers->n, out, err));

@@ -54,7 +54,7 @@ static levada_status picked_find(levada_file_reader *r, levada_picked *p, int32_
         levada_picked_record *at = &p->records[i];
         levada_index_entry    entry;
 
-        LEVADA_TRY(levada_index_find(r->index, at->number, &entry, err));
+        LEVADA_TRY(levada_index_find(r->range.index, at->number, &entry, err));
         at->origin = (levada_origin){ .source = r->source,
                                       .pass = at->pass,
                                       .shard = entry.shard,
@@ -94,17 +94,17 @@ levada_status levada_file_reader_locate(levada_file_reader *r, int64_t number, l
     int32_t            shard;
     int64_t            record;
 
-    if (number < 0 || number >= r->end - r->first) {
+    if (number < 0 || number >= r->range.end - r->range.first) {
         return levada_fail(err, LEVADA_EOUT_OF_RANGE, "record %lld of %lld does not exist",
-                           (long long)number, (long long)(r->end - r->first));
+                           (long long)number, (long long)(r->range.end - r->range.first));
     }
-    levada_index_locate(r->index, r->first + number, &shard, &record);
-    LEVADA_TRY(levada_index_check_again(r->index, shard, err));
-    LEVADA_TRY(levada_index_find(r->index, r->first + number, &entry, err));
+    levada_index_locate(r->range.index, r->range.first + number, &shard, &record);
+    LEVADA_TRY(levada_index_check_again(r->range.index, shard, err));
+    LEVADA_TRY(levada_index_find(r->range.index, r->range.first + number, &entry, err));
     levada_file_reader_forget(r);
-    r->located = entry.length;
+    r->access.located = entry.length;
     *out = (levada_origin){ .source = r->source,
-                            .pass = r->pass,
+                            .pass = r->at.pass,
                             .shard = shard,
                             .record = record,
                             .offset = entry.offset };

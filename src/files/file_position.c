@@ -15,30 +15,28 @@
 /* The files in the order of this pass and epoch. */
 static void file_position_arrange(levada_file_reader *r)
 {
-    uint64_t key = levada_random_key(r->context->seed, (uint64_t)r->epoch);
+    uint64_t key = levada_random_key(r->framing.context->seed, (uint64_t)r->at.epoch);
 
-    if (r->shuffled) r->order_ops->arrange(r);
-    if (r->options->shuffle_files) {
-        key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->pass);
-        levada_files_shuffle(r->order, r->files.n, key);
-        return;
+    if (r->shuffled) levada_shuffled_arrange(r);
+    if (r->framing.options->shuffle_files) {
+        key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->at.pass);
     }
-    for (int64_t i = 0; i < r->files.n; i++) r->order[i] = (int32_t)i;
+    levada_file_set_arrange(&r->set, r->framing.options->shuffle_files, key);
 }
 
 void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoch)
 {
     levada_file_reader_leave(r);
-    if (r->files_ahead) levada_files_ahead_clear(r->files_ahead);
-    r->pass = pass;
-    r->epoch = epoch;
-    r->turn = r->begin.turn;
-    r->record = r->begin.record;
-    r->start = r->begin.offset;
-    if (r->numbers) r->turn = r->record = r->start = 0;
-    r->nrejects = r->passed = 0;
-    atomic_store(&r->finished, 0);
-    atomic_store(&r->done, 0);
+    if (r->frames.files_ahead) levada_files_ahead_clear(r->frames.files_ahead);
+    r->at.pass = pass;
+    r->at.epoch = epoch;
+    r->at.turn = r->range.begin.turn;
+    r->at.record = r->range.begin.record;
+    r->at.start = r->range.begin.offset;
+    if (r->numbers) r->at.turn = r->at.record = r->at.start = 0;
+    r->rejects.n = r->passed = 0;
+    atomic_store(&r->counts.finished, 0);
+    atomic_store(&r->counts.done, 0);
     file_position_arrange(r);
 }
 
@@ -46,7 +44,7 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
 
 static levada_file_key file_position_key(const levada_file_reader *r, int32_t shard)
 {
-    if (!r->owner.key) return (levada_file_key){ .path = r->files.path[shard] };
+    if (!r->owner.key) return (levada_file_key){ .path = r->set.files.path[shard] };
     return (levada_file_key){ .owner = r->owner.key, .shard = shard };
 }
 
@@ -66,15 +64,15 @@ levada_status levada_file_reader_mark(levada_file_reader *r, int32_t shard,
 {
     levada_file_key    key = file_position_key(r, shard);
     levada_bytes_mark  now = levada_bytes_mark_of(file), was = now;
-    if (r->index) LEVADA_TRY(levada_index_check(r->index, shard, file, err));
+    if (r->range.index) LEVADA_TRY(levada_index_check(r->range.index, shard, file, err));
     levada_file_marks *marks = file_position_lock(r);
     bool midst = again && levada_file_marks_find(marks, &key, &was) &&
                  !levada_bytes_mark_equal(&now, &was);
     levada_status st = midst ? LEVADA_OK : levada_file_marks_enter(marks, &key, &now, err);
 
-    if (!midst) levada_file_reader_resize(r, shard, now.size);
+    if (!midst) levada_file_set_resize(&r->set, shard, now.size);
     file_position_unlock(r);
-    return midst ? levada_file_marks_changed(r->files.path[shard], &now, &was, err) : st;
+    return midst ? levada_file_marks_changed(r->set.files.path[shard], &now, &was, err) : st;
 }
 
 static levada_status file_position_check_marks(const levada_file_reader *r,
@@ -92,12 +90,13 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
         levada_bytes_mark mark = levada_file_mark_read(list + i);
 
         LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
-        if (list[i] < 0 || list[i] >= r->files.n) {
+        if (list[i] < 0 || list[i] >= r->set.files.n) {
             return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                                "the checkpoint is corrupt: file %lld of %lld", (long long)list[i],
-                               (long long)r->files.n);
+                               (long long)r->set.files.n);
         }
-        LEVADA_TRY(levada_file_marks_check(r->context->env, r->files.path[list[i]], &mark, err));
+        LEVADA_TRY(levada_file_marks_check(r->framing.context->env, r->set.files.path[list[i]],
+                                           &mark, err));
     }
     return LEVADA_OK;
 }
@@ -105,9 +104,9 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
 static levada_status file_position_check_files(levada_file_reader *r,
                                                levada_state_reader *from, levada_error *err)
 {
-    LEVADA_TRY(levada_files_verify(&r->files, from, err));
+    LEVADA_TRY(levada_files_verify(&r->set.files, from, err));
     LEVADA_TRY(file_position_check_marks(r, from, err));
-    return levada_file_reader_verify_sizes(r, from, err);
+    return levada_file_set_verify_sizes(&r->set, r->framing.context->env, from, err);
 }
 
 /* What was opened before the checkpoint was saved is still known afterwards: checked at the next
@@ -140,9 +139,9 @@ levada_status levada_file_reader_save_marks(levada_file_reader *r, levada_state_
     levada_file_marks *marks;
     levada_status      st = LEVADA_OK;
 
-    LEVADA_TRY(levada_file_reader_save_sizes(r, to, err));
+    LEVADA_TRY(levada_file_set_save_sizes(&r->set, r->framing.context->env, to, err));
     marks = file_position_lock(r);
-    if (r->files.n > 0) key = file_position_key(r, 0);
+    if (r->set.files.n > 0) key = file_position_key(r, 0);
     if (key.owner) st = levada_file_marks_put(marks, key.owner, to, err);
     file_position_unlock(r);
     return st;
@@ -169,13 +168,14 @@ static const char *const file_position_losses[] = { "good", "early", "good.befor
 static levada_status file_position_put_losses(const levada_file_reader *r, levada_state_writer *to,
                                               levada_error *err)
 {
-    const int64_t values[] = { r->good, r->early, r->good_before, r->early_before };
+    const int64_t values[] =
+        { r->losses.good, r->losses.early, r->losses.good_before, r->losses.early_before };
 
     if (r->policy.share < 0) return LEVADA_OK;
     for (int i = 0; i < FILE_POSITION_LOSSES; i++) {
         LEVADA_TRY(levada_state_put_i64(to, file_position_losses[i], values[i], err));
     }
-    return levada_skip_progress_save(&r->progress, to, err);
+    return levada_skip_progress_save(&r->losses.progress, to, err);
 }
 
 static levada_status file_position_get_losses(levada_state_reader *from,
@@ -196,33 +196,33 @@ static levada_status file_position_get_losses(levada_state_reader *from,
 
 int64_t levada_file_reader_offset(const levada_file_reader *r)
 {
-    const levada_framed *f = &r->framed;
+    const levada_framed *f = &r->frames.framed;
 
-    if (!r->open) return r->start;
-    return r->window.offset + (f->next < f->n ? f->frame[f->next] - f->frame[0] : f->used);
+    if (!r->frames.open) return r->at.start;
+    return r->frames.window.offset + (f->next < f->n ? f->frame[f->next] - f->frame[0] : f->used);
 }
 
 bool levada_file_reader_ended(const levada_file_reader *r)
 {
-    const levada_window *w = &r->window;
+    const levada_window *w = &r->frames.window;
 
-    return !r->open ||
+    return !r->frames.open ||
            (w->ended && levada_file_reader_offset(r) == w->offset + levada_window_size(w));
 }
 
 levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_writer *to,
                                       levada_error *err)
 {
-    LEVADA_TRY(levada_state_put_i64(to, "pass", r->pass, err));
-    LEVADA_TRY(levada_state_put_i64(to, "epoch", r->epoch, err));
-    LEVADA_TRY(levada_state_put_i64(to, "turn", r->turn, err));
-    LEVADA_TRY(levada_state_put_i64(to, "record", r->record, err));
+    LEVADA_TRY(levada_state_put_i64(to, "pass", r->at.pass, err));
+    LEVADA_TRY(levada_state_put_i64(to, "epoch", r->at.epoch, err));
+    LEVADA_TRY(levada_state_put_i64(to, "turn", r->at.turn, err));
+    LEVADA_TRY(levada_state_put_i64(to, "record", r->at.record, err));
     LEVADA_TRY(levada_state_put_i64(to, "offset", levada_file_reader_offset(r), err));
     LEVADA_TRY(levada_state_put_i64(to, "records", levada_file_reader_counted(r).records, err));
-    if (r->resumed) LEVADA_TRY(levada_state_put_i64(to, "resumed", r->resumed, err));
+    if (r->at.resumed) LEVADA_TRY(levada_state_put_i64(to, "resumed", r->at.resumed, err));
     if (r->numbers) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
     LEVADA_TRY(file_position_put_losses(r, to, err));
-    LEVADA_TRY(levada_files_save(&r->files, to, err));
+    LEVADA_TRY(levada_files_save(&r->set.files, to, err));
     file_position_note(r, to);
     return LEVADA_OK;
 }
@@ -240,7 +240,7 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
 
     LEVADA_TRY(levada_state_get_count(from, "pass", INT32_MAX, &p->pass, err));
     LEVADA_TRY(levada_state_get_i64(from, "epoch", &p->epoch, err));
-    LEVADA_TRY(levada_state_get_count(from, "turn", r->files.n, &p->turn, err));
+    LEVADA_TRY(levada_state_get_count(from, "turn", r->set.files.n, &p->turn, err));
     LEVADA_TRY(levada_state_get_count(from, "record", most, &p->record, err));
     LEVADA_TRY(levada_state_get_count(from, "offset", most, &p->offset, err));
     LEVADA_TRY(levada_state_get_count(from, "records", most, &p->records, err));
@@ -278,21 +278,20 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     LEVADA_TRY(file_position_get(r, from, &p, err));
     LEVADA_TRY(file_position_adopt_marks(r, from, err));
     levada_file_reader_rewind(r, (int32_t)p.pass, p.epoch);
-    r->turn = p.turn;
-    r->record = p.record;
-    r->start = p.offset;
-    r->resumed = p.resumed;
-    r->progress = p.progress;
-    r->good = p.losses[0];
-    r->early = p.losses[1];
-    r->good_before = p.losses[2];
-    r->early_before = p.losses[3];
-    atomic_store(&r->records, p.records);
+    r->at.turn = p.turn;
+    r->at.record = p.record;
+    r->at.start = p.offset;
+    r->at.resumed = p.resumed;
+    r->losses.progress = p.progress;
+    r->losses.good = p.losses[0];
+    r->losses.early = p.losses[1];
+    r->losses.good_before = p.losses[2];
+    r->losses.early_before = p.losses[3];
+    atomic_store(&r->counts.records, p.records);
     for (int64_t i = 0; i < p.turn; i++) {
-        long long size = atomic_load(&r->sizes[r->order[i]]);
-
-        (void)atomic_fetch_add(&r->finished, size > 0 ? size : 0);
+        (void)atomic_fetch_add(&r->counts.finished,
+                               levada_file_set_size(&r->set, r->set.order[i]));
     }
-    atomic_store(&r->done, atomic_load(&r->finished));
+    atomic_store(&r->counts.done, atomic_load(&r->counts.finished));
     return LEVADA_OK;
 }

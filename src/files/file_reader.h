@@ -12,7 +12,7 @@
  *   file_reader.c    one file after the other: open, frame, blocks
  *   file_damage.c    what a policy may skip, and how to find the next record after damage
  *   file_position.c  rewind, save, restore
- *   file_sizes.c     sizes of the files, measured late
+ *   file_set.c       names, order and sizes of the files
  *   file_reread.c    single records again, by their origins
  *
  * It returns blocks of at most context->block_rows records with one BYTES column, called as the

@@ -6,11 +6,22 @@
 #ifndef LEVADA_FILES_FILE_READER_PRIV_H
 #define LEVADA_FILES_FILE_READER_PRIV_H
 
-#include "files/file_marks.h"
 #include "files/file_reader.h"
-#include "files/glob.h"
+#include "files/file_set.h"
 #include "files/index.h"
 #include "files/window.h"
+#include "skip/rejects.h"
+
+/* How bytes of the files become records. Constant. */
+typedef struct levada_framing {
+    const levada_context    *context;
+    const levada_op         *op;
+    const void              *args;
+    const levada_file_args  *options;
+    const levada_format_def *format;
+    levada_spec             *spec;
+    int32_t                  ncolumns;
+} levada_framing;
 
 /* Records framed ahead in the window, handed out a block at a time. */
 typedef struct levada_framed {
@@ -27,14 +38,6 @@ typedef struct levada_files_ahead levada_files_ahead; /* files_ahead.h */
 
 /* Another order of records than that of the files (file_shuffled.c). */
 typedef struct levada_shuffled levada_shuffled;
-typedef struct levada_order_ops {
-    void (*destroy)(levada_shuffled **shuffled);
-    /* Another pass or epoch. */
-    void (*arrange)(levada_file_reader *reader);
-    /* The next block in that order. *out stays NULL where there are rejects instead, or where it
-     * has to be called again. */
-    levada_status (*next)(levada_file_reader *reader, levada_block **out, levada_error *err);
-} levada_order_ops;
 
 /* Records that are fetched by their numbers (file_picked.c). The caller fills in numbers and passes
  * of `records`, whose order changes; after a failure `lengths` has those of the frames, 0 where
@@ -60,14 +63,18 @@ LEVADA_MUST_USE levada_status levada_picked_reserve(levada_picked *picked, int64
 
 /* Numbers in place of records (file_numbers.c). */
 typedef struct levada_numbers levada_numbers;
-typedef struct levada_number_ops {
-    void (*destroy)(levada_numbers **numbers);
-    const levada_spec *(*spec)(const levada_numbers *numbers); /* of its blocks */
-    /* In place of those of the reader. */
-    levada_status (*next)(levada_file_reader *reader, levada_block **out, levada_error *err);
-    levada_status (*reread)(levada_file_reader *reader, const levada_origin *origins, int64_t n,
-                            levada_block **out, levada_error *err);
-} levada_number_ops;
+
+/* Where a range of records begins or ends. */
+typedef struct levada_file_place {
+    int64_t turn, record, offset;
+} levada_file_place;
+
+/* The records that are read, with the option `index` (file_range.c). */
+typedef struct levada_record_range {
+    levada_index     *index;       /* NULL = none                    */
+    int64_t           first, end;  /* numbers of the records         */
+    levada_file_place begin, stop; /* the same as places in files; without an index, of all files */
+} levada_record_range;
 
 /* A file that stays open between blocks of single records; of file number `shard`. */
 #define LEVADA_FILES_KEPT 16
@@ -76,96 +83,105 @@ typedef struct levada_kept {
     int32_t       shard;
 } levada_kept;
 
-/* Where a range of records begins or ends. */
-typedef struct levada_file_place {
-    int64_t turn, record, offset;
-} levada_file_place;
+/* Single records, in any order (file_reread.c). */
+typedef struct levada_record_access {
+    levada_kept kept[LEVADA_FILES_KEPT];
+    int64_t     located; /* bytes of the record that was located last; 0 = none */
+} levada_record_access;
 
-struct levada_file_reader {
-    const levada_context    *context;
-    const levada_op         *op;
-    const void              *args;
-    const levada_file_args  *options;
-    const levada_format_def *format;
-    int32_t                  source;
-    levada_policy            policy;
-    levada_files             files;
-    int32_t                 *order; /* shard read as the i-th */
-    atomic_llong            *sizes; /* of each shard in storage (file_sizes.c) */
-    levada_file_owner        owner;
-    /* -- what the owner has of a reader that works alone */
-    levada_file_marks  own_marks;
-    levada_skip_counts own_counts;
-    levada_skip_place  own_place;
-    /* -- */
-    levada_spec             *spec;
-    int32_t                  ncolumns;
-    void                    *state; /* of the format */
-    int32_t                  limit; /* rows of a block; never 0 */
+/* The frames of the file whose turn it is. */
+typedef struct levada_frame_reader {
+    void              *state; /* of the format */
+    levada_window      window;
+    levada_framed      framed;
+    bool               open;
+    bool               noted;      /* something odd about this file is reported                */
+    int64_t            entered;    /* as `resumed` of the position, when the file was entered  */
+    int64_t            checked;    /* bytes of records that the format looked at, of all files */
+    int32_t            step;       /* of the window, for tests; 0 = as usual                   */
+    levada_read_ahead *ahead;      /* NULL = nobody reads ahead                                */
+    levada_files_ahead *files_ahead; /* the same, of the next files                            */
+    int64_t            ahead_from; /* of this file: before it the owner reads alone            */
+} levada_frame_reader;
 
-    /* -- with the option `index` (file_range.c) */
-    levada_index     *index;    /* NULL = none                                             */
-    int64_t           first, end; /* numbers of the records that are read                  */
-    levada_file_place begin, stop; /* the same as places in files                          */
-    levada_shuffled  *shuffled; /* not NULL: `record` is a place in the order of records   */
-    const levada_order_ops *order_ops; /* of that                                          */
-    levada_numbers   *numbers;  /* not NULL: the same, and blocks have numbers           */
-    const levada_number_ops *number_ops;                                /* of that       */
-    int64_t           located;  /* bytes of the record that was located last; 0 = none    */
-    levada_kept       kept[LEVADA_FILES_KEPT]; /* files of single records                  */
+/* The next record. */
+typedef struct levada_reader_position {
+    int32_t pass;
+    int64_t epoch;
+    int64_t turn;    /* of the file that is open, or is opened next                   */
+    int64_t record;  /* its number in the file; in all of the range if it is shuffled */
+    int64_t start;   /* offset where the file is entered                              */
+    int64_t resumed; /* offset of the last wrong checksum of a stream that was counted */
+} levada_reader_position;
 
-    /* -- position */
-    int32_t       pass;
-    int64_t       epoch;
-    int64_t       turn;   /* of the file that is open, or is opened next */
-    int64_t       record; /* number of the next one to frame */
-    int64_t       start;  /* offset where the file is entered */
-    int64_t       resumed; /* offset of the last wrong checksum of a stream that was counted ... */
-    int64_t       entered; /* ... before the file was entered at `start` */
-    bool          open;
-    bool          noted;  /* something odd about this file is reported */
-    levada_window window;
-    int32_t       step; /* of that window, for tests; 0 = as usual */
-    levada_framed framed;
-    levada_read_ahead *ahead;  /* NULL = nobody reads ahead                            */
-    levada_files_ahead *files_ahead; /* the same, of the next files                    */
-    int64_t       ahead_from;  /* of this file: before it the owner reads alone        */
-
-    /* -- the last failure */
+/* The last failure. */
+typedef struct levada_reader_failure {
     bool    stream;    /* of the bytes of the file, not of a record                             */
     bool    too_long;  /* a record beyond the limit                                             */
     bool    behind;    /* of that: the window begins after it already                           */
     int64_t bad_bytes; /* length of a bad record whose header is good, else 0                   */
     int64_t wasted;    /* bytes of this file that were checked in vain, less those passed since */
-    int64_t checked;   /* bytes of records that the format looked at, over the reader's life    */
-    bool    walks;     /* the reader passes over damage: the position may be beyond it          */
+} levada_reader_failure;
 
-    /* -- for budgets in percent */
+/* For budgets in percent. */
+typedef struct levada_reader_losses {
     levada_skip_progress progress; /* good records that were read, and bad ones */
     int64_t good, good_before;   /* bytes of good records, frames included; where the pass began */
     int64_t early, early_before; /* bytes that were lost before the first good record            */
-    /* -- to be returned before anything else */
-    levada_reject *rejects; /* nrejects of them, from `passed` on */
-    int64_t        rejects_capacity;
-    int32_t        nrejects, passed;
+} levada_reader_losses;
 
-    /* -- any thread */
-    atomic_llong records, bytes, done, total, finished;
+/* For any thread. */
+typedef struct levada_reader_progress {
+    atomic_llong records, bytes, done, finished;
+} levada_reader_progress;
+
+/* The owner of a reader that works alone. */
+typedef struct levada_reader_alone {
+    levada_file_marks  marks;
+    levada_skip_counts counts;
+    levada_skip_place  place;
+} levada_reader_alone;
+
+struct levada_file_reader {
+    levada_framing      framing;
+    levada_file_set     set;
+    levada_record_range range;
+    levada_shuffled    *shuffled; /* NULL = records in the order of the files            */
+    levada_numbers     *numbers;  /* NULL = records; else numbers in place of them       */
+    levada_record_access   access;
+    levada_frame_reader    frames;
+    levada_reader_position at;
+    levada_reader_failure  failure;
+    levada_reader_losses   losses;
+    levada_reader_progress counts;
+    levada_file_owner   owner;
+    levada_reader_alone alone;
+    int32_t             source;
+    levada_policy       policy;
+    int32_t             limit;   /* rows of a block; never 0                                      */
+    bool                walks;   /* the reader passes over damage: the position may be beyond it  */
+    levada_rejects      rejects; /* to be returned before anything else, from `passed` on         */
+    int32_t             passed;
 };
 
-/* -- sizes (file_sizes.c): a file is measured when it is opened, or when a total or a state needs
- * the sizes of all files. Opening a set of 20,000 files makes no call for each. */
-#define LEVADA_FILE_UNMEASURED (-3) /* other values: as returned by an opener's `look` */
-/* Measures the files that are not measured yet; any thread. */
-void levada_file_reader_measure(levada_file_reader *reader);
-/* Notes the size that a file had when it was opened. */
-void levada_file_reader_resize(levada_file_reader *reader, int32_t shard, int64_t size);
-LEVADA_MUST_USE levada_status levada_file_reader_save_sizes(levada_file_reader  *reader,
-                                                            levada_state_writer *to,
-                                                            levada_error        *err);
-LEVADA_MUST_USE levada_status levada_file_reader_verify_sizes(levada_file_reader  *reader,
-                                                              levada_state_reader *from,
-                                                              levada_error        *err);
+/* -- another order of records (file_shuffled.c) */
+void levada_shuffled_destroy(levada_shuffled **shuffled);
+/* Draws the order of another pass or epoch. */
+void levada_shuffled_arrange(levada_file_reader *reader);
+/* Returns the next block in that order. *out stays NULL where there are rejects instead, or where
+ * it has to be called again. */
+LEVADA_MUST_USE levada_status levada_shuffled_next(levada_file_reader *reader, levada_block **out,
+                                                   levada_error *err);
+
+/* -- numbers in place of records (file_numbers.c) */
+void levada_numbers_destroy(levada_numbers **numbers);
+const levada_spec *levada_numbers_spec(const levada_numbers *numbers); /* of its blocks */
+/* In place of those of the reader. */
+LEVADA_MUST_USE levada_status levada_numbers_next(levada_file_reader *reader, levada_block **out,
+                                                  levada_error *err);
+LEVADA_MUST_USE levada_status levada_numbers_reread(levada_file_reader  *reader,
+                                                    const levada_origin *origins, int64_t n,
+                                                    levada_block **out, levada_error *err);
 
 /* -- parts, ranges and orders of records (file_range.c, file_shuffled.c) */
 /* Finds the files of the reader and, with an index, where its records begin and end. */
@@ -193,22 +209,28 @@ int64_t levada_file_reader_place(const levada_file_reader *reader, int64_t i);
 /* Closes the files that fetch keeps open, so that each is opened and recognized again. */
 void levada_file_reader_forget(levada_file_reader *reader);
 
+/* -- framing (file_framing.c) */
 /* Reserves n records in arrays that nobody else has. */
-LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed            *framed,
-                                                    const levada_file_reader *reader, int32_t n,
+LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed        *framed,
+                                                    const levada_framing *framing, int32_t n,
                                                     levada_error *err);
+/* Makes the format's state, opened; freed with levada_framing_free_state. */
+LEVADA_MUST_USE levada_status levada_framing_make_state(const levada_framing *framing, void **out,
+                                                        levada_error *err);
+void levada_framing_free_state(const levada_framing *framing, void **state);
+/* Lets the format begin to frame at this offset of a file of that size, -1 = any. */
+LEVADA_MUST_USE levada_status levada_framing_enter(const levada_framing *framing, void *state,
+                                                   int64_t offset, int64_t size,
+                                                   levada_error *err);
+/* Frames records of these bytes: next() of the format. */
+LEVADA_MUST_USE levada_status levada_framing_next(const levada_framing *framing, void *state,
+                                                  const uint8_t *data, int64_t size, bool at_end,
+                                                  levada_spans *out, levada_error *err);
+
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
-/* The format's state, opened; freed with levada_file_reader_free_state. */
-LEVADA_MUST_USE levada_status levada_file_reader_make_state(const levada_file_reader *reader,
-                                                            void **out, levada_error *err);
-void levada_file_reader_free_state(const levada_file_reader *reader, void **state);
 /* ECANCELLED where the owner is. */
 LEVADA_MUST_USE levada_status levada_file_reader_check_cancelled(const levada_file_reader *reader,
                                                                  levada_error             *err);
-/* Lets the format begin to frame at this offset of a file of that size, -1 = any. */
-LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
-                                                       void *state, int64_t offset, int64_t size,
-                                                       levada_error *err);
 /* -- what can be passed over (file_damage.c) */
 /* LEVADA_OK: the policy skips, and the reader has passed it. Else st, and *err as it was. */
 LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reader,

@@ -64,7 +64,7 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
 /* The window of a file that the reader keeps open from block to block, if lengths are known. */
 static levada_window *file_reread_kept(file_reread *x, int32_t shard, bool *open)
 {
-    levada_kept *kept = &x->reader->kept[shard % LEVADA_FILES_KEPT];
+    levada_kept *kept = &x->reader->access.kept[shard % LEVADA_FILES_KEPT];
 
     *open = kept->window.bytes && kept->shard == shard;
     kept->shard = shard;
@@ -82,8 +82,8 @@ static levada_status file_reread_open(file_reread *x, int32_t shard, levada_erro
     x->shard = -1;
     x->window = x->lengths ? file_reread_kept(x, shard, &open) : &x->own;
     if (!open) {
-        LEVADA_TRY(levada_window_open(x->window, x->reader->context->env, path, &options,
-                                      x->reader->context->max_record_bytes, err));
+        LEVADA_TRY(levada_window_open(x->window, x->reader->framing.context->env, path, &options,
+                                      x->reader->framing.context->max_record_bytes, err));
         x->window->step = FILE_REREAD_STEP;
     }
     x->shard = shard;
@@ -101,7 +101,7 @@ typedef struct file_reread_spans {
 static levada_spans file_reread_spans_of(const file_reread *x, file_reread_spans *found)
 {
     return (levada_spans){ .begin = found->begin[0], .end = found->end[0],
-                           .frame = x->reader->format->frames ? found->frame : NULL,
+                           .frame = x->reader->framing.format->frames ? found->frame : NULL,
                            .stride = FILE_REREAD_STRIDE, .capacity = 1 };
 }
 
@@ -119,7 +119,8 @@ static levada_status file_reread_pass(const file_reread *x, int64_t length, int6
         int64_t           size = levada_window_size(w) - *used;
 
         if (size > 0) {
-            levada_status st = r->format->next(x->state, r->args, levada_window_data(w) + *used,
+            levada_status st =
+                levada_framing_next(&r->framing, x->state, levada_window_data(w) + *used,
                                                size, w->ended, &spans, err);
 
             if (st != LEVADA_OK) return st;
@@ -154,7 +155,7 @@ static levada_status file_reread_look_up(const file_reread *x, file_reread_spans
                                          levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
-    levada_index        *index = x->reader->index;
+    levada_index        *index = x->reader->range.index;
     levada_index_entry   entry;
 
     LEVADA_TRY(levada_index_find(index, levada_index_number(index, o->shard, o->record), &entry,
@@ -176,14 +177,15 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
     levada_window            *w = x->window;
     int64_t                   need = 0, before = 0; /* bytes that hold no record: blank lines */
 
-    if (!r->format->next) return file_reread_look_up(x, found, err);
+    if (!r->framing.format->next) return file_reread_look_up(x, found, err);
     for (;;) {
         levada_spans spans = file_reread_spans_of(x, found);
 
         if (levada_window_size(w) == 0 && w->ended) return LEVADA_END;
         if (levada_window_size(w) > 0) {
             levada_status st =
-                r->format->next(x->state, r->args, levada_window_data(w), levada_window_size(w),
+                levada_framing_next(&r->framing, x->state, levada_window_data(w),
+                                    levada_window_size(w),
                                 w->ended, &spans, err);
 
             if (spans.n > 0) levada_error_clear(err);
@@ -205,7 +207,7 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
 
 static levada_status file_reread_begin_part(file_reread *x, levada_error *err)
 {
-    int64_t arrays = 2 * (int64_t)x->reader->ncolumns;
+    int64_t arrays = 2 * (int64_t)x->reader->framing.ncolumns;
 
     x->first = x->at;
     x->used = 0;
@@ -262,11 +264,11 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
     }
     LEVADA_TRY(levada_buffer_create(x->pool, n * (int64_t)sizeof *x->origins, &each, err));
     if (n > 0) memcpy(each->data, x->origins + x->first, (size_t)n * sizeof *x->origins);
-    if (levada_block_create(x->reader->spec, n, &block, err) != LEVADA_OK) {
+    if (levada_block_create(x->reader->framing.spec, n, &block, err) != LEVADA_OK) {
         levada_buffer_unref(&each);
         return LEVADA_ERESOURCE_EXHAUSTED;
     }
-    for (int32_t c = 0; c < x->reader->ncolumns; c++) {
+    for (int32_t c = 0; c < x->reader->framing.ncolumns; c++) {
         levada_column *column = &block->columns[c];
 
         column->level[0].begin = file_reread_side(x, c, 0);
@@ -329,10 +331,11 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
 
     if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
     if (st == LEVADA_OK) st = file_reread_seek(x, err);
-    if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, -1, err);
+    if (st == LEVADA_OK) st =
+        levada_framing_enter(&x->reader->framing, x->state, o->offset, -1, err);
     if (st == LEVADA_OK) st = file_reread_frame(x, &found, err);
     if (st != LEVADA_OK) return file_reread_gone(x, st, err);
-    for (int32_t c = 0; c < x->reader->ncolumns; c++) {
+    for (int32_t c = 0; c < x->reader->framing.ncolumns; c++) {
         int32_t begin = found.begin[c][0];
 
         LEVADA_TRY(file_reread_add(x, c, levada_window_data(x->window) + begin,
@@ -366,7 +369,7 @@ static void file_reread_repeat(file_reread *x)
 {
     int64_t i = x->at++ - x->first;
 
-    for (int32_t k = 0; k < 2 * x->reader->ncolumns; k++) {
+    for (int32_t k = 0; k < 2 * x->reader->framing.ncolumns; k++) {
         int32_t *side = file_reread_side(x, k / 2, k % 2);
 
         side[i] = side[i - 1];
@@ -375,7 +378,7 @@ static void file_reread_repeat(file_reread *x)
 
 static levada_status file_reread_all(file_reread *x, levada_error *err)
 {
-    LEVADA_TRY(levada_file_reader_make_state(x->reader, &x->state, err));
+    LEVADA_TRY(levada_framing_make_state(&x->reader->framing, &x->state, err));
     LEVADA_TRY(file_reread_begin_part(x, err));
     while (x->at < x->n) {
         LEVADA_TRY(levada_file_reader_check_cancelled(x->reader, err));
@@ -415,8 +418,9 @@ static levada_status file_reread_join(file_reread *x, levada_block **out, levada
 levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
                                         int64_t n, levada_block **out, levada_error *err)
 {
-    if (reader->numbers) return reader->number_ops->reread(reader, sorted, n, out, err);
-    return levada_file_reader_fetch(reader, sorted, reader->located ? &reader->located : NULL, n,
+    if (reader->numbers) return levada_numbers_reread(reader, sorted, n, out, err);
+    return levada_file_reader_fetch(reader, sorted, reader->access.located
+                                    ? &reader->access.located : NULL, n,
                                     out, err);
 }
 
@@ -428,7 +432,7 @@ levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_
                         .shard = -1 };
     levada_status st;
 
-    x.pool = levada_env_pool(reader->context->env);
+    x.pool = levada_env_pool(reader->framing.context->env);
     st = file_reread_all(&x, err);
     if (st == LEVADA_OK && x.nparts > 1) {
         st = file_reread_join(&x, out, err);
@@ -442,6 +446,6 @@ levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_
     levada_buffer_unref(&x.offsets);
     levada_window_close(&x.own);
     if (st != LEVADA_OK) levada_file_reader_forget(reader);
-    levada_file_reader_free_state(reader, &x.state);
+    levada_framing_free_state(&reader->framing, &x.state);
     return st;
 }

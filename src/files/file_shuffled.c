@@ -20,7 +20,7 @@ struct levada_shuffled {
     levada_picked      picked;
 };
 
-static void shuffled_destroy(levada_shuffled **shuffled)
+void levada_shuffled_destroy(levada_shuffled **shuffled)
 {
     levada_shuffled *s = *shuffled;
 
@@ -30,12 +30,12 @@ static void shuffled_destroy(levada_shuffled **shuffled)
     levada_free(s);
 }
 
-static void shuffled_arrange(levada_file_reader *r)
+void levada_shuffled_arrange(levada_file_reader *r)
 {
-    uint64_t key = levada_random_key(r->context->seed, (uint64_t)r->epoch);
+    uint64_t key = levada_random_key(r->framing.context->seed, (uint64_t)r->at.epoch);
 
-    key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->pass);
-    r->shuffled->order = levada_permutation_of((uint64_t)(r->end - r->first), key);
+    key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->at.pass);
+    r->shuffled->order = levada_permutation_of((uint64_t)(r->range.end - r->range.first), key);
     r->shuffled->careful = 0;
     levada_file_reader_forget(r);
 }
@@ -51,8 +51,8 @@ static levada_status shuffled_fetch(levada_file_reader *r, int32_t n, levada_blo
     levada_picked *p = &r->shuffled->picked;
 
     for (int32_t i = 0; i < n; i++) {
-        p->records[i].number = r->first + levada_file_reader_place(r, r->record + i);
-        p->records[i].pass = r->pass;
+        p->records[i].number = r->range.first + levada_file_reader_place(r, r->at.record + i);
+        p->records[i].pass = r->at.pass;
     }
     return levada_file_reader_pick(r, p, n, out, err);
 }
@@ -63,7 +63,8 @@ static bool shuffled_is_bad(const levada_file_reader *r, int32_t n, levada_statu
     bool too_long = false;
 
     for (int32_t i = 0; i < n; i++) {
-        too_long = too_long || r->shuffled->picked.lengths[i] > r->context->max_record_bytes;
+        too_long = too_long ||
+            r->shuffled->picked.lengths[i] > r->framing.context->max_record_bytes;
     }
     return st == LEVADA_EDATA_LOSS || st == LEVADA_ENOT_FOUND ||
            (st == LEVADA_ERESOURCE_EXHAUSTED && too_long);
@@ -81,24 +82,24 @@ static levada_status shuffled_judge(levada_file_reader *r, levada_status st,
     }
     loss.damaged = r->shuffled->picked.lengths[0];
     LEVADA_TRY(levada_file_reader_reject(r, why, &loss, err));
-    r->record++;
+    r->at.record++;
     return LEVADA_OK;
 }
 
-static levada_status shuffled_next(levada_file_reader *r, levada_block **out, levada_error *err)
+levada_status levada_shuffled_next(levada_file_reader *r, levada_block **out, levada_error *err)
 {
-    int64_t       left = r->end - r->first - r->record;
+    int64_t       left = r->range.end - r->range.first - r->at.record;
     int32_t       n = r->limit;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
     if (n > left) n = (int32_t)left;
-    if (r->record < r->shuffled->careful) n = 1;
+    if (r->at.record < r->shuffled->careful) n = 1;
     LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
     st = shuffled_fetch(r, n, out, &why);
     if (st == LEVADA_OK) {
-        for (int32_t i = 0; i < n; i++) r->good += r->shuffled->picked.lengths[i];
-        r->record += n;
+        for (int32_t i = 0; i < n; i++) r->losses.good += r->shuffled->picked.lengths[i];
+        r->at.record += n;
         levada_file_reader_count_records(r, n);
         return LEVADA_OK;
     }
@@ -107,31 +108,24 @@ static levada_status shuffled_next(levada_file_reader *r, levada_block **out, le
         return st;
     }
     if (n == 1) return shuffled_judge(r, st, &why, err);
-    r->shuffled->careful = r->record + n;
+    r->shuffled->careful = r->at.record + n;
     return LEVADA_OK;
 }
-
-static const levada_order_ops shuffled_ops = {
-    .destroy = shuffled_destroy,
-    .arrange = shuffled_arrange,
-    .next = shuffled_next,
-};
 
 levada_status levada_file_reader_shuffle(levada_file_reader *r, levada_error *err)
 {
     levada_shuffled *s;
     levada_status    st;
 
-    if (!r->options->numbers.shuffle_records) return LEVADA_OK;
+    if (!r->framing.options->numbers.shuffle_records) return LEVADA_OK;
     s = levada_alloc_zero(sizeof *s);
-    st = s ? levada_picked_reserve(&s->picked, r->context->block_rows, err)
+    st = s ? levada_picked_reserve(&s->picked, r->framing.context->block_rows, err)
            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while shuffling records");
     if (st != LEVADA_OK) {
-        shuffled_destroy(&s);
+        levada_shuffled_destroy(&s);
         return st;
     }
     r->shuffled = s;
-    r->order_ops = &shuffled_ops;
-    shuffled_arrange(r);
+    levada_shuffled_arrange(r);
     return LEVADA_OK;
 }

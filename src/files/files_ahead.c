@@ -39,7 +39,7 @@ struct levada_files_ahead {
 levada_status levada_files_ahead_create(const levada_file_reader *reader, int32_t threads,
                                         levada_files_ahead **out, levada_error *err)
 {
-    levada_wait_list   *wait_list = levada_env_wait_list(reader->context->env);
+    levada_wait_list   *wait_list = levada_env_wait_list(reader->framing.context->env);
     size_t              n = threads < FILES_AHEAD_FILES / 2 ? 2 * (size_t)threads
                                                             : FILES_AHEAD_FILES;
     levada_files_ahead *a = levada_alloc_zero(sizeof *a + n * sizeof a->files[0]);
@@ -74,18 +74,19 @@ void levada_files_ahead_destroy(levada_files_ahead **ahead)
 /* Whether its size is known without opening it: opening a pipe is noticed by its writer. */
 static bool ahead_is_file(const levada_file_reader *r, const char *path)
 {
-    const levada_opener_def *opener = levada_opener_find(r->context->env, path);
+    const levada_opener_def *opener = levada_opener_find(r->framing.context->env, path);
 
     return opener->look && opener->look(opener->user, path) >= 0;
 }
 
 static ahead_state ahead_prepare(const levada_file_reader *r, int64_t turn, levada_bytes **bytes)
 {
-    const char          *path = r->files.path[r->order[turn]];
+    const char          *path = r->set.files.path[r->set.order[turn]];
     levada_bytes_options options = levada_file_reader_bytes(r);
 
     if (!*bytes && (!ahead_is_file(r, path) ||
-                    levada_bytes_open(r->context->env, path, &options, bytes, NULL) != LEVADA_OK)) {
+                    levada_bytes_open(r->framing.context->env, path, &options, bytes, NULL) !=
+                        LEVADA_OK)) {
         return AHEAD_DONE;
     }
     return levada_bytes_stock(*bytes, LEVADA_STEP) && !levada_bytes_plain(*bytes) ? AHEAD_MORE
@@ -96,9 +97,10 @@ static ahead_state ahead_prepare(const levada_file_reader *r, int64_t turn, leva
 static int64_t ahead_pick_locked(const levada_files_ahead *a)
 {
     const levada_file_reader *r = a->reader;
-    int64_t                   end = r->stop.record > 0 ? r->stop.turn + 1 : r->stop.turn;
+    const levada_file_place  *stop = &r->range.stop;
+    int64_t                   end = stop->record > 0 ? stop->turn + 1 : stop->turn;
 
-    if (end > r->files.n) end = r->files.n;
+    if (end > r->set.files.n) end = r->set.files.n;
     if (!a->active || a->stocked + LEVADA_STEP > FILES_AHEAD_BYTES) return 0;
     for (int64_t turn = a->turn + 1; turn <= a->turn + a->n && turn < end; turn++) {
         ahead_state state = a->files[turn % a->n].state;

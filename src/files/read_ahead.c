@@ -57,7 +57,7 @@ struct levada_read_ahead {
 levada_status levada_read_ahead_create(const levada_file_reader *reader, int32_t threads,
                                        levada_read_ahead **out, levada_error *err)
 {
-    levada_wait_list  *wait_list = levada_env_wait_list(reader->context->env);
+    levada_wait_list  *wait_list = levada_env_wait_list(reader->framing.context->env);
     size_t             n = (size_t)threads + 1;
     levada_read_ahead *a = levada_alloc_zero(sizeof *a + n * sizeof a->slots[0]);
     levada_status      st;
@@ -77,7 +77,7 @@ levada_status levada_read_ahead_create(const levada_file_reader *reader, int32_t
     }
     levada_site_init(&a->site, wait_list, "read ahead");
     levada_site_spin(&a->site, AHEAD_WAIT);
-    st = levada_file_reader_make_state(reader, &a->format, err);
+    st = levada_framing_make_state(&reader->framing, &a->format, err);
     if (st == LEVADA_OK) *out = a;
     else levada_read_ahead_destroy(&a);
     return st;
@@ -91,7 +91,7 @@ void levada_read_ahead_destroy(levada_read_ahead **ahead)
     if (!a) return;
     levada_read_ahead_stop(a);
     for (int64_t i = 0; i < a->nslots; i++) levada_buffer_unref(&a->slots[i].framed.index);
-    levada_file_reader_free_state(a->reader, &a->format);
+    levada_framing_free_state(&a->reader->framing, &a->format);
     levada_lock_clear(&a->lock);
     levada_free(a);
 }
@@ -116,7 +116,7 @@ static int64_t ahead_lead(int64_t size) { return (size + 4095) / 4096 * 4096; }
 static bool ahead_read(const levada_read_ahead *a, ahead_slot *s, int64_t chunk, int64_t lead,
                        levada_error *why)
 {
-    levada_pool *pool = levada_env_pool(a->reader->context->env);
+    levada_pool *pool = levada_env_pool(a->reader->framing.context->env);
     int64_t      made = 0;
 
     if (levada_buffer_create(pool, lead + LEVADA_STEP, &s->buffer, NULL) != LEVADA_OK) return false;
@@ -130,7 +130,7 @@ static bool ahead_read(const levada_read_ahead *a, ahead_slot *s, int64_t chunk,
 /* Puts the beginning of the first record before the chunk. */
 static bool ahead_join(const levada_read_ahead *a, ahead_slot *s, const uint8_t *tail, int64_t size)
 {
-    levada_pool   *pool = levada_env_pool(a->reader->context->env);
+    levada_pool   *pool = levada_env_pool(a->reader->framing.context->env);
     levada_buffer *larger = NULL;
 
     if (size > s->begin) {
@@ -156,7 +156,7 @@ static levada_spans ahead_spans(const levada_read_ahead *a, const levada_framed 
 {
     return (levada_spans){ .begin = f->begin,
                            .end = f->end,
-                           .frame = a->reader->format->frames ? f->frame : NULL,
+                           .frame = a->reader->framing.format->frames ? f->frame : NULL,
                            .stride = f->stride,
                            .capacity = capacity };
 }
@@ -166,14 +166,15 @@ static bool ahead_frame(levada_read_ahead *a, ahead_slot *s)
 {
     const levada_file_reader *r = a->reader;
     levada_framed            *f = &s->framed;
-    int64_t                   first, most = r->context->max_record_bytes;
+    int64_t                   first, most = r->framing.context->max_record_bytes;
     levada_error              why = LEVADA_ERROR_INIT;
     levada_spans              spans;
 
-    if (levada_framed_reserve(f, r, a->records, &why) != LEVADA_OK) return false;
+    if (levada_framed_reserve(f, &r->framing, a->records, &why) != LEVADA_OK) return false;
     spans = ahead_spans(a, f, a->records);
     spans.later = true;
-    if (r->format->next(a->format, r->args, s->buffer->data + s->begin, s->end - s->begin, false,
+    if (levada_framing_next(&r->framing, a->format, s->buffer->data + s->begin, s->end - s->begin,
+                            false,
                         &spans, &why) != LEVADA_OK) {
         return false;
     }
@@ -195,7 +196,8 @@ static bool ahead_verify(const levada_read_ahead *a, const ahead_slot *s)
     levada_spans              spans = ahead_spans(a, f, f->n);
 
     if (!s->unchecked) return true;
-    return r->format->next(a->format, r->args, s->buffer->data + s->begin, s->end - s->begin,
+    return levada_framing_next(&r->framing, a->format, s->buffer->data + s->begin, s->end
+                               - s->begin,
                            false, &spans, NULL) == LEVADA_OK &&
            spans.n == f->n && spans.used == f->used;
 }
@@ -368,7 +370,7 @@ void levada_read_ahead_start(levada_read_ahead *a, const levada_window *w)
     int64_t left = levada_bytes_left(w->bytes);
 
     if (left < 2 * LEVADA_STEP || end % LEVADA_STEP != 0 || !levada_bytes_shared(w->bytes) ||
-        levada_file_reader_enter(a->reader, a->format, w->offset, -1, NULL) != LEVADA_OK) {
+        levada_framing_enter(&a->reader->framing, a->format, w->offset, -1, NULL) != LEVADA_OK) {
         return;
     }
     levada_lock_take(&a->lock);

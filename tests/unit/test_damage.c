@@ -347,11 +347,11 @@ static void overlapping_records_are_not_checked_again_and_again(void **state)
         assert_int_equal(t_open(&t), LEVADA_OK);
         while ((st = levada_file_reader_next(t.reader, &block, &t.err)) == LEVADA_OK) {
             levada_block_unref(&block);
-            if (t.reader->window.moved > moved) moved = t.reader->window.moved;
+            if (t.reader->frames.window.moved > moved) moved = t.reader->frames.window.moved;
         }
         assert_int_equal(st, LEVADA_END);
-        if (t.reader->checked > (INT64_C(64) << 20) + 8 * size) {
-            fail_msg("%lld bytes were checked of %lld", (long long)t.reader->checked,
+        if (t.reader->frames.checked > (INT64_C(64) << 20) + 8 * size) {
+            fail_msg("%lld bytes were checked of %lld", (long long)t.reader->frames.checked,
                      (long long)size);
         }
         assert_true(moved <= 8 * size);
