@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file reader from the inside: file_reader.c reads, file_position.c saves and restores,
- * file_reread.c fetches single records.
+ * The file reader from the inside. It consists of
+ *
+ *   levada_framing        how bytes become records; constant
+ *   levada_file_set       names, order and sizes of the files (file_set.h)
+ *   levada_record_range   the records that are read, of an index (file_range.c)
+ *   levada_record_access  single records, by origin or number (file_reread.c, file_picked.c)
+ *   levada_frame_reader   the frames of the file whose turn it is (file_reader.c)
+ *
+ * and of where it is (file_position.c) and what it lost (file_damage.c).
  */
 #ifndef LEVADA_FILES_FILE_READER_PRIV_H
 #define LEVADA_FILES_FILE_READER_PRIV_H

@@ -33,45 +33,6 @@ static levada_status litdata_open(void *state, const void *args, const levada_co
     return levada_mds_read_layout(args, true, &((levada_mds_state *)state)->layout, err);
 }
 
-static levada_status litdata_seek(void *state, const void *args, int64_t offset, int64_t size,
-                                  levada_error *err)
-{
-    levada_mds_state *s = state;
-
-    (void)args, (void)size, (void)err;
-    s->heading = offset == 0;
-    s->at = offset;
-    s->end = 0;
-    return LEVADA_OK;
-}
-
-static levada_status litdata_next(void *state, const void *args, const uint8_t *data, int64_t size,
-                                  bool at_end, levada_spans *out, levada_error *err)
-{
-    (void)args;
-    return levada_mds_next(state, data, size, at_end, out, err);
-}
-
-static levada_status litdata_foreign(levada_env *env, const void *args, const char *path,
-                                     levada_index_sink *to, levada_error *err)
-{
-    (void)args;
-    return levada_mds_foreign(env, path, to, err);
-}
-
-static levada_status litdata_columns_open(void *state, const void *args,
-                                          const levada_context *context, levada_error *err)
-{
-    (void)context;
-    return levada_mds_read_layout(args, true, state, err);
-}
-
-static levada_status litdata_decode(void *state, const void *args, const levada_strings *in,
-                                    levada_builder *out, levada_error *err)
-{
-    return levada_mds_decode(state, args, in, out, err);
-}
-
 /* -- columns=auto */
 
 /* The encoding of mds_shard.h for a format of LitData: dtypes are numbers there, of torch and of
@@ -246,10 +207,10 @@ static levada_status litdata_infer(levada_env *env, const void *args, const leva
 
 static const levada_decoder_def litdata_columns_def = {
     .struct_size = sizeof(levada_decoder_def),
-    .state_size = sizeof(levada_mds_layout),
+    .state_size = sizeof(levada_mds_state),
     .check = litdata_check,
-    .open = litdata_columns_open,
-    .decode = litdata_decode,
+    .open = litdata_open,
+    .decode = levada_mds_decode,
 };
 
 /* Two items of a string and some int16. */
@@ -274,10 +235,10 @@ const levada_format_def levada_format_litdata = {
     .args_size = sizeof(levada_mds_args),
     .state_size = sizeof(levada_mds_state),
     .open = litdata_open,
-    .seek = litdata_seek,
-    .next = litdata_next,
+    .seek = levada_mds_seek,
+    .next = levada_mds_next,
     .counted = true,
     .infer = litdata_infer,
-    .foreign = litdata_foreign,
+    .foreign = levada_mds_foreign,
     .decoder = &litdata_columns_def,
 };

@@ -32,45 +32,6 @@ static levada_status mds_open(void *state, const void *args, const levada_contex
     return levada_mds_read_layout(args, false, &((levada_mds_state *)state)->layout, err);
 }
 
-static levada_status mds_seek(void *state, const void *args, int64_t offset, int64_t size,
-                              levada_error *err)
-{
-    levada_mds_state *s = state;
-
-    (void)args, (void)size, (void)err;
-    s->heading = offset == 0;
-    s->at = offset;
-    s->end = 0;
-    return LEVADA_OK;
-}
-
-static levada_status mds_next(void *state, const void *args, const uint8_t *data, int64_t size,
-                              bool at_end, levada_spans *out, levada_error *err)
-{
-    (void)args;
-    return levada_mds_next(state, data, size, at_end, out, err);
-}
-
-static levada_status mds_foreign(levada_env *env, const void *args, const char *path,
-                                 levada_index_sink *to, levada_error *err)
-{
-    (void)args;
-    return levada_mds_foreign(env, path, to, err);
-}
-
-static levada_status mds_columns_open(void *state, const void *args, const levada_context *context,
-                                      levada_error *err)
-{
-    (void)context;
-    return levada_mds_read_layout(args, false, state, err);
-}
-
-static levada_status mds_decode(void *state, const void *args, const levada_strings *in,
-                                levada_builder *out, levada_error *err)
-{
-    return levada_mds_decode(state, args, in, out, err);
-}
-
 /* -- columns=auto */
 
 /* {name: encoding} of an entry of index.json, or of the JSON in a heading. */
@@ -241,10 +202,10 @@ static levada_status mds_infer(levada_env *env, const void *args, const levada_t
 
 static const levada_decoder_def mds_columns = {
     .struct_size = sizeof(levada_decoder_def),
-    .state_size = sizeof(levada_mds_layout),
+    .state_size = sizeof(levada_mds_state),
     .check = mds_check,
-    .open = mds_columns_open,
-    .decode = mds_decode,
+    .open = mds_open,
+    .decode = levada_mds_decode,
 };
 
 /* Two samples of a string and a uint8. */
@@ -272,10 +233,10 @@ const levada_format_def levada_format_mds = {
     .args_size = sizeof(levada_mds_args),
     .state_size = sizeof(levada_mds_state),
     .open = mds_open,
-    .seek = mds_seek,
-    .next = mds_next,
+    .seek = levada_mds_seek,
+    .next = levada_mds_next,
     .counted = true,
     .infer = mds_infer,
-    .foreign = mds_foreign,
+    .foreign = levada_mds_foreign,
     .decoder = &mds_columns,
 };

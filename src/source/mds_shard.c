@@ -165,11 +165,25 @@ static levada_status mds_heading(levada_mds_state *s, const uint8_t *data, int64
     return LEVADA_OK;
 }
 
-levada_status levada_mds_next(levada_mds_state *s, const uint8_t *data, int64_t size, bool at_end,
-                              levada_spans *out, levada_error *err)
+levada_status levada_mds_seek(void *state, const void *args, int64_t offset, int64_t size,
+                              levada_error *err)
 {
-    int64_t at = 0, length = 0;
+    levada_mds_state *s = state;
 
+    (void)args, (void)size, (void)err;
+    s->heading = offset == 0;
+    s->at = offset;
+    s->end = 0;
+    return LEVADA_OK;
+}
+
+levada_status levada_mds_next(void *state, const void *args, const uint8_t *data, int64_t size,
+                              bool at_end, levada_spans *out, levada_error *err)
+{
+    levada_mds_state *s = state;
+    int64_t           at = 0, length = 0;
+
+    (void)args;
     out->n = 0;
     out->used = out->need = 0;
     if (s->heading && size > 0) return mds_heading(s, data, size, at_end, out, err);
@@ -192,14 +206,15 @@ levada_status levada_mds_next(levada_mds_state *s, const uint8_t *data, int64_t 
                        (long long)size, (long long)out->need);
 }
 
-levada_status levada_mds_foreign(levada_env *env, const char *path, levada_index_sink *to,
-                                 levada_error *err)
+levada_status levada_mds_foreign(levada_env *env, const void *args, const char *path,
+                                 levada_index_sink *to, levada_error *err)
 {
     levada_bytes *bytes = NULL;
     uint8_t      *table = NULL;
     int64_t       n = 0;
     levada_status st = levada_beside_open(env, path, "", "", &bytes, err);
 
+    (void)args;
     if (st == LEVADA_OK) st = levada_beside_read(bytes, 0, 8, &table, err);
     if (st == LEVADA_OK) n = mds_u32(table);
     levada_free(table);
@@ -321,11 +336,12 @@ static levada_status mds_fill(const levada_mds_column *c, int32_t column, const 
     return LEVADA_OK;
 }
 
-levada_status levada_mds_decode(const levada_mds_layout *layout, const levada_mds_args *args,
-                                const levada_strings *in, levada_builder *out, levada_error *err)
+levada_status levada_mds_decode(void *state, const void *args, const levada_strings *in,
+                                levada_builder *out, levada_error *err)
 {
-    mds_parts    *parts = levada_alloc((size_t)in->n * sizeof *parts + 1);
-    levada_status st;
+    const levada_mds_layout *layout = &((const levada_mds_state *)state)->layout;
+    mds_parts               *parts = levada_alloc((size_t)in->n * sizeof *parts + 1);
+    levada_status            st;
 
     if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for columns");
     st = mds_split_all(layout, args, in, parts, out, err);

@@ -56,23 +56,26 @@ LEVADA_MUST_USE levada_status levada_mds_read_layout(const levada_mds_args *args
 LEVADA_MUST_USE levada_status levada_mds_make_spec(const levada_mds_args *args, bool sized,
                                                    levada_spec **out, levada_error *err);
 
-/* The state of both formats. */
+/* The state of both formats and of their decoders. */
 typedef struct levada_mds_state {
     levada_mds_layout layout;
     bool              heading; /* the window begins with it           */
     int64_t           at, end; /* offset; where the last record ends, 0 = not known */
 } levada_mds_state;
 
-LEVADA_MUST_USE levada_status levada_mds_next(levada_mds_state *s, const uint8_t *data,
+/* Hooks of both. */
+LEVADA_MUST_USE levada_status levada_mds_seek(void *state, const void *args, int64_t offset,
+                                              int64_t size, levada_error *err);
+LEVADA_MUST_USE levada_status levada_mds_next(void *state, const void *args, const uint8_t *data,
                                               int64_t size, bool at_end, levada_spans *out,
                                               levada_error *err);
-LEVADA_MUST_USE levada_status levada_mds_decode(const levada_mds_layout *layout,
-                                                const levada_mds_args *args,
+LEVADA_MUST_USE levada_status levada_mds_decode(void *state, const void *args,
                                                 const levada_strings *in, levada_builder *out,
                                                 levada_error *err);
 /* Adds the records by the table of positions in the file. */
-LEVADA_MUST_USE levada_status levada_mds_foreign(levada_env *env, const char *path,
-                                                 levada_index_sink *to, levada_error *err);
+LEVADA_MUST_USE levada_status levada_mds_foreign(levada_env *env, const void *args,
+                                                 const char *path, levada_index_sink *to,
+                                                 levada_error *err);
 
 /* -- options that files determine */
 
