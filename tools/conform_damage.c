@@ -69,19 +69,29 @@ static bool damage_load(damage_case *x)
     return x->bytes.size < DAMAGE_FILE;
 }
 
+/* Returns whether a path is that of the case, after it has become that of a new case. */
+static bool damage_is_path(damage_case *x, const char *path)
+{
+    if (!path || strchr(path, '/')) return false;
+    if (x->path[0]) return strcmp(path, x->path) == 0;
+    return (size_t)snprintf(x->path, sizeof x->path, "%s", path) < sizeof x->path;
+}
+
 /* Notes the records of a block. Returns false if they are not of one plain file in this folder. */
 static bool damage_note(damage_case *x, const levada_iter *it, const levada_block *block)
 {
-    for (int64_t i = 0; i < levada_block_rows(block); i++) {
-        levada_origin origin = levada_block_origin(block, i);
-        const char   *path = levada_iter_file(it, origin.source, origin.shard);
+    bool good = true;
 
-        if (!path || origin.offset < 0 || strchr(path, '/')) return false;
-        if (x->path[0] && strcmp(path, x->path) != 0) return false;
-        if ((size_t)snprintf(x->path, sizeof x->path, "%s", path) >= sizeof x->path) return false;
-        levada_cli_add(&x->starts, &origin.offset, sizeof origin.offset);
+    for (int64_t i = 0; good && i < levada_block_rows(block); i++) {
+        levada_origin origin = levada_block_origin(block, i);
+        char         *path = NULL;
+
+        good = levada_iter_origin_file(it, &origin, &path, NULL) == LEVADA_OK &&
+               origin.offset >= 0 && damage_is_path(x, path);
+        levada_string_free(&path);
+        if (good) levada_cli_add(&x->starts, &origin.offset, sizeof origin.offset);
     }
-    return true;
+    return good;
 }
 
 static int64_t damage_start(const damage_case *x, int64_t record)

@@ -148,14 +148,17 @@ static void progress_show(const progress_state *at, levada_iter *it)
 void levada_cli_progress_iter(levada_cli_progress *p, levada_iter *it, int64_t records)
 {
     progress_state at = { .label = p->label, .records = records, .total = -1 };
-    const char    *file;
+    char          *file = NULL;
 
     if (!progress_due(p)) return;
-    file = p->label ? NULL : levada_iter_file(it, 0, 0);
-    if (file) at.label = levada_cli_file_name(file);
+    if (!p->label && levada_iter_origin_file(it, &(levada_origin){ 0 }, &file, NULL) == LEVADA_OK &&
+        file) {
+        at.label = levada_cli_file_name(file);
+    }
     levada_iter_progress(it, &at.done, &at.total);
     at.seconds = levada_cli_now() - p->begun;
     progress_show(&at, it);
+    levada_string_free(&file);
 }
 
 void levada_cli_progress_bytes(levada_cli_progress *p, int64_t records, int64_t done,

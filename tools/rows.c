@@ -9,18 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-/* The file of a record. Files of pipes that an interleave opens are known by a copy of their name.
- */
+/* The file of a record. */
 static void rows_file(levada_cli_buffer *b, const levada_iter *it, const levada_origin *origin)
 {
-    const char *listed = it ? levada_iter_file(it, origin->source, origin->shard) : NULL;
-    char       *opened = NULL;
+    char *path = NULL;
 
-    if (it && !listed && levada_iter_origin_file(it, origin, &opened, NULL) != LEVADA_OK)
-        opened = NULL;
-    if (listed || opened) levada_cli_printf(b, "%s:", listed ? listed : opened);
+    if (it && levada_iter_origin_file(it, origin, &path, NULL) != LEVADA_OK) path = NULL;
+    if (path) levada_cli_printf(b, "%s:", path);
     else if (origin->source > 0) levada_cli_printf(b, "%d/", (int)origin->source);
-    levada_string_free(&opened);
+    levada_string_free(&path);
 }
 
 void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, const levada_block *block,

@@ -138,18 +138,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_explain(levada_iter *it, ch
 /* Returns the wait report, one JSON object; any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, char **out,
                                                             levada_error *err);
-/* Returns the path of the file with that number in the iterator's table (see levada_origin), or
- * NULL. Borrowed until the next restore or close; only the owner may call it. */
-LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard);
-/* Returns a copy of the path of that file, which levada_string_free frees; NULL if the file does
- * not exist. Any thread, even during a restore. */
-LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it,
-                                                               int32_t source,
-                                                               int32_t shard, char **out,
-                                                               levada_error *err);
 /* Returns a copy of the path of the file of a record, which levada_string_free frees; NULL if the
- * record has no file. Unlike levada_iter_file, it finds the files of sub-pipelines that an
- * interleave opens: all open files and the last 65,536 others. Any thread. */
+ * record has no file. Of sub-pipelines that an interleave opens it finds all open files and the
+ * last 65,536 others. Any thread, even during a restore. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_origin_file(const levada_iter   *it,
                                                                  const levada_origin *of,
                                                                  char **out, levada_error *err);

@@ -559,32 +559,6 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
 
 /* -- where things come from */
 
-const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard)
-{
-    return LEVADA_OURS(it) ? levada_run_file(it->run, source, shard) : NULL;
-}
-
-static levada_status iter_copy(const char *path, char **out, levada_error *err)
-{
-    *out = path ? levada_strdup(path) : NULL;
-    return !path || *out ? LEVADA_OK
-                         : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a path");
-}
-
-levada_status levada_iter_find_file(const levada_iter *it, int32_t source, int32_t shard,
-                                    char **out,
-                                    levada_error *err)
-{
-    levada_status st;
-
-    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
-    iter_look(it);
-    st = iter_copy(levada_run_file(it->run, source, shard), out, err);
-    iter_look_end(it);
-    return st;
-}
-
 levada_status levada_iter_origin_file(const levada_iter *it, const levada_origin *of, char **out,
                                       levada_error *err)
 {

@@ -69,7 +69,7 @@ void levada_run_destroy(levada_run **run, levada_node **root);
 bool levada_run_is_cancelled(levada_run *run);
 /* ECANCELLED where it is. */
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
-/* As levada_iter_file, for a caller that has only the run. */
+/* Returns the path of the file, borrowed from its source; NULL = the source lists no such file. */
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);
 /* As levada_iter_origin_file. */
 LEVADA_MUST_USE levada_status levada_run_origin_file(levada_run *run, const levada_origin *of,

@@ -61,7 +61,7 @@ static void interfere(void *user)
         if (levada_iter_report(o->it, &json, NULL) != LEVADA_OK) abort();
         levada_string_free(&json);
         levada_iter_progress(o->it, &done, &total);
-        if (levada_iter_find_file(o->it, 0, 0, &path, NULL) != LEVADA_OK) abort();
+        if (levada_iter_origin_file(o->it, &(levada_origin){ 0 }, &path, NULL)) abort();
         levada_string_free(&path);
     }
 }

@@ -61,11 +61,11 @@ static levada_status iter_report(levada_error *err)
     return levada_iter_report(NULL, &json, err);
 }
 
-static levada_status iter_find_file(levada_error *err)
+static levada_status iter_origin_file(levada_error *err)
 {
     char *path = NULL;
 
-    return levada_iter_find_file(NULL, 0, 0, &path, err);
+    return levada_iter_origin_file(NULL, &(levada_origin){ 0 }, &path, err);
 }
 
 static levada_status iter_open(levada_error *err)
@@ -203,7 +203,7 @@ static void null_is_refused_by_the_name_of_the_argument(void **state)
         { "iterator", iter_explain },
         { "iterator", iter_stats },
         { "iterator", iter_report },
-        { "iterator", iter_find_file },
+        { "iterator", iter_origin_file },
         { "dataset", iter_open },
         { "out", dataset_parse },
         { "dataset", dataset_json },

@@ -268,12 +268,6 @@ static levada_status first_of(levada_dataset *dataset, int64_t number, levada_er
     return levada_inspect_record(dataset, number, &valid.made_block, err);
 }
 
-static int64_t found_file(int32_t source, int32_t shard)
-{
-    MUST(levada_iter_find_file(valid.unread, source, shard, &valid.made_text, NULL));
-    return (intptr_t)valid.made_text;
-}
-
 /* Records that were dropped count, at most as many as there can be. */
 static int64_t dropped(int64_t records)
 {
@@ -459,10 +453,6 @@ static levada_status push(const levada_field *field, double value)
       levada_iter_save_at(valid.it, valid.last, V64, &valid.made_text, &(size_t){ 0 }, err))       \
     X(levada_iter_restore, size, STATUS, 0,                                                        \
       levada_iter_restore(valid.it, valid.state, VSIZE, err))                                      \
-    X(levada_iter_file, source, FOUND, ZERO, (intptr_t)levada_iter_file(valid.unread, V32, 0))     \
-    X(levada_iter_file, shard, FOUND, ZERO, (intptr_t)levada_iter_file(valid.unread, 0, V32))      \
-    X(levada_iter_find_file, source, FOUND, ZERO, found_file(V32, 0))                            \
-    X(levada_iter_find_file, shard, FOUND, ZERO, found_file(0, V32))                             \
     X(levada_iter_opened_file, i, STATUS, 0,                                                     \
       levada_iter_opened_file(valid.it, V32, &(levada_origin){ 0 }, &valid.made_text, err))        \
     X(levada_optimal_boundaries, n, STATUS, ZERO | THEIRS, boundaries(V64, 2, 1, err))           \
