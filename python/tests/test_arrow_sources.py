@@ -401,3 +401,62 @@ def test_a_null_next_to_lists_of_objects_rejects_its_record_alone(block_rows):
     ds = lv.from_arrow(table).with_options(errors="skip", block_rows=block_rows)
     expected = [{"i": i, "m": lists[i % 5]} for i in range(30) if i % 5 not in (2, 3)]
     assert ds.to_list() == expected
+
+
+@pytest.fixture(name="groups")
+def made_groups(tmp_path):
+    """Two files of 5 and 3 row groups with 10 records, which ascend."""
+    for name, first, n in (("a", 0, 50), ("b", 50, 30)):
+        table = pa.table({"x": list(range(first, first + n)), "y": [[v] for v in range(n)]})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=10)
+    return tmp_path / "*.parquet"
+
+
+def values(ds):
+    return [int(record["x"]) for record in ds.iterate(0)]
+
+
+def test_row_groups_are_read_in_the_given_order(groups):
+    ds = lv.parquet(groups, row_groups=[6, 0])
+    want = [*range(60, 70), *range(10)]
+    assert values(ds) == want and len(ds) == 20 and int(ds[0]["x"]) == 60
+    assert values(lv.parquet(groups, row_groups=[])) == []
+    shuffled = lv.parquet(groups, row_groups=[6, 0], shuffle_records=True, cache_row_groups=2)
+    assert sorted(values(shuffled)) == sorted(want)
+    assert values(lv.parquet(groups, row_groups=[6, 0], part=(1, 2))) == want[10:]
+    for bad in ([8], [-1]):
+        with pytest.raises(lv.errors.InvalidArgumentError, match="must be 0 to 7"):
+            lv.parquet(groups, row_groups=bad)
+
+
+def test_filters_leave_out_row_groups_by_their_statistics(groups):
+    import pyarrow.dataset as pads
+
+    x = pads.field("x")
+    for filters in ([("x", ">", 57), ("x", "<", 63)], (x > 57) & (x < 63)):
+        assert values(lv.parquet(groups, filters=filters)) == list(range(50, 70))
+    assert values(lv.parquet(groups, filters=[("x", "==", 12)], columns="x")) == list(range(10, 20))
+    assert values(lv.parquet(groups, filters=[("x", ">", 900)])) == []
+    both = lv.parquet(groups, row_groups=[7, 5, 1], filters=[("x", ">", 50)])
+    assert values(both) == [*range(70, 80), *range(50, 60)]
+    found = lv.parquet(groups, filters=[("x", "==", 12)]).filter("x == 12")
+    assert values(found) == [12]
+    with pytest.raises(lv.errors.InvalidArgumentError, match="filters"):
+        lv.parquet(groups, filters=[("nope", "==", 12)])
+
+
+def test_a_state_belongs_to_its_row_groups(groups):
+    ds = lv.parquet(groups, row_groups=[6, 0]).batch(3)
+    it = ds.iterate(0)
+    next(it)
+    state, rest = it.save(), [batch["x"].tolist() for batch in it]
+    again = ds.iterate(0)
+    again.restore(state)
+    assert [batch["x"].tolist() for batch in again] == rest
+    for other in ([0, 6], [6, 1], [6, 0, 1]):
+        it = lv.parquet(groups, row_groups=other).batch(3).iterate(0)
+        with pytest.raises(lv.errors.FailedPreconditionError):
+            it.restore(state)
+    everything = lv.parquet(groups).batch(3).iterate(0).save()
+    it = lv.parquet(groups, filters=[("x", ">=", 0)]).batch(3).iterate(0)
+    it.restore(everything)

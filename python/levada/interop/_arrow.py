@@ -16,7 +16,7 @@ from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from levada._dataset import Dataset
@@ -597,13 +597,37 @@ def _name_of(paths):
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
 
+def _pruned(paths, filters):
+    """{path: numbers of the row groups that may have a record that matches}, by statistics."""
+    pa = pyarrow()
+    import pyarrow.dataset as pads
+    import pyarrow.parquet as pq
+
+    if not isinstance(filters, pads.Expression):
+        filters = pq.filters_to_expression(filters)
+    kept = {}
+    for path in paths:
+        try:
+            (fragment,) = pads.dataset(path, format="parquet").get_fragments()
+            kept[path] = {group.id for group in fragment.subset(filters).row_groups}
+        except pa.ArrowInvalid as error:
+            raise InvalidArgumentError(f"filters: {error}", file=path) from error
+    return kept
+
+
 class _ParquetFiles:
     """Row groups of Parquet files: ``load(i)``."""
 
-    def __init__(self, paths, columns):
+    def __init__(self, paths, columns, row_groups=None, filters=None):
         self.paths, self.places, self.sizes, self.schema = paths, [], [], None
         for path in paths:
             self._open(path)
+        self.all = len(self.places) if row_groups is None else -1
+        if row_groups is not None:
+            self._choose(row_groups)
+        if filters is not None:
+            kept = _pruned(paths, filters)
+            self._choose([i for i, (path, g) in enumerate(self.places) if g in kept[path]])
         self.names = _selected(self.schema, columns)
         if self.names:
             import pyarrow as pa
@@ -613,6 +637,18 @@ class _ParquetFiles:
 
     def __getstate__(self):
         return {**self.__dict__, "opened": {}}
+
+    def _choose(self, row_groups):
+        """Keeps these row groups, in their order."""
+        chosen = list(row_groups)
+        for i in chosen:
+            if not 0 <= i < len(self.places):
+                raise InvalidArgumentError(
+                    f"row_groups: {i} must be 0 to {len(self.places) - 1}, the row groups of "
+                    f"{_name_of(self.paths)}"
+                )
+        self.places = [self.places[i] for i in chosen]
+        self.sizes = [self.sizes[i] for i in chosen]
 
     def _reader(self, path):
         pa = pyarrow()
@@ -631,6 +667,15 @@ class _ParquetFiles:
             self.places.append((path, g))
             self.sizes.append(file.metadata.row_group(g).num_rows)
 
+    def mark(self):
+        """What a restore compares: the files, and which of their row groups are read."""
+        if len(self.places) == self.all:
+            return _file_mark(self.paths)
+        from levada._contents import digest
+
+        chosen = [(self.paths.index(path), g) for path, g in self.places]
+        return digest(repr((_file_mark(self.paths), chosen)).encode())
+
     def load(self, i):
         path, g = self.places[i]
         if path not in self.opened:
@@ -643,6 +688,8 @@ def parquet(
     files: Paths,
     *,
     columns: str | Sequence[str] | None = None,
+    row_groups: Iterable[int] | None = None,
+    filters: Any = None,
     nulls: str = "error",
     shuffle_records: bool = False,
     cache_row_groups: int = 1,
@@ -657,6 +704,11 @@ def parquet(
     Args:
         files: a path, a glob, or a list of them, with one schema.
         columns (str | Sequence[str]): names of the columns to read; ``None`` = all.
+        row_groups (Iterable[int]): numbers of the row groups to read, in this order, counted over
+            all files from 0; ``None`` = all.
+        filters (Any): a pyarrow expression, or tuples such as ``[("x", ">", 3)]``: row groups of
+            which the statistics say that no record matches are not read. Records of the others are
+            not filtered: use ``ds.filter`` for that.
         nulls (str, default "error"): as in ``from_arrow``.
         shuffle_records (bool, default False): returns all records in a different order in each
             epoch. Each record decodes its row group, unless that is cached: requires row groups of
@@ -672,7 +724,7 @@ def parquet(
     _check_nulls(nulls)
     pyarrow()
     paths = _files(files)
-    given = _ParquetFiles(paths, columns)
+    given = _ParquetFiles(paths, columns, row_groups, filters)
     largest = max(given.sizes, default=0)
     if shuffle_records and cache_row_groups == 1 and largest > _MOST_ROWS:
         raise InvalidArgumentError(
@@ -680,7 +732,7 @@ def parquet(
             "pass cache_row_groups=, or use shuffle(n) instead"
         )
     reader = Pieces(
-        given.schema, given.sizes, given.load, nulls, _name_of(paths), _file_mark(paths),
+        given.schema, given.sizes, given.load, nulls, _name_of(paths), given.mark(),
         keep=cache_row_groups, ahead=not shuffle_records,
     )  # fmt: skip
     return _dataset(reader, shuffle_records, records, part)
