@@ -460,3 +460,36 @@ def test_a_state_belongs_to_its_row_groups(groups):
     everything = lv.parquet(groups).batch(3).iterate(0).save()
     it = lv.parquet(groups, filters=[("x", ">=", 0)]).batch(3).iterate(0)
     it.restore(everything)
+
+
+def test_a_mask_says_which_values_are_null(tmp_path):
+    table = pa.table(
+        {
+            "x": pa.array([1, None, 3]),
+            "s": pa.array(["a", None, ""]),
+            "l": pa.array([[1, None], None, []], pa.list_(pa.int32())),
+            "p": pa.array([{"a": None, "b": 2}, None, {"a": 5, "b": 6}]),
+            "m": pa.array([[{"r": "q"}], None, []]),
+        }
+    )
+    pq.write_table(table, tmp_path / "n.parquet")
+    for ds in (
+        lv.from_arrow(table, nulls="mask"),
+        lv.parquet(tmp_path / "n.parquet", nulls="mask"),
+    ):
+        records = ds.to_list()
+        assert [bool(r["x_valid"]) for r in records] == [True, False, True]
+        assert [bool(r["s_valid"]) for r in records] == [True, False, True]
+        assert [bool(r["l_valid"]) for r in records] == [True, False, True]
+        assert [bool(r["p.a_valid"]) for r in records] == [False, False, True]
+        assert [bool(r["p.b_valid"]) for r in records] == [True, False, True]
+        assert [bool(r["m.r_valid"]) for r in records] == [True, False, True]
+        assert [int(r["x"]) for r in records] == [1, 0, 3]
+        assert [r["l"].tolist() for r in records] == [[1, 0], [], []]
+        batch = ds.padded_batch(3).first()
+        assert batch["x_valid"].dtype == bool and batch["x_valid"].tolist() == [True, False, True]
+        assert len(ds) == 3 and bool(ds[1]["x_valid"]) is False
+    empty = lv.from_arrow(table.slice(0, 0), nulls="mask")
+    assert empty.to_list() == [] and "x_valid" in empty.spec
+    with pytest.raises(lv.errors.InvalidArgumentError, match="'mask'"):
+        lv.from_arrow(table, nulls="masks")

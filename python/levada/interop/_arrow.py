@@ -222,10 +222,11 @@ def _in_lists(a, lists, pa):
     return a
 
 
-def _columns(name, a, pa, nulls, lists=(), mark=bytes(_LEVELS)):
-    """(name, array, mark) of a column, or of each field of a struct and of structs in lists.
+def _columns(name, a, pa, nulls, lists=(), mark=bytes(_LEVELS), valid=None):
+    """(name, array, mark, valid) of a column, or of each field of a struct and of structs in lists.
 
-    ``lists``: offsets of the lists around ``a``. ``mark``: see ``_objects.py``.
+    ``lists``: offsets of the lists around ``a``. ``mark``: see ``_objects.py``. ``valid``: which
+    records are not null: of the lists, if there are some.
     """
     if isinstance(a, pa.ChunkedArray):
         a = a.combine_chunks()
@@ -233,17 +234,18 @@ def _columns(name, a, pa, nulls, lists=(), mark=bytes(_LEVELS)):
     t = a.type
     if pa.types.is_struct(t):
         for field, part in zip(t, a.flatten(), strict=True):
-            yield from _columns(f"{name}.{field.name}", part, pa, nulls, lists, mark)
+            yield from _columns(f"{name}.{field.name}", part, pa, nulls, lists, mark, valid)
     elif _is_list(t, pa) and _has_structs(t, pa):
         level = len(lists)
         if level == _LEVELS:
             _refuse(name, f"more than {_LEVELS} levels of lists")
+        valid = a.is_valid() if valid is None else valid
         a = _without_nulls(_plain(a, pa, name), pa, nulls, name)
         if pa.types.is_struct(t.value_type):
             mark = mark[:level] + bytes([name.count(".") + 1]) + mark[level + 1 :]
-        yield from _columns(name, a.values, pa, nulls, (*lists, a.offsets), mark)
+        yield from _columns(name, a.values, pa, nulls, (*lists, a.offsets), mark, valid)
     else:
-        yield name, _in_lists(a, lists, pa), mark
+        yield name, _in_lists(a, lists, pa), mark, a.is_valid() if valid is None else valid
 
 
 def block_of(batch, nulls):
@@ -251,15 +253,17 @@ def block_of(batch, nulls):
     pa = pyarrow()
     fields = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for n, a, mark in _columns(name, column, pa, nulls):
+        for n, a, mark, valid in _columns(name, column, pa, nulls):
             fields.append((n, *flat(a, nulls, n), None, mark))
+            if nulls == "mask":
+                fields.append((f"{n}_valid", *flat(valid, nulls, n), None, bytes(_LEVELS)))
     return _levada.build(batch.num_rows, fields, [], 0)
 
 
-def spec_of(schema):
+def spec_of(schema, nulls="error"):
     """{field: Kind} of a schema, with lists and objects in them."""
     kinds = {}
-    block = block_of(schema.empty_table().combine_chunks(), "error")
+    block = block_of(schema.empty_table().combine_chunks(), nulls)
     marks = dict(zip(block.names, block.objects() or (), strict=False))
     for name, dtype, depth, dims, *_ in block.fields():
         kinds[name] = Kind(dtype, depth, tuple(dims), declared=True)
@@ -283,7 +287,7 @@ class Pieces(Reader):
             self.first.append(self.first[-1] + size)
         self.count = self.first[-1]
         self.keep, self.ahead = keep, ahead
-        self.spec = spec_of(schema)
+        self.spec = spec_of(schema, nulls)
         self.obj = None
         self._begin()
 
@@ -369,8 +373,8 @@ def _selected(schema, columns):
 
 
 def _check_nulls(nulls):
-    if nulls not in ("error", "default"):
-        raise InvalidArgumentError(f"nulls={nulls!r} must be 'error' or 'default'")
+    if nulls not in ("error", "default", "mask"):
+        raise InvalidArgumentError(f"nulls={nulls!r} must be 'error', 'default' or 'mask'")
 
 
 def _dataset(reader, shuffle_records=False, records=None, part=None):
@@ -441,7 +445,8 @@ def from_arrow(
         obj (Any): a Table, RecordBatch, list of batches, data frame, or an exporter of a stream.
         columns (str | Sequence[str]): names of the columns to read; ``None`` = all.
         nulls (str, default "error"): "error": a record with a null is a bad record; "default":
-            nulls are 0, empty strings or empty lists.
+            nulls are 0, empty strings or empty lists; "mask": the same, and a field
+            ``<name>_valid`` (bool) next to each field, False where the record has a null.
         shuffle_records (bool, default False): returns all records in a different order in each
             epoch.
         records (tuple[int, int]): (start, stop): only the records with these numbers.
@@ -838,7 +843,7 @@ class _Lance(Reader):
         schema = ds.schema
         if self.columns:
             schema = pyarrow().schema([schema.field(n) for n in self.columns])
-        self.spec = spec_of(schema)
+        self.spec = spec_of(schema, nulls)
         self.mark = f"{os.path.basename(str(ds.uri))} {ds.version}"
 
     def __call__(self, numbers):
