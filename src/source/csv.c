@@ -238,9 +238,10 @@ static levada_status csv_sample_open(csv_sample *s, const levada_csv_args *a, le
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while inferring columns");
 }
 
-/* Finds the rows of the first bytes of a file. */
+/* Finds the rows of the first bytes of a file; none where more bytes may complete the first. */
 static levada_status csv_sample_rows(csv_sample *s, const levada_csv_args *a, levada_env *env,
-                                     int64_t made, levada_strings *rows, levada_error *err)
+                                     int64_t made, bool at_end, levada_strings *rows,
+                                     levada_error *err)
 {
     csv_state      state = { .kernels = levada_env_kernels(env), .first = true,
                               .to_skip = a->skip_rows };
@@ -249,8 +250,8 @@ static levada_status csv_sample_rows(csv_sample *s, const levada_csv_args *a, le
                              .stride = s->nrows + CSV_SLACK };
 
     while (spans.n == 0) {
-        LEVADA_TRY(csv_next(&state, a, at, stop - at, made < s->most, &spans, err));
-        if (spans.n > 0) break;
+        LEVADA_TRY(csv_next(&state, a, at, stop - at, at_end, &spans, err));
+        if (spans.n > 0 || (spans.used == 0 && !at_end && made < s->most)) break;
         if (spans.used == 0)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                at == stop ? "the file is empty: it has no header and no rows"
@@ -265,18 +266,27 @@ static levada_status csv_sample_rows(csv_sample *s, const levada_csv_args *a, le
     return LEVADA_OK;
 }
 
+/* Reads as many bytes as the rows take: the writer of a pipe may be waiting for an answer. */
 static levada_status csv_look(csv_sample *s, const levada_csv_args *a, levada_env *env,
                               const char *path, const levada_bytes_options *how,
                               levada_strings *rows, levada_error *err)
 {
     levada_bytes        *bytes = NULL;
-    int64_t              made = 0;
+    int64_t              made = 0, n = 1;
     levada_status        st = csv_sample_open(s, a, err);
 
+    rows->n = 0;
     if (st == LEVADA_OK) st = levada_bytes_open(env, path, how, &bytes, err);
-    if (st == LEVADA_OK)
-        st = levada_bytes_read(bytes, s->bytes + CSV_SLACK, s->most, &made, err);
-    if (st == LEVADA_OK) st = csv_sample_rows(s, a, env, made, rows, err);
+    while (st == LEVADA_OK && n > 0 && made < s->most && rows->n < s->nrows) {
+        st = levada_bytes_read_least(bytes, s->bytes + CSV_SLACK + made, s->most - made, 1, &n,
+                                     err);
+        if (st == LEVADA_EDATA_LOSS && made > 0) { /* the run reports it */
+            levada_error_clear(err);
+            st = LEVADA_OK;
+        }
+        made += n;
+        if (st == LEVADA_OK) st = csv_sample_rows(s, a, env, made, n == 0, rows, err);
+    }
     levada_bytes_close(&bytes);
     return st;
 }
