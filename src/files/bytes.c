@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #define BYTES_HEAD 4096
-#define BYTES_SIGNATURE 64
+#define BYTES_SIGNATURE 16 /* the longest signature, at most */
 #define BYTES_INPUT (256 * 1024) /* compressed bytes read at a time   */
 #define BYTES_TEXT (32 * 1024)   /* bytes transcoded at a time        */
 #define BYTES_IDLE 3             /* calls of a filter without progress */
@@ -89,7 +89,9 @@ static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, in
 static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options *options,
                                      levada_error *err)
 {
-    b->cancel = (levada_cancel){.flag = options->cancelled, .env = b->env};
+    b->cancel = (levada_cancel){
+        .flag = options->cancelled, .env = b->env, .hurried = options->hurried
+    };
     LEVADA_TRY(b->opener->open(b->opener->user, b->path, &b->cancel, &b->file, err));
     return b->opener->size(b->file, &b->size, err);
 }
@@ -124,10 +126,11 @@ static uint32_t bytes_tag(const levada_bytes *b, bool *weak)
     return tag ? levada_env_kernels(b->env)->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
 }
 
-/* Computes the checksums of the first bytes and of the version tag. */
+/* Computes the checksums of the first bytes and of the version tag. How many bytes of a pipe are
+ * there first is a matter of time. */
 static void bytes_sum(levada_bytes *b, const uint8_t *head, int64_t size)
 {
-    b->head = levada_env_kernels(b->env)->crc32c(0, head, (size_t)size);
+    if (b->size >= 0) b->head = levada_env_kernels(b->env)->crc32c(0, head, (size_t)size);
     b->tag = bytes_tag(b, &b->weak);
 }
 
@@ -186,16 +189,18 @@ static levada_status bytes_refuse(const levada_bytes_options *options, const uin
 }
 
 /* Reads the first bytes, which name the file and its compression, and goes back. A pipe whose
- * writer makes a pause has to have as many as the signatures need. */
+ * writer makes a pause has to have as many as the signatures need, or lines: no signature ends with
+ * an LF. */
 static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options *options,
                                     levada_error *err)
 {
     uint8_t head[BYTES_HEAD];
-    int64_t made;
+    int64_t most = b->size >= 0 && b->size < BYTES_HEAD ? b->size : BYTES_HEAD, made = 0, n;
 
-    int64_t most = b->size >= 0 && b->size < BYTES_HEAD ? b->size : BYTES_HEAD;
-
-    LEVADA_TRY(bytes_pull_least(b, head, most, BYTES_SIGNATURE, &made, err));
+    do {
+        LEVADA_TRY(bytes_pull_least(b, head + made, most - made, 1, &n, err));
+        made += n;
+    } while (n > 0 && made < BYTES_SIGNATURE && head[made - 1] != '\n');
     bytes_sum(b, head, made);
     b->at = 0;
     b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;

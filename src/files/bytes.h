@@ -29,6 +29,7 @@ typedef struct levada_bytes_options {
     /* Of the decompressed text, which is read as UTF-8 (base/transcode.h); NULL = UTF-8. */
     const char *encoding;
     const atomic_bool *cancelled; /* as in opener.h; NULL = never */
+    const atomic_int *const *hurried; /* as in opener.h; NULL = never */
 } levada_bytes_options;
 
 /* How a file is known again: its size, the CRC-32C of its first 4 KiB before decompression, and

@@ -19,7 +19,8 @@ levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
     return (levada_bytes_options){.compression = r->framing.options->compression,
                                   .probe = r->framing.format->probe,
                                   .encoding = r->framing.options->encoding,
-                                  .cancelled = r->owner.cancelled};
+                                  .cancelled = r->owner.cancelled,
+                                  .hurried = &r->hurried};
 }
 
 /* -- making */
@@ -188,17 +189,38 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Did an opener or a read give up because its thread was interrupted? Nothing has changed then, and
- * the next call continues. */
+static bool file_reader_hurried(const levada_file_reader *r)
+{
+    return r->hurried && atomic_load(r->hurried);
+}
+
+/* Did an opener or a read give up because its thread was interrupted or hurried? Nothing has
+ * changed then, and the next call continues. */
 static bool file_reader_interrupted(const levada_file_reader *r, levada_status st,
                                     levada_error *err)
 {
     const atomic_bool *cancelled = r->owner.cancelled;
 
     if (st != LEVADA_ECANCELLED || (cancelled && atomic_load(cancelled))) return false;
-    if (!levada_env_is_interrupted(r->framing.context->env)) return false;
+    if (!file_reader_hurried(r) && !levada_env_is_interrupted(r->framing.context->env)) {
+        return false;
+    }
     levada_error_clear(err);
     return true;
+}
+
+/* Passes what the policy skips. What follows damage in a pipe is waited for: a hurried thread
+ * leaves that to the next call. */
+static levada_status file_reader_pass(levada_file_reader *r, levada_status st, levada_error *err)
+{
+    bool piped = r->frames.open && levada_bytes_mark_of(r->frames.window.bytes).size < 0;
+
+    if (piped && file_reader_hurried(r)) {
+        levada_error_clear(err);
+        return LEVADA_AGAIN;
+    }
+    st = levada_file_reader_judge(r, st, err);
+    return file_reader_interrupted(r, st, err) ? LEVADA_AGAIN : st;
 }
 
 void levada_file_reader_leave(levada_file_reader *r)
@@ -615,7 +637,7 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
                 levada_file_reader_next_file(r, err);
         }
         if (file_reader_interrupted(r, st, err)) return LEVADA_AGAIN;
-        if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
+        if (st != LEVADA_OK) LEVADA_TRY(file_reader_pass(r, st, err));
     }
 }
 
@@ -624,6 +646,11 @@ void levada_file_reader_limit(levada_file_reader *r, int64_t rows)
     LEVADA_ASSERT(rows > 0);
     r->limit = r->framing.context->block_rows;
     if (r->limit > rows) r->limit = (int32_t)rows;
+}
+
+void levada_file_reader_hurry(levada_file_reader *r, const atomic_int *hurried)
+{
+    r->hurried = hurried;
 }
 
 bool levada_file_reader_ahead(levada_file_reader *r, bool work)

@@ -108,6 +108,9 @@ LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader
 
 /* Blocks that follow have at most `rows` rows, and at most context->block_rows. */
 void levada_file_reader_limit(levada_file_reader *reader, int64_t rows);
+/* In calls that follow, once *hurried is set, levada_file_reader_next answers AGAIN in place of
+ * waiting for the writer of a pipe. Borrowed; NULL = it waits. */
+void levada_file_reader_hurry(levada_file_reader *reader, const atomic_int *hurried);
 
 /* A pass has ended (levada_skip_next_pass); before the rewind. */
 void levada_file_reader_next_pass(levada_file_reader *reader, bool read_to_end);

@@ -166,6 +166,7 @@ struct levada_file_reader {
     int32_t             source;
     levada_policy       policy;
     int32_t             limit;   /* rows of a block; never 0                                      */
+    const atomic_int   *hurried; /* once set, no pipe is waited for; NULL = never               */
     bool                walks;   /* the reader passes over damage: the position may be beyond it  */
     levada_rejects      rejects; /* to be returned before anything else, from `passed` on         */
     int32_t             passed;

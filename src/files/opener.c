@@ -191,3 +191,10 @@ bool levada_cancel_requested(const levada_cancel *cancel)
     if (cancel->flag && atomic_load_explicit(cancel->flag, memory_order_relaxed)) return true;
     return levada_env_is_interrupted(cancel->env);
 }
+
+bool levada_cancel_hurried(const levada_cancel *cancel)
+{
+    const atomic_int *hurried = cancel && cancel->hurried ? *cancel->hurried : NULL;
+
+    return hurried && atomic_load(hurried);
+}

@@ -28,6 +28,11 @@ bool levada_opener_waits(const levada_opener_def *opener, void *file, int64_t of
 struct levada_cancel {
     const atomic_bool *flag; /* set when the iterator is cancelled; NULL = never */
     const levada_env  *env;  /* whose binding may interrupt the thread that asks */
+    const atomic_int *const *hurried; /* leads to what levada_cancel_hurried returns; or NULL */
 };
+
+/* Returns true if the thread that reads has other work than to wait for the writer of a pipe. It
+ * waits for a storage, which answers by itself. */
+bool levada_cancel_hurried(const levada_cancel *cancel);
 
 #endif

@@ -19,6 +19,7 @@
 #define PIPES_STEP 65536
 #define PIPES_KEPT (INT64_C(64) << 20)
 #define PIPES_TICK 100 /* milliseconds between two looks at the token */
+#define PIPES_PAUSE 10 /* milliseconds of silence after which nothing more is expected now */
 #define PIPES_TRIES 100 /* milliseconds to wait for another thread that opens the same pipe */
 
 struct levada_piped {
@@ -37,7 +38,7 @@ struct levada_piped {
     int64_t     nfirst, capacity;
 };
 
-/* -- one thread at a time */
+/* -- one thread at a time, and never while it waits for the writer */
 
 static levada_status pipes_cancelled(levada_error *err)
 {
@@ -205,54 +206,48 @@ static bool pipes_poll_misses(const levada_piped *p)
     return p->at > 0 && (fcntl(p->pipe, F_GETFL) & O_NONBLOCK) != 0;
 }
 
-/* What the pipe has now; waits until it has something, or ends. */
-static levada_status pipes_more(levada_piped *p, uint8_t *data, int64_t size,
-                                const levada_cancel *cancel, int64_t *made, levada_error *err)
+/* Returns what the pipe has now. *made = 0 although it has not ended: nothing yet. */
+static levada_status pipes_more(levada_piped *p, uint8_t *data, int64_t size, int64_t *made,
+                                levada_error *err)
 {
     struct pollfd look = { .fd = p->pipe, .events = POLLIN };
+    ssize_t       n = -1;
 
     *made = 0;
-    while (!p->ended) {
-        ssize_t n = -1;
-
-        if (levada_cancel_requested(cancel)) return pipes_cancelled(err);
-        errno = EAGAIN;
-        if (poll(&look, 1, PIPES_TICK) > 0 || pipes_poll_misses(p))
-            n = read(p->pipe, data, (size_t)size);
-        if (n < 0 && errno != EINTR && errno != EAGAIN) return pipes_fail("read", errno, err);
-        if (n > 0) {
-            *made = n;
-            p->at += n;
-            pipes_keep(p, data, n);
-            return LEVADA_OK;
-        }
-        p->ended = n == 0;
-    }
+    if (p->ended) return LEVADA_OK;
+    errno = EAGAIN;
+    if (poll(&look, 1, 0) > 0 || pipes_poll_misses(p)) n = read(p->pipe, data, (size_t)size);
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return pipes_fail("read", errno, err);
+    p->ended = n == 0;
+    if (n <= 0) return LEVADA_OK;
+    *made = n;
+    p->at += n;
+    pipes_keep(p, data, n);
     return LEVADA_OK;
 }
 
-/* Reads up to the offset, or to the end. */
-static levada_status pipes_skip(levada_piped *p, int64_t offset, const levada_cancel *cancel,
-                                levada_error *err)
+/* Reads up to the offset, as far as the bytes are there. */
+static levada_status pipes_skip(levada_piped *p, int64_t offset, levada_error *err)
 {
     uint8_t      *data;
+    int64_t       made = 1;
     levada_status st = LEVADA_OK;
 
     if (p->at >= offset || p->ended) return LEVADA_OK;
     data = levada_alloc(PIPES_STEP);
     if (!data)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while reading a pipe");
-    while (st == LEVADA_OK && p->at < offset && !p->ended) {
-        int64_t left = offset - p->at, made;
+    while (st == LEVADA_OK && p->at < offset && made > 0) {
+        int64_t left = offset - p->at;
 
-        st = pipes_more(p, data, left < PIPES_STEP ? left : PIPES_STEP, cancel, &made, err);
+        st = pipes_more(p, data, left < PIPES_STEP ? left : PIPES_STEP, &made, err);
     }
     levada_free(data);
     return st;
 }
 
 static levada_status pipes_take(levada_piped *p, int64_t offset, uint8_t *data, int64_t size,
-                                const levada_cancel *cancel, int64_t *made, levada_error *err)
+                                int64_t *made, levada_error *err)
 {
     int64_t n = p->nfirst - offset;
 
@@ -267,20 +262,29 @@ static levada_status pipes_take(levada_piped *p, int64_t offset, uint8_t *data, 
                            "a pipe of more than %lld MiB can be read once, and only forward; write "
                            "it to a file, and read that", (long long)(PIPES_KEPT >> 20));
     }
-    LEVADA_TRY(pipes_skip(p, offset, cancel, err));
-    return pipes_more(p, data, size, cancel, made, err);
+    LEVADA_TRY(pipes_skip(p, offset, err));
+    return p->at < offset ? LEVADA_OK : pipes_more(p, data, size, made, err);
 }
 
 levada_status levada_pipes_read(levada_piped *p, int64_t offset, uint8_t *data, int64_t size,
                                 const levada_cancel *cancel, int64_t *made, levada_error *err)
 {
-    levada_status st;
+    struct pollfd look = { .fd = p->pipe, .events = POLLIN };
 
     *made = 0;
-    LEVADA_TRY(pipes_hold(p, cancel, err));
-    st = pipes_take(p, offset, data, size, cancel, made, err);
-    pipes_release(p);
-    return st;
+    for (;;) {
+        levada_status st;
+        bool          ended;
+
+        if (levada_cancel_requested(cancel)) return pipes_cancelled(err);
+        LEVADA_TRY(pipes_hold(p, cancel, err));
+        st = pipes_take(p, offset, data, size, made, err);
+        ended = p->ended;
+        pipes_release(p);
+        if (st != LEVADA_OK || *made > 0 || ended) return st;
+        if (levada_cancel_hurried(cancel)) return pipes_cancelled(err);
+        (void)poll(&look, 1, PIPES_TICK); /* others may read what is kept meanwhile */
+    }
 }
 
 bool levada_pipes_waits(levada_piped *p, int64_t offset)
@@ -288,8 +292,8 @@ bool levada_pipes_waits(levada_piped *p, int64_t offset)
     struct pollfd look = { .fd = p->pipe, .events = POLLIN };
     bool          waits;
 
-    if (!pipes_try(p)) return true; /* another thread waits for it */
-    waits = offset >= p->at && !p->ended && poll(&look, 1, PIPES_TICK) == 0;
+    if (pipes_hold(p, NULL, NULL) != LEVADA_OK) return true;
+    waits = offset >= p->at && !p->ended;
     pipes_release(p);
-    return waits;
+    return waits && poll(&look, 1, PIPES_PAUSE) == 0;
 }

@@ -26,12 +26,13 @@ LEVADA_MUST_USE levada_status levada_pipes_open(int pipe, const levada_cancel *c
 void levada_pipes_close(levada_piped **piped);
 
 /* Returns the bytes from `offset` on that are there; waits for the first of them. *made = 0 only at
- * the end. ECANCELLED when the token is set: nothing is lost. EFAILED_PRECONDITION if the bytes are
+ * the end. ECANCELLED when the token is set, or in place of waiting when it is hurried: nothing is
+ * lost. EFAILED_PRECONDITION if the bytes are
  * not kept. Any thread. */
 LEVADA_MUST_USE levada_status levada_pipes_read(levada_piped *piped, int64_t offset, uint8_t *data,
                                                 int64_t size, const levada_cancel *cancel,
                                                 int64_t *made, levada_error *err);
-/* Whether a read at `offset` would wait: the writer has been silent for a tenth of a second. */
+/* Whether a read at `offset` would wait: the writer has been silent for some milliseconds. */
 bool levada_pipes_waits(levada_piped *piped, int64_t offset);
 
 #endif

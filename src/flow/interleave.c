@@ -216,7 +216,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
         .skips = s->context->node->place.counts,
         .absent = s->absent,
-        .worker = s->context->node->worker,
+        .puller = s->context->node->puller,
     };
     levada_node  *node = NULL;
     levada_status st;
@@ -240,14 +240,14 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
 }
 
 /* The next record of the input into a free slot. */
-static levada_status interleave_admit(interleave_state *s, levada_error *err)
+static levada_status interleave_admit(interleave_state *s, bool hurry, levada_error *err)
 {
     interleave_slot *slot = &s->slots[s->turn];
     levada_block    *picked = NULL;
     int32_t          row;
     levada_status    st;
 
-    LEVADA_TRY(levada_cursor_fill(&s->input, s->in, err));
+    LEVADA_TRY(levada_cursor_fill_hurried(&s->input, s->in, hurry, err));
     row = (int32_t)s->input.row;
     LEVADA_TRY(levada_block_select(s->input.block, &row, 1, &picked, err));
     st = levada_block_gather(levada_env_pool(s->context->env), picked, &slot->record, err);
@@ -276,19 +276,20 @@ static levada_status interleave_ready(const interleave_state *s, interleave_slot
 }
 
 /* Makes sure that the cursor of the slot has a record. */
-static levada_status interleave_fill(const interleave_state *s, interleave_slot *slot,
+static levada_status interleave_fill(const interleave_state *s, interleave_slot *slot, bool hurry,
                                      levada_error *err)
 {
     if (!slot->cursor.block || slot->cursor.row == slot->cursor.block->n) {
         slot->rows.block = NULL; /* until there was memory for the next one */
         levada_node_report_emitted(s->context->node, s->emitted);
-        LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
+        LEVADA_TRY(levada_cursor_fill_hurried(&slot->cursor, slot->node, hurry, err));
     }
     return slot->rows.block ? LEVADA_OK : interleave_ready(s, slot, err);
 }
 
-/* The slot whose turn it is, with a record: OK, END of all, or what went wrong. */
-static levada_status interleave_slot_next(interleave_state *s, interleave_slot **out,
+/* The slot whose turn it is, with a record: OK, END of all, or what went wrong. `hurry`:
+ * levada_cursor_fill_hurried. */
+static levada_status interleave_slot_next(interleave_state *s, bool hurry, interleave_slot **out,
                                           levada_error *err)
 {
     for (;;) {
@@ -296,13 +297,13 @@ static levada_status interleave_slot_next(interleave_state *s, interleave_slot *
         levada_status    st;
 
         if (slot->node) {
-            st = interleave_fill(s, slot, err);
+            st = interleave_fill(s, slot, hurry, err);
             if (st == LEVADA_OK) *out = slot;
             if (st != LEVADA_END) return st;
             interleave_free_slot(s, slot);
             interleave_advance(s);
         } else if (!s->input_ended) {
-            st = interleave_admit(s, err);
+            st = interleave_admit(s, hurry, err);
             if (st != LEVADA_OK && st != LEVADA_END) return st;
             s->input_ended = st == LEVADA_END;
         } else if (s->open == 0) {
@@ -319,7 +320,7 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
 {
     interleave_slot *slot = NULL;
 
-    LEVADA_TRY(interleave_slot_next(s, &slot, err));
+    LEVADA_TRY(interleave_slot_next(s, false, &slot, err));
     LEVADA_TRY(levada_cursor_take(&slot->cursor, INT64_MAX, out, err));
     s->emitted += levada_block_rows(*out);
     if (++s->taken == s->args->block_length) interleave_advance(s);
@@ -336,7 +337,7 @@ static levada_status interleave_records(interleave_state *s, levada_block **out,
                                   err));
     while (merge->n < merge->capacity) {
         interleave_slot *slot = NULL;
-        levada_status    st = interleave_slot_next(s, &slot, err);
+        levada_status    st = interleave_slot_next(s, merge->n > 0, &slot, err);
 
         if (st != LEVADA_OK && merge->n == 0) return st;
         if (st != LEVADA_OK) break;

@@ -19,6 +19,7 @@
 #include "registry/combiner.h"
 #include "run/context.h"
 #include "run/input_cursor.h"
+#include "run/node.h"
 #include "state/damaged.h"
 #include "tensor/merge.h"
 #include "tensor/encoded.h"
@@ -420,14 +421,15 @@ static levada_status mix_measure(mix_input *input, const mix_args *a, levada_err
 }
 
 /* Makes sure that the input holds an unused record or batch, with the columns of all. END: it has
- * ended, and what is drawn may be another. */
-static levada_status mix_fill(mix_state *s, const mix_args *a, mix_input *input, levada_error *err)
+ * ended, and what is drawn may be another. `hurry`: levada_cursor_fill_hurried. */
+static levada_status mix_fill(mix_state *s, const mix_args *a, mix_input *input, bool hurry,
+                              levada_error *err)
 {
     levada_cursor *c = &input->cursor;
     levada_status  st;
 
     input->rows.block = NULL;
-    st = levada_cursor_fill(c, input->in, err);
+    st = levada_cursor_fill_hurried(c, input->in, hurry, err);
     if (st == LEVADA_END) LEVADA_TRY(mix_ended(s, a, input, err));
     LEVADA_TRY(st);
     input->again = false;
@@ -446,7 +448,7 @@ static levada_status mix_batch(mix_state *s, const mix_args *a, uint64_t key, le
     mix_input *input;
 
     while ((input = mix_draw(s, a, key)) != NULL) {
-        levada_status st = mix_fill(s, a, input, err);
+        levada_status st = mix_fill(s, a, input, false, err);
 
         if (st == LEVADA_END) continue;
         LEVADA_TRY(st);
@@ -475,7 +477,7 @@ static levada_status mix_records(mix_state *s, const mix_args *a, uint64_t key,
 
         if (!input) break;
         if (!input->rows.block || input->cursor.row == input->rows.block->n) {
-            st = mix_fill(s, a, input, err);
+            st = mix_fill(s, a, input, s->merge.n > 0, err);
             if (st == LEVADA_END) continue;
             if (st != LEVADA_OK && s->merge.n > 0) break;
             LEVADA_TRY(st);

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int32_t node_consumer = 0;
-
 void levada_node_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
 {
     snprintf(out, size, "%s%d.%s", run->prefix, run->planned.position, at->op->name);
@@ -64,7 +62,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->context.node = it;
     it->repeat_count = node_passes(at);
     levada_inlet_clear(&it->inlet);
-    it->worker = run->inner ? run->inner->worker : &node_consumer;
+    it->puller = run->inner ? run->inner->puller : &run->consumer;
     levada_node_path(run, at, it->path, sizeof it->path);
     it->skips.path = it->path;
     it->place = (levada_skip_place){ &it->skips, it->path, run->inner != NULL };

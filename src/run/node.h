@@ -117,7 +117,7 @@ struct levada_node {
     int32_t                ninputs;
     levada_context         context;
     void                  *self;   /* what the ops work on                                     */
-    const int32_t         *worker; /* number of the thread that pulls here; the consumer is 0  */
+    levada_puller         *puller;                             /* of a ring, or of the run     */
     levada_inlet           inlet;        /* what its consumer receives next                    */
     bool                   encoded;      /* its consumer reads columns that are not decoded    */
     levada_node           *consumer;     /* borrowed; NULL = the iterator                      */
@@ -199,6 +199,11 @@ extern const levada_edge_ops levada_node_edge_ops;
 LEVADA_MUST_USE levada_status levada_input_peek_hinted(levada_input *in, levada_hint hint,
                                                        const levada_block **out,
                                                        levada_error *err);
+
+/* As levada_cursor_fill. `hurry`: the caller has records that it can return, so the input answers
+ * AGAIN in place of waiting for the writer of a pipe. */
+LEVADA_MUST_USE levada_status levada_cursor_fill_hurried(levada_cursor *cursor, levada_input *in,
+                                                         bool hurry, levada_error *err);
 
 /* -- blocks that the consumer passes back (node_stage.c) */
 

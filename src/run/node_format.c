@@ -2,8 +2,10 @@
 /*
  * Sources that read files: formats driven by the file reader.
  */
+#include "registry/env_priv.h"
 #include "run/fused.h"
 #include "run/plan.h"
+#include "run/workers.h"
 #include "tensor/merge.h"
 
 /* As origins have it. */
@@ -14,16 +16,40 @@ static int32_t format_pass(const levada_node *it)
 
 /* -- blocks */
 
-/* Reads a block, or rejects. AGAIN: an opener was interrupted, and so is the consumer's call. */
-static levada_status format_read(levada_node *it, int64_t rows, levada_item *out,
-                                 levada_error *err)
+static const atomic_int format_at_once = LEVADA_HURRY_RESULT;
+
+/* Reads a block, or rejects. AGAIN: a pipe has nothing now and *hurried is set, or an opener was
+ * interrupted. */
+static levada_status format_read(levada_node *it, int64_t rows, const atomic_int *hurried,
+                                 levada_item *out, levada_error *err)
 {
     levada_status st;
 
     levada_file_reader_limit(it->self, rows);
+    levada_file_reader_hurry(it->self, hurried);
     st = levada_file_reader_next(it->self, &out->block, err);
-    if (st == LEVADA_AGAIN) it->run->interrupted = true;
     if (st == LEVADA_OK) levada_rejects_take(&out->rejects, out->block);
+    return st;
+}
+
+/* Reads what is there, or waits for the writer of a pipe unless the thread is hurried. Others that
+ * wait for a result learn that this takes time. */
+static levada_status format_wait(levada_node *it, int64_t rows, levada_item *out,
+                                 levada_error *err)
+{
+    levada_puller *puller = it->puller;
+    levada_status  st = format_read(it, rows, &format_at_once, out, err);
+
+    if (st == LEVADA_AGAIN && atomic_load(&puller->hurried) == 0 &&
+        !levada_env_is_interrupted(it->run->env)) {
+        atomic_store(&puller->dry, true);
+        if (it->run->workers) levada_workers_wake(it->run->workers);
+        st = format_read(it, rows, &puller->hurried, out, err);
+    }
+    atomic_store(&puller->dry, st == LEVADA_AGAIN);
+    if (st == LEVADA_AGAIN && levada_env_is_interrupted(it->run->env)) {
+        it->run->interrupted = true; /* and so is the consumer's call */
+    }
     return st;
 }
 
@@ -35,8 +61,8 @@ static levada_status format_add(levada_merge *to, levada_merge_input *from,
     return LEVADA_OK;
 }
 
-/* Adds the next blocks to `to`, up to the rows or bytes of the hint, or to damage, whose rejects
- * are *last. An end or a failure ends the stream of the node after them. */
+/* Adds the next blocks that are there to `to`, up to the rows or bytes of the hint, or to damage,
+ * whose rejects are *last. An end or a failure ends the stream of the node after them. */
 static levada_status format_collect(levada_node *it, levada_hint hint, levada_merge *to,
                                     levada_merge_input *from, levada_rejects *last,
                                     levada_error *err)
@@ -47,14 +73,14 @@ static levada_status format_collect(levada_node *it, levada_hint hint, levada_me
     while (st == LEVADA_OK && to->n < hint.rows && hint.bytes > 0 && last->n == 0) {
         levada_item next = { 0 };
 
-        read = format_read(it, hint.rows - to->n, &next, &why);
+        read = format_read(it, hint.rows - to->n, &format_at_once, &next, &why);
         if (read != LEVADA_OK) break;
         hint.bytes -= next.block->bytes;
         st = format_add(to, from, next.block, err);
         levada_block_unref(&next.block);
         *last = next.rejects;
     }
-    /* After AGAIN the next call opens the file again. */
+    /* After AGAIN the next call continues. */
     if (read != LEVADA_OK && read != LEVADA_AGAIN) levada_node_end(it, read, &why);
     return st;
 }
@@ -87,7 +113,7 @@ static levada_status format_coalesce(levada_node *it, levada_hint hint, levada_i
 static levada_status format_next(levada_node *it, levada_hint hint, levada_item *out,
                                  levada_error *err)
 {
-    LEVADA_TRY(format_read(it, hint.rows, out, err));
+    LEVADA_TRY(format_wait(it, hint.rows, out, err));
     if (out->rejects.n || out->block->n >= hint.rows || hint.bytes == 0) return LEVADA_OK;
     return format_coalesce(it, hint, out, err);
 }

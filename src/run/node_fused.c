@@ -67,7 +67,7 @@ static levada_status fused_next(levada_node *it, levada_hint hint, levada_item *
 
     (void)hint;
     if (it->run->workers && j->tickets) {
-        st = levada_workers_take(it->run->workers, j, *it->worker, out, err);
+        st = levada_workers_take(it->run->workers, j, it->puller, out, err);
         if (st != LEVADA_OK) return fused_ended(it, st, err);
         records += j->delivered;
     } else {
@@ -175,11 +175,11 @@ void levada_node_disable_readahead(levada_node *it)
 }
 
 /* The thread that has the intake of the ring pulls `it`, as the ring's consumer did before. */
-static void fused_claim(levada_node *it, const int32_t *before, const int32_t *worker)
+static void fused_claim(levada_node *it, const levada_puller *before, levada_puller *puller)
 {
-    if (it->worker != before) return; /* it is upstream of another ring */
-    it->worker = worker;
-    for (int32_t i = 0; i < it->ninputs; i++) fused_claim(it->inputs[i], before, worker);
+    if (it->puller != before) return; /* it is upstream of another ring */
+    it->puller = puller;
+    for (int32_t i = 0; i < it->ninputs; i++) fused_claim(it->inputs[i], before, puller);
 }
 
 static levada_status fused_tickets(levada_run *run, levada_result_ring *j, int64_t window,
@@ -192,7 +192,7 @@ static levada_status fused_tickets(levada_run *run, levada_result_ring *j, int64
                                         "out of memory for tickets");
     j->name = levada_fused_path(j->fused) ? levada_fused_path(j->fused) : j->node->path;
     levada_workers_add(run->workers, j);
-    fused_claim(j->node->inputs[0], j->node->worker, &j->worker);
+    fused_claim(j->node->inputs[0], j->node->puller, &j->puller);
     return LEVADA_OK;
 }
 

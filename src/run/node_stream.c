@@ -17,7 +17,7 @@ static levada_status stream_interrupted(const levada_node *it, levada_error *err
     if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
         return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     }
-    if (it->ninputs || *it->worker != 0) return LEVADA_OK;
+    if (it->ninputs || it->puller->worker != 0) return LEVADA_OK;
     if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
     run->pulls++;
     return LEVADA_OK;
@@ -247,6 +247,18 @@ levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_er
     if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
     levada_cursor_clear(cur);
     return levada_input_next(in, &cur->block, err);
+}
+
+levada_status levada_cursor_fill_hurried(levada_cursor *cur, levada_input *in, bool hurry,
+                                         levada_error *err)
+{
+    atomic_int   *hurried = &in->puller->hurried;
+    int           own = hurry ? ~atomic_fetch_or(hurried, LEVADA_HURRY_STAGE) & LEVADA_HURRY_STAGE
+                              : 0; /* else a stage downstream hurries, too */
+    levada_status st = levada_cursor_fill(cur, in, err);
+
+    (void)atomic_fetch_and(hurried, ~own);
+    return st;
 }
 
 void levada_node_unread(levada_node *it, levada_item *item)

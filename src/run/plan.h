@@ -19,7 +19,7 @@ typedef struct levada_pipe_place {
     uint64_t            salt;   /* makes its randomness its own                          */
     levada_skip_counts *skips;  /* where its nodes count what they skip                  */
     struct levada_absent *absent; /* where what its decoders found is collected        */
-    const int32_t      *worker; /* of its nodes                                          */
+    levada_puller      *puller; /* of its nodes                                          */
 } levada_pipe_place;
 
 /* The path of the node that is made next, and the context of its stage. */

@@ -29,6 +29,20 @@ typedef struct levada_plan_position {
     int32_t position, namesakes;
 } levada_plan_position;
 
+/* Why a thread does not wait for the writer of a pipe. */
+enum {
+    LEVADA_HURRY_RESULT = 1, /* a result that it waits for is on the way    */
+    LEVADA_HURRY_STAGE = 2,  /* a stage that it runs has records to return  */
+    LEVADA_HURRY_HALT = 4,   /* what it pulls is to begin again             */
+};
+
+/* The thread that pulls a node: it has the intake of the ring downstream, or it is the consumer. */
+typedef struct levada_puller {
+    int32_t     worker;  /* its number; the consumer is 0 */
+    atomic_int  hurried; /* LEVADA_HURRY_*; 0 = it waits  */
+    atomic_bool dry;     /* a pipe upstream has nothing now: it waits, or it has given up */
+} levada_puller;
+
 struct levada_run {
     levada_env     *env;     /* a reference */
     levada_dataset *dataset; /* a reference */
@@ -57,6 +71,7 @@ struct levada_run {
     int64_t deadline; /* of the consumer's call; -1 = none                                      */
     bool    soft;     /* that call works upstream itself, where a block may take longer          */
     int64_t pulls;    /* what that call got so far: no call gives up before it got something     */
+    levada_puller consumer; /* of the nodes that are not upstream of a ring                     */
     bool    interrupted; /* a function or opener that it ran had to stop: it gives up now        */
     levada_workers    *workers;     /* the workers; NULL where threads = 1 */
 };

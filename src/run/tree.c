@@ -207,7 +207,7 @@ static levada_status tree_rewind(levada_node *it, int64_t pass, bool read_to_end
 levada_status levada_input_rewind(levada_node *it, levada_error *err)
 {
     LEVADA_TRY(levada_require(it != NULL, "in", err));
-    LEVADA_TRY(tree_halt(it, *it->worker));
+    LEVADA_TRY(tree_halt(it, it->puller->worker));
     return tree_rewind(it, tree_pass(it) + 1, tree_ended(it), err);
 }
 

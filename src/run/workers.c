@@ -246,7 +246,8 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
 }
 
 /* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
-static void workers_work_locked(levada_workers *workers, levada_result_ring *j, int32_t worker)
+static void workers_work_locked(levada_workers *workers, levada_result_ring *j, int32_t worker,
+                                bool hurried)
 {
     levada_item    in = { 0 };
     levada_error   why = LEVADA_ERROR_INIT;
@@ -256,7 +257,8 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
 
     LEVADA_ASSERT(!j->intake); /* one thread pulls */
     j->intake = true;
-    j->worker = worker;
+    j->puller.worker = worker;
+    atomic_store(&j->puller.hurried, hurried ? LEVADA_HURRY_RESULT : 0);
     if (levada_snapshot_due(j)) workers_snapshot_locked(workers, j);
     workers_unlock(workers);
     st = levada_node_pull(j->node->inputs[0], j->fused, &in, &why);
@@ -299,11 +301,23 @@ static bool workers_ahead_locked(levada_workers *workers, levada_result_ring *j)
     return true;
 }
 
-static bool workers_help_locked(levada_workers *workers, levada_result_ring *from, int32_t worker)
+/* Whether a pull of the ring would wait for the writer of a pipe. */
+static bool workers_dry(const levada_result_ring *j)
+{
+    while (j && !atomic_load(&j->puller.dry)) j = j->next;
+    return j != NULL;
+}
+
+/* Works for the ring, or further up. A thread that waits for a result of `from` is hurried, unless
+ * that takes this very pull: it must not wait for the writer of a pipe while the result comes. */
+static bool workers_help_locked(levada_workers *workers, levada_result_ring *from, int32_t worker,
+                                bool waits, bool hurried)
 {
     for (levada_result_ring *j = from; j; j = j->next) {
-        if (!workers_can_work_locked(workers, j)) continue;
-        workers_work_locked(workers, j, worker);
+        bool now = hurried || (waits && (j != from || j->head < j->tail));
+
+        if (!workers_can_work_locked(workers, j) || (now && workers_dry(j))) continue;
+        workers_work_locked(workers, j, worker, now);
         return true;
     }
     for (levada_result_ring *j = from; j; j = j->next) {
@@ -319,7 +333,7 @@ static void workers_worker(void *user)
 
     workers_lock(workers);
     while (!workers->stop) {
-        if (workers_help_locked(workers, workers->rings, self->number)) continue;
+        if (workers_help_locked(workers, workers->rings, self->number, false, false)) continue;
         workers_wait_locked(workers, NULL, workers->rings, -1);
     }
     workers_unlock(workers);
@@ -434,9 +448,10 @@ static levada_status workers_closed_locked(const levada_result_ring *j, levada_e
     return j->closed;
 }
 
-levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j, int32_t worker,
-                               levada_item *out, levada_error *err)
+levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j,
+                                  const levada_puller *who, levada_item *out, levada_error *err)
 {
+    int32_t       worker = who->worker;
     bool          consumer = worker == 0;
     levada_status st = LEVADA_OK;
     bool          have = false, waited = false;
@@ -446,6 +461,7 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
     while (!have && st == LEVADA_OK) {
         int64_t until = consumer ? workers->run->deadline : -1;
         bool    waits = until >= 0 && !workers->run->soft; /* its own work could take longer */
+        bool    hurried = atomic_load(&who->hurried) != 0;
 
         if (consumer && workers->run->interrupted) {
             st = LEVADA_AGAIN;
@@ -463,7 +479,9 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
             st = workers_closed_locked(j, err);
         } else if (until >= 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
-        } else if (waits || !workers_help_locked(workers, j, worker)) {
+        } else if (hurried && j->head == j->tail && workers_dry(j)) {
+            st = LEVADA_AGAIN;
+        } else if (waits || !workers_help_locked(workers, j, worker, true, hurried)) {
             workers_wait_locked(workers, j, waits ? NULL : j, until);
             waited = true;
         }
@@ -528,6 +546,9 @@ levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j
     workers_lock(workers);
     j->halting = true;
     if (j->closed == LEVADA_OK) j->closed = LEVADA_END; /* nothing new is drawn */
+    for (levada_result_ring *up = j; up; up = up->next)
+        (void)atomic_fetch_or(&up->puller.hurried, LEVADA_HURRY_HALT);
+    workers_finish_all_locked(workers); /* some wait for results that take the writer of a pipe */
     while (st == LEVADA_OK && !workers_idle_locked(j)) {
         if (until >= 0 && levada_now() >= until) st = LEVADA_AGAIN;
         else workers_wait_locked(workers, j, NULL, until);

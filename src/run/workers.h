@@ -55,7 +55,7 @@ typedef struct levada_result_ring {
     int64_t          bytes;              /* of results in the ring       */
     bool             resting;            /* nobody has asked for a result of this pass */
     bool             intake;             /* somebody pulls from above    */
-    int32_t          worker;             /* who does, or did last        */
+    levada_puller    puller;             /* who does, or did last        */
     bool             halting;            /* somebody waits until it is idle   */
     levada_status    closed;             /* END or an error from above   */
     levada_error     why;
@@ -89,9 +89,9 @@ void levada_workers_report(levada_workers *workers, struct levada_text *to);
 
 /* Adds a ring nearer to the consumer than all before it. */
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
-/* The next result in order. `worker`: the number of the thread that calls, 0 = the consumer. */
+/* The next result in order. `who` calls. AGAIN, if it is hurried: nothing is on the way. */
 LEVADA_MUST_USE levada_status levada_workers_take(levada_workers *workers, levada_result_ring *ring,
-                                               int32_t worker, levada_item *out,
+                                               const levada_puller *who, levada_item *out,
                                                levada_error *err);
 /* State of everything upstream of the ring, and the records and rejects to drop there. */
 LEVADA_MUST_USE levada_status levada_workers_save(levada_workers *workers, levada_result_ring *ring,
