@@ -442,6 +442,42 @@ def test_new_data_in_a_fifo_is_an_error(tmp_path):
             list(lv.text_lines(str(path)))
 
 
+BAD_TEXT = {
+    "text_lines": (b"good\n" * 20_000, b"\xff\n", b"good\n"),
+    "jsonl": (b'{"a": 1}\n' * 20_000, b'{"a": \n', b'{"a": 2}\n'),
+    "csv:record_defaults=[int64]": (b"1\n" * 20_000, b"one\n", b"2\n"),
+    "fastq": (b"@r\nA\n+\n!\n" * 5000, b"r\nA\n+\n!\n", b"@r\nA\n+\n!\n"),
+}
+
+
+def damage_of(path, source, zipped, threads):
+    text = described(source, str(path)) + (",compression=gzip" if zipped else "")
+    with pytest.raises(errors.LevadaError) as caught:
+        list(lv.from_text(text).with_options(threads=threads))
+    return str(caught.value).replace(path.name, "FILE")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("source", BAD_TEXT)
+def test_damage_of_text_names_its_line_in_a_pipe_that_is_still_open(
+    tmp_path, source, zipped, threads
+):
+    for data in (b"".join(BAD_TEXT[source]), BAD_TEXT[source][1]):
+        if zipped:
+            data = gzip.compress(data)
+        (tmp_path / "file").write_bytes(data)
+        want = damage_of(tmp_path / "file", source, zipped, threads)
+        assert "line 20001" in want or "line 1:" in want
+        path = tmp_path / f"pipe{len(data)}"
+        os.mkfifo(path)
+        with path.open("r+b", buffering=0) as end:
+            writer = threading.Thread(target=end.write, args=(data,), daemon=True)
+            writer.start()
+            assert damage_of(path, source, zipped, threads) == want
+            writer.join()
+
+
 @needs_command
 @pytest.mark.parametrize("delay", [0, 0.02, 0.3])
 @pytest.mark.parametrize("words", [["verify"], ["info"], ["head"], ["head", "--source", "tar"]])

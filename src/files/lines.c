@@ -2,6 +2,7 @@
 #include "files/lines.h"
 
 #include "base/alloc.h"
+#include "files/pipes.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -27,8 +28,9 @@ int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_o
     int64_t       line = 1;
     struct stat   st;
 
-    /* Opening a pipe could wait forever. */
-    if (offset < 0 || offset > LINES_MOST || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
+    if (offset < 0 || offset > LINES_MOST || stat(path, &st) != 0) return 0;
+    /* A pipe that was not read could wait forever; the first bytes of one that was are kept. */
+    if (!S_ISREG(st.st_mode) && !levada_pipes_known(env, &st)) return 0;
     chunk = levada_alloc(LINES_CHUNK);
     if (!chunk || levada_bytes_open(env, path, options, &bytes, NULL) != LEVADA_OK) offset = -1;
     while (offset > 0) {

@@ -9,8 +9,9 @@
 
 #include "files/bytes.h"
 
-/* The number of the line, from 1, where the byte at `offset` of the decompressed file is. Reads a
- * regular file up to there, at most 4 GiB of it. 0 where that is not possible. Any thread. */
+/* Returns the number of the line, from 1, that contains the byte at `offset` of the decompressed
+ * file. Reads a regular file up to there, at most 4 GiB, or the bytes of a pipe that are kept
+ * (pipes.h). Returns 0 if that is not possible. Any thread. */
 int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_options *options,
                          int64_t offset);
 

@@ -84,6 +84,11 @@ static levada_piped *pipes_find(const levada_env *env, const struct stat *info)
     return NULL;
 }
 
+bool levada_pipes_known(const levada_env *env, const struct stat *info)
+{
+    return pipes_find(env, info) != NULL;
+}
+
 static levada_status pipes_fail(const char *what, int code, levada_error *err)
 {
     char text[96];

@@ -15,7 +15,9 @@
 #include <levada/opener.h>
 
 #include <stdint.h>
+#include <sys/stat.h>
 
+struct levada_env;
 typedef struct levada_piped levada_piped;
 
 /* Takes the descriptor of a pipe, also on failure. EFAILED_PRECONDITION if another process or
@@ -24,6 +26,8 @@ typedef struct levada_piped levada_piped;
 LEVADA_MUST_USE levada_status levada_pipes_open(int pipe, const levada_cancel *cancel,
                                                 levada_piped **out, levada_error *err);
 void levada_pipes_close(levada_piped **piped);
+/* Whether the environment has opened this pipe, so that its first bytes may be kept. Any thread. */
+bool levada_pipes_known(const struct levada_env *env, const struct stat *info);
 
 /* Returns the bytes from `offset` on that are there; waits for the first of them. *made = 0 only at
  * the end. ECANCELLED when the token is set, or in place of waiting when it is hurried: nothing is
