@@ -466,8 +466,8 @@ def test_damage_of_text_names_its_line_in_a_pipe_that_is_still_open(
     for data in (b"".join(BAD_TEXT[source]), BAD_TEXT[source][1]):
         if zipped:
             data = gzip.compress(data)
-        (tmp_path / "file").write_bytes(data)
-        want = damage_of(tmp_path / "file", source, zipped, threads)
+        (tmp_path / "damaged").write_bytes(data)
+        want = damage_of(tmp_path / "damaged", source, zipped, threads)
         assert "line 20001" in want or "line 1:" in want
         path = tmp_path / f"pipe{len(data)}"
         os.mkfifo(path)
