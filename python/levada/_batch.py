@@ -96,7 +96,7 @@ def _with_objects(block, marks):
 
 
 class Batch(_levada.Batch):
-    """The records of a batch, by field name.
+    """Holds the records of a batch, by field name.
 
     ``batch["x"]`` is a NumPy array [n, ...] (FIXED: over the memory of the batch, without a copy,
     and writable), a ``Ragged``, or ``Bytes``; FIXED byte strings with dimensions are object
@@ -134,15 +134,31 @@ class Batch(_levada.Batch):
         return i
 
     def keys(self) -> tuple[str, ...]:
-        """Names of the fields, in order."""
+        """Returns the names of the fields, in order.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            print(list(batch.keys()))
+        """
         return self._block.names
 
     def values(self) -> list[Any]:
-        """Values of the fields, in order."""
+        """Returns the values of the fields, in order.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            print(len(batch.values()))
+        """
         return [self[name] for name in self._block.names]
 
     def items(self) -> list[tuple[str, Any]]:
-        """(name, value) of each field, in order."""
+        """Returns (name, value) of each field, in order.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            for name, column in batch.items():
+                print(name, column)
+        """
         return [(name, self[name]) for name in self._block.names]
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -150,7 +166,7 @@ class Batch(_levada.Batch):
 
         Args:
             name (str): the field.
-            default: the value for a missing field, default None.
+            default (object): the value for a missing field.
 
         Example:
             print(lv.range(6).batch(4).first().get("label", 0))
@@ -362,7 +378,7 @@ class Batch(_levada.Batch):
 
         Args:
             name (str): the field.
-            value: padding value of a ragged field, default 0 or b"".
+            value (object): padding value of a ragged field; None = 0 or b"".
             length (int): padded length, default the longest record.
             side (str, default "right"): side of the padding, "left" or "right".
 
@@ -417,7 +433,7 @@ class Batch(_levada.Batch):
             labels (str): field with the targets; the first target of each sequence becomes -100,
                 because no value precedes it.
             tensors (bool, default False): returns torch.Tensor over the same memory, not arrays.
-            device: copies the tensors to this device; None = no copy.
+            device (device): copies the tensors to this device; None = no copy.
 
         Example:
             print(sorted(lv.from_arrays({"x": [[1, 2],
@@ -523,7 +539,12 @@ class Batch(_levada.Batch):
         return path or f"{source}.{shard}"
 
     def numpy(self) -> dict[str, Any]:
-        """Dict of name to value."""
+        """Returns a dict of name to value.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            print(batch.numpy()["x"])
+        """
         return {name: self[name] for name in self.keys()}
 
     def torch(
@@ -541,7 +562,7 @@ class Batch(_levada.Batch):
         ``bytes``.
 
         Args:
-            device: copies the tensors to this device; None = no copy.
+            device (device): copies the tensors to this device; None = no copy.
             lengths (bool, default False): adds ``<name>_lengths`` (int32 [n]) for each field of
                 sequences.
             mask (bool, default False): adds ``<name>_mask`` (bool [n, T]) for each padded field.
@@ -553,6 +574,11 @@ class Batch(_levada.Batch):
 
         Raises:
             InvalidArgumentError: a field already has the name of an added tensor.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).padded_batch(2).first()
+            tensors = batch.torch(mask=True)
+            print(tensors["x"], tensors["x_mask"])
         """
         from levada.interop._tensors import batch_to_torch
 
@@ -566,16 +592,29 @@ class Batch(_levada.Batch):
         """Returns a dict of name to torch.Tensor on a device, as Lightning and accelerate expect.
 
         Args:
-            device: the device.
+            device (device): a device of PyTorch, or its name such as ``"cuda"``.
             non_blocking (bool, default True): copies asynchronously from page-locked memory.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            print(batch.to("cpu")["x"])
         """
         from levada.interop._tensors import batch_to_torch
 
         return batch_to_torch(self, device, non_blocking=non_blocking)
 
     def pin_memory(self) -> dict[str, Any]:
-        """Dict of name to torch.Tensor in page-locked memory, from which copies to a GPU are
-        asynchronous. A DataLoader with ``pin_memory=True`` calls this."""
+        """Returns a dict of name to torch.Tensor in page-locked memory.
+
+        Copies from page-locked memory to a GPU are asynchronous. A DataLoader with
+        ``pin_memory=True`` calls this method.
+
+        Example:
+            import torch
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            if torch.cuda.is_available():
+                batch = batch.pin_memory()
+        """
         from levada.interop._tensors import pinned
 
         return {name: pinned(value) for name, value in self.torch().items()}
@@ -584,14 +623,23 @@ class Batch(_levada.Batch):
         """Returns a dict of name to jax.Array; byte fields are not converted.
 
         Args:
-            sharding: a device or ``jax.sharding.Sharding`` that places the arrays.
+            sharding (Sharding): a ``jax.sharding.Sharding`` or a device that places the arrays.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            print(batch.jax()["x"])
         """
         from levada.interop.jax import batch_to_jax
 
         return batch_to_jax(self, sharding)
 
     def to_arrow(self) -> Any:
-        """pyarrow.RecordBatch."""
+        """Returns a pyarrow.RecordBatch.
+
+        Example:
+            batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
+            print(batch.to_arrow().schema)
+        """
         from levada.interop.arrow import batch_to_arrow
 
         return batch_to_arrow(self)

@@ -44,7 +44,8 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
 
     Args:
         path (str): the file.
-        parts: name=bytes, or name=object with ``save() -> bytes`` (iterators, readers).
+        parts (bytes | object): name=bytes, or name=object with ``save() -> bytes``
+            (iterators, readers).
 
     Example:
         it = iter(lv.range(9))

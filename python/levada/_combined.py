@@ -64,7 +64,7 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     FailedPreconditionError.
 
     Args:
-        files: a path, a glob, or a list of them. All files must have the same format.
+        files (Paths): a path, a glob, or a list of them. All files must have the same format.
         source (str): a file format such as "tfrecord" or "csv". None = detect it in the first file
             that is not empty: by content if a checksum proves it, else by name, else by content.
             The columns and types of CSV are inferred, as with ``csv(infer=True)``.
@@ -229,7 +229,8 @@ def zip(*datasets: Dataset[Any] | Iterable[Dataset[Any]]) -> Dataset[Any]:
     """Joins the records of several datasets side by side, up to the end of the shortest.
 
     Args:
-        datasets: the datasets, or a list of them. Field names must be unique; use ``rename``.
+        datasets (Dataset): the datasets, or a list of them. Field names must be unique; use
+            ``rename``.
 
     Example:
         print(lv.zip(lv.range(3), lv.range(3).rename({"value": "other"})).first())
@@ -241,7 +242,7 @@ def concat(*datasets: Dataset[T] | Iterable[Dataset[T]]) -> Dataset[T]:
     """Returns the records of the first dataset, then of the next, and so on.
 
     Args:
-        datasets: the datasets, or a list of them, with equal fields.
+        datasets (Dataset): the datasets, or a list of them, with equal fields.
 
     Example:
         print(len(lv.concat(lv.range(3), lv.range(2)).to_list()))
@@ -384,7 +385,8 @@ def from_records(
     its iterator has ``save() -> bytes`` and ``restore(bytes)``.
 
     Args:
-        records: an iterable of dicts, or a function without arguments that returns it.
+        records (Iterable[Mapping] | Indexed | Callable[[], Iterable[Mapping]]): an iterable of
+            dicts, or a function without arguments that returns it.
         spec (Mapping): {field: dtype or feature}. Without it, lists and arrays are sequences of
             any length in their first dimension, and the first 8 records (of a list or tuple the
             first 256) set dtypes and the other dimensions; a later record that does not fit

@@ -123,7 +123,13 @@ class Dataset(Divided[T]):
     """An immutable pipeline. Methods return new datasets; iterating runs the pipeline.
 
     Each ``iter(ds)`` of the same object runs the next epoch: 0, 1, 2, ... ``str(ds)`` is the text
-    of the pipeline, which ``levada.from_text`` parses.
+    of the pipeline, which ``levada.from_text`` parses. Functions such as ``levada.open`` and
+    ``levada.range`` make datasets; programs do not call the constructor.
+
+    Args:
+        core (object): the pipeline in C.
+        settings (dict): the options of ``with_options``.
+        home (int): the process that made the sources; None = this process.
 
     Example:
         ds = lv.range(10).shuffle(4, seed=7).batch(5)
@@ -146,6 +152,11 @@ class Dataset(Divided[T]):
         self._home = os.getpid() if home is None else home  # the process that made its sources
 
     def to_value(self) -> _levada.Dataset:
+        """Returns the pipeline in C, which options of other pipelines may contain.
+
+        Example:
+            print(lv.range(3).to_value())
+        """
         return self._core
 
     # -- making
@@ -347,9 +358,9 @@ class Dataset(Divided[T]):
         and ``-``. Sequences are computed element by element, and fixed shapes stay fixed.
 
         Args:
-            columns: name="expression", such as ``x="tokens / 255"`` or ``is_cat="label == 3"``; or
-                name=value, or name=fn(record). A str is an expression: write a constant string as
-                bytes, or in quotes (``source="'web'"``). Expressions are computed first.
+            columns (str): name="expression", such as ``x="tokens / 255"``; or name=value, or
+                name=fn(record). A str is an expression: write a constant string as bytes, or in
+                quotes (``source="'web'"``). Expressions are computed first.
 
         Raises:
             InvalidArgumentError: an expression is invalid, or its fields have different shapes.
@@ -394,8 +405,8 @@ class Dataset(Divided[T]):
             window_size_func (Callable): fn(key) -> the window size of a key, instead of
                 `window_size`.
             padded (bool, default False): pads the batches as ``padded_batch`` does; False = ragged.
-            padded_shapes: as in ``padded_batch``.
-            padding_values: as in ``padded_batch``.
+            padded_shapes (Mapping): as in ``padded_batch``.
+            padding_values (Mapping): as in ``padded_batch``.
             pad_to_multiple (int, default 1): as in ``padded_batch``.
             padding_side (str): as in ``padded_batch``.
             drop_remainder (bool, default False): drops windows that are not full at the end.
@@ -420,7 +431,7 @@ class Dataset(Divided[T]):
         """Keeps some of the fields, in the given order.
 
         Args:
-            fields: names, as in ``select("a", "b")`` or ``select(["a", "b"])``.
+            fields (str): names, as in ``select("a", "b")`` or ``select(["a", "b"])``.
 
         Example:
             print(lv.from_arrays({"a": [1], "b": [2]}).select("b").first())
@@ -535,7 +546,7 @@ class Dataset(Divided[T]):
                 to 256 KiB are always accepted.
             block_rows (int, default 256): records in a block before batching. A function processes
                 a whole block before its first record is emitted.
-            unknown: not accepted; the error suggests the nearest option.
+            unknown (object): not accepted; the error suggests the nearest option.
 
         Example:
             ds = lv.range(10).shuffle(10).with_options(seed=7, threads=2)
@@ -646,7 +657,11 @@ class Dataset(Divided[T]):
             return reader_of(blocks).schema.__arrow_c_schema__()
 
     def first(self) -> T:
-        """The first batch (or record) of epoch 0. Raises OutOfRangeError where there is none."""
+        """Returns the first batch (or record) of epoch 0. Raises OutOfRangeError if it is empty.
+
+        Example:
+            print(lv.range(3).first())
+        """
         from levada._iterator import Iterator
         from levada.errors import OutOfRangeError
 
@@ -706,12 +721,20 @@ class Dataset(Divided[T]):
         return self._core.text()
 
     def to_json(self) -> str:
-        """The canonical JSON: every option written out."""
+        """Returns the pipeline as canonical JSON, with every option.
+
+        Example:
+            print(lv.range(3).batch(2).to_json())
+        """
         return self._core.json()
 
     def explain(self) -> str:
         """Describes how the dataset runs, as text: its settings, and for each stage whether it runs
-        in order or in parallel, its random parts, and the content of its saved state."""
+        in order or in parallel, its random parts, and the content of its saved state.
+
+        Example:
+            print(lv.range(9).shuffle(4, seed=7).batch(2).explain())
+        """
         from levada._show import explained
 
         given = {"threads": "one for each CPU", "seed": "a random one", **self._settings}
@@ -719,12 +742,15 @@ class Dataset(Divided[T]):
         return f"{settings}\n{explained(self._core)}fingerprint: {self.fingerprint()}\n"
 
     def fingerprint(self) -> str:
-        """32 hex digits over the JSON, without what only tunes and without directories.
+        """Returns 32 hex digits that identify the pipeline, without tuning options and directories.
 
         Functions count by their names and by the values that they capture, not by their code.
         Arrays and lists of records count by their length and by 4,096 of their records, spread
         evenly, and objects of your own classes by their class. Of large arrays fewer records
         count: about 64 MiB of them.
+
+        Example:
+            print(lv.range(3).fingerprint() == lv.range(3).fingerprint())
         """
         return self._core.fingerprint().hex()
 

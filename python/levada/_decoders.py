@@ -62,17 +62,18 @@ def decode_csv(
     """Decodes lines of CSV, one array per column, as ``tf.io.decode_csv``.
 
     Args:
-        records: a byte string, or an array or nested lists of them: one line each.
-        record_defaults: one entry per column: a default ([0], [""], an array of at most one
-            element), or a dtype, an empty list (float32) or an empty array for a required field.
-            Dtypes are float32, float64, int32, int64 and string, or their names. A map names
-            the columns: {"id": lv.int64, "price": [0.0]}.
-        field_delim: one character between fields.
-        use_quote_delim: double quotes enclose fields.
-        na_value: text of a missing field, besides the empty one.
-        select_cols: numbers of the fields to decode, ascending from 0.
-        name: ignored.
-        key: for the attribute ``key`` of errors.
+        records (bytes | list[bytes]): a byte string, or an array or nested lists of them: one line
+            each.
+        record_defaults (Sequence | Mapping): one entry per column: a default ([0], [""], an array
+            of at most one element), or a dtype, an empty list (float32) or an empty array for a
+            required field. Dtypes are float32, float64, int32, int64 and string, or their names. A
+            map names the columns: {"id": lv.int64, "price": [0.0]}.
+        field_delim (str, default ","): one character between fields.
+        use_quote_delim (bool, default True): double quotes enclose fields.
+        na_value (str, default ""): text of a missing field, besides the empty one.
+        select_cols (Iterable[int]): numbers of the fields to decode, ascending from 0.
+        name (str): ignored.
+        key (str): for the attribute ``key`` of errors.
 
     Returns:
         One array per column, with the shape of ``records``; strings are ``bytes`` objects. A
@@ -81,6 +82,9 @@ def decode_csv(
     Raises:
         ValueError, TypeError: an argument is wrong.
         InvalidArgumentError: a line does not fit.
+
+    Example:
+        print(lv.decode_csv([b"1,2.5", b"3,"], [0, 1.0]))
     """
     defaults = csv_defaults(record_defaults)
     named = isinstance(defaults, dict)
@@ -108,16 +112,16 @@ def decode_raw(
     name: str | None = None,
     key: str | None = None,
 ) -> np.ndarray[Any, Any]:
-    """The bytes of strings as numbers, as ``tf.io.decode_raw``.
+    """Decodes the bytes of strings as numbers, as ``tf.io.decode_raw``.
 
     Args:
-        input_bytes: a byte string, or an array or nested lists of them.
-        out_type: dtype of the numbers.
-        little_endian: byte order of the numbers.
-        fixed_length: bytes of each row: longer strings are cut, shorter ones padded with zeros.
-            None: all strings must have one length.
-        name: ignored.
-        key: for the attribute ``key`` of errors.
+        input_bytes (bytes | array): a byte string, or an array or nested lists of them.
+        out_type (dtype): dtype of the numbers.
+        little_endian (bool, default True): byte order of the numbers.
+        fixed_length (int): bytes of each row: longer strings are cut, shorter ones padded with
+            zeros. None: all strings must have one length.
+        name (str): ignored.
+        key (str): for the attribute ``key`` of errors.
 
     Returns:
         Array of the shape of ``input_bytes`` and one more dimension.
@@ -125,6 +129,9 @@ def decode_raw(
     Raises:
         InvalidArgumentError: ``fixed_length`` does not fit the dtype, the strings differ in
             length, or a length is not a multiple of the size of the dtype.
+
+    Example:
+        print(lv.decode_raw(b"\\x01\\x02", lv.uint8))
     """
     import numpy as np
 
@@ -150,19 +157,38 @@ def decode_padded_raw(
     name: str | None = None,
     key: str | None = None,
 ) -> np.ndarray[Any, Any]:
-    """`decode_raw` with strings cut or padded with zeros to ``fixed_length`` bytes."""
+    r"""Decodes the bytes of strings as numbers, with strings of one length.
+
+    Args:
+        input_bytes (bytes | array): a byte string, or an array or nested lists of byte strings.
+        fixed_length (int): bytes of each row: longer strings are cut, shorter ones padded with
+            zeros.
+        out_type (dtype): dtype of the numbers.
+        little_endian (bool, default True): byte order of the numbers.
+        name (str): ignored.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        An array with the shape of ``input_bytes`` and one more dimension.
+
+    Raises:
+        InvalidArgumentError: ``fixed_length`` is not a multiple of the size of the dtype.
+
+    Example:
+        print(lv.decode_padded_raw([b"\x01\x02", b"\x03"], 4, lv.uint8))
+    """
     return decode_raw(input_bytes, out_type, little_endian, fixed_length, key=key)
 
 
 def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None) -> dict[str, Any]:
-    """Fields of objects of JSON, as the source ``jsonl`` reads them.
+    """Decodes JSON objects to fields, as the source ``jsonl`` reads them.
 
     Args:
-        records: a byte string, or a list of them: one object each.
-        fields: name to dtype (int32, int64, float32, float64, bool, string); ``[dtype]`` and
-            ``[[dtype]]`` are lists; ``{"dtype": ..., "default": ..., "path": "a.b"}`` has a
-            default, and a path in nested objects.
-        key: for the attribute ``key`` of errors.
+        records (bytes | list[bytes]): a byte string, or a list of them: one object each.
+        fields (dict[str, Any]): name to dtype (int32, int64, float32, float64, bool, string);
+            ``[dtype]`` and ``[[dtype]]`` are lists; ``{"dtype": ..., "default": ..., "path":
+            "a.b"}`` has a default, and a path in nested objects.
+        key (str): for the attribute ``key`` of errors.
 
     Returns:
         Name to value: of one byte string, a number, ``bytes`` or an array; of a list, a column of
@@ -171,6 +197,9 @@ def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None)
     Raises:
         InvalidArgumentError: ``fields`` is wrong, or an object does not fit.
         UnimplementedError: levada was built without simdjson.
+
+    Example:
+        print(lv.decode_json(b'{"id": 7}', {"id": "int64"}))
     """
     from levada._batch import rows_of
 
@@ -182,11 +211,11 @@ def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None)
 
 
 def decode_npy(contents: bytes, *, key: str | None = None) -> np.ndarray[Any, Any]:
-    """An array of NumPy (.npy), read without ``numpy.load``: so no pickle is loaded.
+    """Decodes an array of NumPy (.npy) without ``numpy.load``, so no pickle is loaded.
 
     Args:
-        contents: the file as bytes.
-        key: for the attribute ``key`` of errors.
+        contents (bytes): the file as bytes.
+        key (str): for the attribute ``key`` of errors.
 
     Returns:
         The array, in the order of C.
@@ -194,6 +223,13 @@ def decode_npy(contents: bytes, *, key: str | None = None) -> np.ndarray[Any, An
     Raises:
         InvalidArgumentError: the data is not an array of numbers.
         DataLossError: the data is damaged, or not as long as its header says.
+
+    Example:
+        import io
+        import numpy as np
+        file = io.BytesIO()
+        np.save(file, np.arange(3))
+        print(lv.decode_npy(file.getvalue()))
     """
     info = run_decoder("npy_info", {}, [contents], key)
     dtype, shape = info["dtype"].to_list()[0].decode(), info["shape"].values.tolist()

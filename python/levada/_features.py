@@ -75,9 +75,18 @@ def _check_default(name, dtype, leaves):
 
 @dataclass(frozen=True)
 class FixedLenFeature:
-    """Values of one shape in each record: an array [n, *shape].
+    """Declares a feature with values of one shape in each record; batches have an array [n,
+    *shape].
 
-    Without a default the feature is required.
+    Args:
+        shape (list[int]): the shape of a value; [] for a scalar.
+        dtype (dtype): int64, float32 or string; smaller dtypes are converted.
+        default_value (value): the value of records without the feature; None = the feature is
+            required.
+
+    Example:
+        record = lv.make_example({"label": 3})
+        print(lv.parse_single_example(record, {"label": lv.FixedLenFeature([], lv.int64)}))
     """
 
     shape: Any
@@ -88,7 +97,21 @@ class FixedLenFeature:
         _check_feature("FixedLenFeature", self.dtype, self.shape)
 
     def to_value(self, name: str | None = None) -> dict[str, Any]:
-        """The feature as data, as it stands in descriptions."""
+        """Returns the feature as plain data, as the text of a pipeline contains it.
+
+        Args:
+            name (str): the name of the feature, for error messages. With a name, shape and default
+                are checked too.
+
+        Returns:
+            A dict of plain Python values.
+
+        Raises:
+            ValueError, TypeError: the shape, the dtype or the default is wrong.
+
+        Example:
+            print(lv.FixedLenFeature([2], lv.int64).to_value())
+        """
         shape, dtype = _shape(name, self.shape), _dtype(name, self.dtype)
         default = None if self.default_value is None else _plain(self.default_value)
         if default is not None and name is not None:
@@ -106,7 +129,19 @@ class FixedLenFeature:
 
 @dataclass(frozen=True)
 class VarLenFeature:
-    """Any number of values in each record: ragged (sparse from the plain functions)."""
+    """Declares a feature with any number of values in each record.
+
+    Batches have a ``Ragged`` column. The functions ``parse_example`` and ``parse_single_example``
+    return a sparse value, as in TensorFlow.
+
+    Args:
+        dtype (dtype): int64, float32 or string; smaller dtypes are converted.
+
+    Example:
+        record = lv.make_example({"tokens": [1, 2, 3]})
+        ds = lv.from_arrays({"record": [record]})
+        print(ds.parse_example({"tokens": lv.VarLenFeature(lv.int64)}).first())
+    """
 
     dtype: Any
 
@@ -114,16 +149,41 @@ class VarLenFeature:
         _check_feature("VarLenFeature", self.dtype)
 
     def to_value(self, name: str | None = None) -> dict[str, Any]:
-        """The feature as data, as it stands in descriptions."""
+        """Returns the feature as plain data, as the text of a pipeline contains it.
+
+        Args:
+            name (str): the name of the feature, for error messages.
+
+        Returns:
+            A dict of plain Python values.
+
+        Raises:
+            ValueError: the dtype is missing.
+
+        Example:
+            print(lv.VarLenFeature(lv.int64).to_value())
+        """
         return {"kind": "VarLen", "dtype": _dtype(name, self.dtype)}
 
 
 @dataclass(frozen=True)
 class FixedLenSequenceFeature:
-    """Any number of values of one shape: ragged with dimensions inside (padded from the plain
-    functions, with the scalar default, 0 or b"").
+    """Declares a feature with any number of values of one shape.
 
-    In an Example `allow_missing` must be True.
+    Batches have a ``Ragged`` column. The functions ``parse_example`` and ``parse_sequence_example``
+    return padded arrays.
+
+    Args:
+        shape (list[int]): the shape of a value; [] for a scalar.
+        dtype (dtype): int64, float32 or string; smaller dtypes are converted.
+        allow_missing (bool, default False): must be True in an Example, where the feature may be
+            missing.
+        default_value (value): one value that pads arrays; None = 0 or ``b""``.
+
+    Example:
+        frames = lv.FixedLenSequenceFeature([2], lv.float32, allow_missing=True)
+        record = lv.make_example({"frames": [1.0, 2.0, 3.0, 4.0]})
+        print(lv.parse_single_example(record, {"frames": frames})["frames"].shape)
     """
 
     shape: Any
@@ -135,7 +195,21 @@ class FixedLenSequenceFeature:
         _check_feature("FixedLenSequenceFeature", self.dtype, self.shape)
 
     def to_value(self, name: str | None = None) -> dict[str, Any]:
-        """The feature as data, as it stands in descriptions."""
+        """Returns the feature as plain data, as the text of a pipeline contains it.
+
+        Args:
+            name (str): the name of the feature, for error messages. With a name, the default is
+                checked too.
+
+        Returns:
+            A dict of plain Python values.
+
+        Raises:
+            ValueError, TypeError: the shape, the dtype or the default is wrong.
+
+        Example:
+            print(lv.FixedLenSequenceFeature([], lv.int64, allow_missing=True).to_value())
+        """
         shape, dtype = _shape(name, self.shape, sequence=True), _dtype(name, self.dtype)
         default = None if self.default_value is None else _plain(self.default_value)
         if isinstance(default, list):
@@ -153,10 +227,22 @@ class FixedLenSequenceFeature:
 
 @dataclass(frozen=True)
 class SparseFeature:
-    """A sparse tensor of shape `size` in each record, from features that hold its indices (one key
-    for each dimension) and its values. Sorted by index unless `already_sorted`.
+    """Declares a sparse tensor in each record, made of features with its indices and its values.
 
-    In datasets: two ragged fields, ``<name>/indices`` and ``<name>/values``.
+    Datasets have two ragged fields instead: ``<name>/indices`` and ``<name>/values``.
+
+    Args:
+        index_key (str | list[str]): the int64 feature with the indices, one for each dimension.
+        value_key (str): the feature with the values.
+        dtype (dtype): dtype of the values.
+        size (int | list[int]): the shape of the tensor.
+        already_sorted (bool, default False): the indices ascend already, so they are not sorted
+            again.
+
+    Example:
+        record = lv.make_example({"at": [4, 1], "value": [0.5, 0.25]})
+        spec = {"x": lv.SparseFeature("at", "value", lv.float32, 8)}
+        print(lv.parse_single_example(record, spec)["x"])
     """
 
     index_key: Any
@@ -166,7 +252,20 @@ class SparseFeature:
     already_sorted: bool = False
 
     def to_value(self, name: str | None = None) -> dict[str, Any]:
-        """The feature as data, as it stands in descriptions."""
+        """Returns the feature as plain data, as the text of a pipeline contains it.
+
+        Args:
+            name (str): the name of the feature, for error messages.
+
+        Returns:
+            A dict of plain Python values.
+
+        Raises:
+            ValueError: a key, the dtype or the size is missing, or their numbers differ.
+
+        Example:
+            print(lv.SparseFeature("at", "value", lv.float32, 8).to_value())
+        """
         keys = [self.index_key] if isinstance(self.index_key, str) else list(self.index_key or ())
         sizes = [self.size] if isinstance(self.size, int) else list(self.size or ())
         if not keys:
@@ -232,9 +331,26 @@ class UniformRowLength:
 
 @dataclass(frozen=True)
 class RaggedFeature:
-    """Ragged values in each record, divided by partitions (outermost first).
+    """Declares ragged values in each record, divided by partitions (outermost first).
 
-    Partitions are always checked against the values, whatever `validate` says.
+    levada always checks partitions against the values, even without `validate`.
+
+    Args:
+        dtype (dtype): dtype of the values.
+        value_key (str): the feature with the values; None = the name in the spec.
+        partitions (list, default ()): ``RaggedFeature.RowLengths(key)`` and similar, each with the
+            name of an int64 feature; or ``RaggedFeature.UniformRowLength(length)``.
+        row_splits_dtype (dtype, default "int32"): int32 or int64: dtype of the offsets that the
+            functions return.
+        validate (bool, default False): accepted for TensorFlow's signature.
+
+    Raises:
+        ValueError, TypeError: a partition is wrong, or partitions have no `value_key`.
+
+    Example:
+        record = lv.make_example({"words": [1, 2, 3], "rows": [2, 1]})
+        spec = {"x": lv.RaggedFeature(lv.int64, "words", [lv.RaggedFeature.RowLengths("rows")])}
+        print(lv.parse_single_example(record, spec)["x"])
     """
 
     dtype: Any
@@ -263,7 +379,20 @@ class RaggedFeature:
             raise ValueError("a RaggedFeature with partitions needs a value_key")
 
     def to_value(self, name: str | None = None) -> dict[str, Any]:
-        """The feature as data, as it stands in descriptions."""
+        """Returns the feature as plain data, as the text of a pipeline contains it.
+
+        Args:
+            name (str): the name of the feature, for error messages.
+
+        Returns:
+            A dict of plain Python values.
+
+        Raises:
+            ValueError: the dtype is missing, or `row_splits_dtype` is neither int32 nor int64.
+
+        Example:
+            print(lv.RaggedFeature(lv.int64).to_value())
+        """
         splits = name_of(self.row_splits_dtype)
         if splits not in ("int32", "int64"):
             raise ValueError(f"row_splits_dtype of feature {name} is {splits}, not int32 or int64")

@@ -48,14 +48,15 @@ def index(
     shuffles all records (``shuffle_records=True``).
 
     Args:
-        files: a path, a glob, or a list of them.
+        files (str | os.PathLike[str] | Iterable[str | os.PathLike[str]]): a path, a glob, or a list
+            of them.
         source (str): the format, with options: ``"fixed_length:record_bytes=8"``; None = by name
             or content.
         check (bool, default False): compares the files with their indexes and writes nothing.
-        length: the name of a field, or of up to 8, whose lengths the index also stores.
-            ``bucket_by_sequence_length`` then chooses boundaries from all records, ranks in step
-            read only their own records, and ``length_histogram`` and ``padding_report`` read no
-            data.
+        length (str | Iterable[str]): the name of a field, or of up to 8, whose lengths the index
+            also stores. ``bucket_by_sequence_length`` then chooses boundaries from all records,
+            ranks in step read only their own records, and ``length_histogram`` and
+            ``padding_report`` read no data.
         stages (str): the stages that produce these fields, as in a pipeline:
             ``"parse_example:@spec.json"``.
         max_bytes (int, default 1 GiB): size of the largest record of a file; 1 GiB is the most.

@@ -115,12 +115,23 @@ def _problem_text(problem):
 
 @with_fronts
 class Iterator(Typed[T], _levada.Iter):
-    """A running dataset: ``Batch`` objects, or records as dicts where nothing was batched.
+    """Runs a dataset: yields ``Batch`` objects, or records as dicts if nothing is batched.
 
-    One thread at a time; only ``cancel()`` and ``report()`` may be called from others. A context
-    manager: leaving it stops and joins the threads. After an error each call raises it again until
-    ``restore()`` or ``close()``. A Ctrl-C loses no value: the next call returns one that a
-    ``for`` did not receive, and ``save()`` counts it as not returned.
+    ``iter(ds)`` makes an iterator. Use it on one thread at a time; other threads may only call
+    ``cancel()`` and ``report()``. As a context manager it stops and joins its threads at the end.
+    After an error each call raises the error again until ``restore()`` or ``close()``. A Ctrl-C
+    loses no value: the next call returns a value that a ``for`` loop did not receive, and
+    ``save()`` counts it as not returned.
+
+    Args:
+        dataset (Dataset): the pipeline to run.
+        epoch (int, default 0): number of the epoch, from 0; it selects the order of shuffles.
+        blocks (bool, default False): yields records as ``Batch`` objects of up to 256 records.
+
+    Example:
+        with iter(lv.range(5).batch(2)) as it:
+            print(next(it)["value"])
+            checkpoint = it.save()
     """
 
     if TYPE_CHECKING:
@@ -299,7 +310,13 @@ class Iterator(Typed[T], _levada.Iter):
         return self._pass(n)
 
     def state_dict(self) -> dict[str, Any]:
-        """``save()`` as a dict, the form that training loops store."""
+        """Returns the checkpoint of ``save()`` as a dict, which training loops store.
+
+        Example:
+            it = iter(lv.range(9).batch(2))
+            next(it)
+            state = it.state_dict()
+        """
         return {"levada": self.save()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -323,20 +340,41 @@ class Iterator(Typed[T], _levada.Iter):
         each {stage, file, record, offset, message}. All but ``bytes`` and ``stages`` describe what
         this iterator has returned, for any number of threads, and continue after a restore. These
         two, and ``problems``, include work that threads did ahead; ``bytes`` and ``stages`` restart
-        at a restore."""
+        at a restore.
+
+        Example:
+            it = iter(lv.range(9).batch(2))
+            next(it)
+            print(it.stats()["records"])
+        """
         return json.loads(super().stats())
 
     def explain(self) -> str:
-        """``Dataset.explain``, with the choices that the running stages made from the data, such as
-        the boundaries of ``bucket_by_sequence_length``."""
+        """Returns ``Dataset.explain``, with the choices that stages made from the data.
+
+        The boundaries of ``bucket_by_sequence_length(num_buckets=)`` are such a choice.
+
+        Example:
+            it = iter(lv.range(9).batch(2))
+            print(it.explain())
+        """
         return super().explain()
 
     def report(self) -> Report:  # type: ignore[override]
-        """The wait report, a dict that prints as text. Any thread."""
+        """Returns the wait report, a dict that prints as text. Any thread may call.
+
+        Example:
+            print(iter(lv.range(9).batch(2)).report())
+        """
         return Report(json.loads(super().report()))
 
     def close(self) -> None:
-        """Stops and joins its threads. May be called again."""
+        """Stops and joins its threads. May be called again.
+
+        Example:
+            it = iter(lv.range(9).batch(2))
+            it.close()
+        """
         self._keep_files()
         super().close()
         self._files = None

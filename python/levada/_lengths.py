@@ -18,7 +18,20 @@ if TYPE_CHECKING:
 
 
 class LengthHistogram:
-    """How often each length occurs: ``lengths`` (ascending) and ``counts``, arrays of int64."""
+    """Counts how often each length occurs.
+
+    Args:
+        lengths (Iterable[int]): ascending lengths, stored as int64.
+        counts (Iterable[int]): number of records of each length, stored as int64.
+
+    Raises:
+        ValueError: the numbers of lengths and counts differ.
+        TypeError: a length or a count is not an integer.
+
+    Example:
+        lengths = lv.LengthHistogram([2, 5, 9], [10, 30, 1])
+        print(lengths.records, lengths.tokens)
+    """
 
     __slots__ = ("counts", "lengths")
 
@@ -37,7 +50,20 @@ class LengthHistogram:
         return int(self.lengths @ self.counts)
 
     def quantile(self, share: float) -> int:
-        """The smallest length that this share (0..1) of the records does not exceed."""
+        """Returns the smallest length that `share` of the records do not exceed.
+
+        Args:
+            share (float): share of the records, from 0 to 1; 0.5 returns the median.
+
+        Returns:
+            A length.
+
+        Raises:
+            ValueError: `share` is out of range, or the histogram has no records.
+
+        Example:
+            print(lv.LengthHistogram([2, 5, 9], [10, 30, 1]).quantile(0.5))
+        """
         if not 0 <= share <= 1:
             raise ValueError(f"share={share!r} must be 0..1")
         if not len(self.lengths):
@@ -46,7 +72,11 @@ class LengthHistogram:
         return int(self.lengths[min(at, len(self.lengths) - 1)])
 
     def expand(self) -> np.ndarray:
-        """The length of each record, in ascending order."""
+        """Returns the length of each record, in ascending order.
+
+        Example:
+            print(lv.LengthHistogram([2, 5], [3, 1]).expand())
+        """
         return self.lengths.repeat(self.counts)
 
     def __eq__(self, other: object) -> bool:
@@ -149,8 +179,8 @@ def optimal_boundaries(
     """Returns the boundaries of at most ``num_buckets`` buckets that pad the least.
 
     Args:
-        histogram: a result of ``length_histogram``, a dict {length: count}, or the length of each
-            record.
+        histogram (LengthHistogram | Mapping[int, int] | Iterable[int]): a result of
+            ``length_histogram``, a dict {length: count}, or the length of each record.
         num_buckets (int): maximum number of buckets.
         multiple_of (int, default 1): records are padded to the longest record of their bucket,
             rounded up to a multiple of this number.
@@ -165,10 +195,26 @@ def optimal_boundaries(
 
 
 class PaddingReport:
-    """The padding of several strategies: ``strategies``, a list of dicts, and as text a table.
+    """Compares the padding of several batching strategies; ``str(report)`` is a table.
 
-    ``quantiles`` and ``histogram`` (lists ``[from, to, records]``) describe the lengths.
-    ``recommended`` has the keys ``strategy``, ``stage`` (a description) and ``call`` (in Python).
+    ``padding_report`` and ``levada stats`` make reports. ``report[strategy]`` is the dict of one
+    strategy.
+
+    Args:
+        records (int): number of records.
+        tokens (int): sum of the lengths.
+        strategies (list[dict[str, Any]]): a dict for each strategy, with its padding and its
+            batches.
+        field (str, default "length"): the field whose lengths were counted.
+        quantiles (dict[str, int]): {name: length}: minimum, median, and others.
+        histogram (list[list[int]]): lists ``[from, to, records]``, from the shortest length to the
+            longest.
+        recommended (dict[str, str]): the keys ``strategy``, ``stage`` (pipeline text) and ``call``
+            (in Python).
+
+    Example:
+        report = lv.padding_report(lv.LengthHistogram([2, 5, 9], [10, 30, 1]), max_tokens=64)
+        print(report.recommended["call"])
     """
 
     __slots__ = (
@@ -240,12 +286,13 @@ def padding_report(
     runs the stage in its report.
 
     Args:
-        lengths: a dataset, a histogram, a dict {length: count}, or the length of each record.
+        lengths (Dataset | LengthHistogram | Mapping[int, int] | Iterable[int]): a dataset, a
+            histogram, a dict {length: count}, or the length of each record.
         field (str): the sequence field of a dataset.
         max_tokens (int, default 16384): budget per batch, in elements.
         batch_size (int, default 64): records per batch without a budget.
         multiple_of (int, default 1): padded lengths are rounded up to a multiple of this number.
-        boundaries: boundaries of an additional strategy.
+        boundaries (Iterable[int]): boundaries of an additional strategy.
         num_buckets (int): number of buckets of an additional strategy.
         pack_length (int): length of packed records; None = chosen from the lengths.
         seed (int, default 0): seed of the shuffle.

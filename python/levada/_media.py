@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images and sounds as functions: tf.io.decode_jpeg and similar, resample, log_mel."""
+"""Images and audio as functions: tf.io.decode_jpeg and similar, resample, log_mel."""
 
 from __future__ import annotations
 
@@ -31,28 +31,35 @@ def decode_jpeg(
     max_pixels: int | None = None,
     key: str | None = None,
 ) -> Array:
-    """Pixels of a JPEG image, uint8 [height, width, channels], as ``tf.io.decode_jpeg``.
+    """Decodes a JPEG image to uint8 [height, width, channels], as ``tf.io.decode_jpeg``.
 
-    Pixels are those of Pillow. PNG data is decoded, too.
+    The pixels are identical to those of Pillow. The function decodes PNG data as well.
 
     Args:
-        contents: the file as bytes.
-        channels: 0 = as stored (of CMYK 3), 1 = gray, 3 = RGB.
-        ratio: divides height and width while decoding: 1, 2, 4 or 8.
-        fancy_upscaling: smooth upsampling of the colors.
-        try_recover_truncated: decode truncated or damaged data as far as possible.
-        acceptable_fraction: part of the rows that truncated data must have; the others are black.
-        dct_method: "" or "INTEGER_ACCURATE" is exact, "INTEGER_FAST" a little faster.
-        name: ignored.
-        crop_window: (y, x, height, width) to decode, in pixels of the result.
-        max_pixels: images with more are refused; None = 2**27.
-        key: for the attribute ``key`` of errors.
+        contents (bytes): the file as bytes.
+        channels (int, default 0): 0 = as stored (of CMYK 3), 1 = gray, 3 = RGB.
+        ratio (int, default 1): divides height and width while decoding: 1, 2, 4 or 8.
+        fancy_upscaling (bool, default True): smooth upsampling of the colors.
+        try_recover_truncated (bool, default False): decode truncated or damaged data as far as
+            possible.
+        acceptable_fraction (float, default 1.0): part of the rows that truncated data must have;
+            the others are black.
+        dct_method (str, default ""): "" or "INTEGER_ACCURATE" is exact, "INTEGER_FAST" a little
+            faster.
+        name (str): ignored.
+        crop_window (Sequence[int]): (y, x, height, width) to decode, in pixels of the result.
+        max_pixels (int): images with more are refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
 
     Raises:
         InvalidArgumentError: an argument is wrong, or the data is not an image.
         DataLossError: the data is damaged.
         ResourceExhaustedError: the image has more pixels than ``max_pixels``.
         UnimplementedError: levada was built without libjpeg-turbo.
+
+    Example:
+        with open("photo.jpg", "rb") as file:
+            pixels = lv.decode_jpeg(file.read(), channels=3)
     """
     options = {
         "ratio": int(ratio),
@@ -80,7 +87,35 @@ def decode_and_crop_jpeg(
     max_pixels: int | None = None,
     key: str | None = None,
 ) -> Array:
-    """`decode_jpeg` of a window (y, x, height, width): what lies outside costs little."""
+    """Decodes a window of a JPEG image; pixels outside of it cost little.
+
+    Args:
+        contents (bytes): the file as bytes.
+        crop_window (Sequence[int]): (y, x, height, width), in pixels of the result.
+        channels (int, default 0): 0 = as stored (of CMYK 3), 1 = gray, 3 = RGB.
+        ratio (int, default 1): divides height and width while decoding: 1, 2, 4 or 8.
+        fancy_upscaling (bool, default True): smooth upsampling of the colors.
+        try_recover_truncated (bool, default False): decode truncated or damaged data as far as
+            possible.
+        acceptable_fraction (float, default 1.0): part of the rows that truncated data must have;
+            the others are black.
+        dct_method (str, default ""): "" or "INTEGER_ACCURATE" is exact, "INTEGER_FAST" a little
+            faster.
+        name (str): ignored.
+        max_pixels (int): images with more are refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        uint8 [height, width, channels].
+
+    Raises:
+        InvalidArgumentError, DataLossError, ResourceExhaustedError, UnimplementedError: as
+            `decode_jpeg`.
+
+    Example:
+        with open("photo.jpg", "rb") as file:
+            pixels = lv.decode_and_crop_jpeg(file.read(), [0, 2, 4, 4])
+    """
     return decode_jpeg(
         contents,
         channels,
@@ -105,21 +140,26 @@ def decode_png(
     max_pixels: int | None = None,
     key: str | None = None,
 ) -> Array:
-    """Pixels of a PNG image, [height, width, channels], as ``tf.io.decode_png``.
+    """Decodes a PNG image to [height, width, channels], as ``tf.io.decode_png``.
 
     Args:
-        contents: the file as bytes.
-        channels: 0 = as stored (of a palette 3, or 4 where colors are transparent), 1 = gray,
-            2 = gray and alpha, 3 = RGB, 4 = RGBA.
-        dtype: uint8 (16 bits lose the lower 8) or uint16 (8 bits are multiplied by 257).
-        name: ignored.
-        crop_window: (y, x, height, width) of the result.
-        max_pixels: images with more are refused; None = 2**27.
-        key: for the attribute ``key`` of errors.
+        contents (bytes): the file as bytes.
+        channels (int, default 0): 0 = as stored (of a palette 3, or 4 where colors are
+            transparent), 1 = gray, 2 = gray and alpha, 3 = RGB, 4 = RGBA.
+        dtype (dtype, default "uint8"): uint8 (16 bits lose the lower 8) or uint16 (8 bits are
+            multiplied by 257).
+        name (str): ignored.
+        crop_window (Sequence[int]): (y, x, height, width) of the result.
+        max_pixels (int): images with more are refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
 
     Raises:
         InvalidArgumentError, DataLossError, ResourceExhaustedError: as `decode_jpeg`.
         UnimplementedError: levada was built without libpng.
+
+    Example:
+        with open("image.png", "rb") as file:
+            pixels = lv.decode_png(file.read())
     """
     options = {"dtype": name_of(dtype), "crop": _window(crop_window), "max_pixels": max_pixels}
     return _pixels("decode_png", contents, channels, options, key)
@@ -133,23 +173,44 @@ def decode_image(
     max_pixels: int | None = None,
     key: str | None = None,
 ) -> Array:
-    """Pixels of a JPEG or PNG image, uint8 [height, width, channels], by its content.
+    """Decodes a JPEG or PNG image to uint8 [height, width, channels].
 
     Args:
-        contents: the file as bytes.
-        channels: 0 = as stored, 1 = gray, 3 = RGB, and of PNG data 2 and 4 with alpha.
-        name: ignored.
-        max_pixels: images with more are refused; None = 2**27.
-        key: for the attribute ``key`` of errors.
+        contents (bytes): the file as bytes.
+        channels (int, default 0): 0 = as stored, 1 = gray, 3 = RGB, and of PNG data 2 and 4 with
+            alpha.
+        name (str): ignored.
+        max_pixels (int): images with more are refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
 
     Raises:
         InvalidArgumentError, DataLossError, ResourceExhaustedError: as `decode_jpeg`.
+
+    Example:
+        with open("photo.jpg", "rb") as file:
+            pixels = lv.decode_image(file.read())
     """
     return _pixels("decode_image", contents, channels, {"max_pixels": max_pixels}, key)
 
 
 def image_info(contents: bytes, *, key: str | None = None) -> tuple[int, int, int]:
-    """(height, width, channels) of a JPEG or PNG image, from its header alone."""
+    """Reads the header of a JPEG or PNG image.
+
+    Args:
+        contents (bytes): the file as bytes.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        (height, width, channels).
+
+    Raises:
+        InvalidArgumentError: the data is neither JPEG nor PNG.
+        DataLossError: the data is damaged.
+
+    Example:
+        with open("photo.jpg", "rb") as file:
+            height, width, channels = lv.image_info(file.read())
+    """
     import numpy as np
 
     info = np.asarray(run_decoder("image_info", {}, [contents], key)["info"])[0]
@@ -157,7 +218,24 @@ def image_info(contents: bytes, *, key: str | None = None) -> tuple[int, int, in
 
 
 def audio_info(contents: bytes, *, key: str | None = None) -> tuple[int, int, int, int]:
-    """(rate, channels, frames, bits) of WAV or FLAC data; frames are -1 if FLAC does not say."""
+    """Reads the header of WAV or FLAC data.
+
+    Args:
+        contents (bytes): the file as bytes.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        (rate in Hz, channels, frames, bits of a sample); frames are -1 if the header of FLAC does
+        not contain them.
+
+    Raises:
+        InvalidArgumentError: the data is neither WAV nor FLAC.
+        DataLossError: the data is damaged.
+
+    Example:
+        with open("speech.wav", "rb") as file:
+            rate, channels, frames, bits = lv.audio_info(file.read())
+    """
     import numpy as np
 
     info = np.asarray(run_decoder("audio_info", {}, [contents], key)["info"])[0]
@@ -173,20 +251,26 @@ def decode_wav(
     max_samples: int | None = None,
     key: str | None = None,
 ) -> tuple[Array, int]:
-    """Samples of WAV data, [frames, channels], and frames per second.
+    """Decodes WAV audio to (samples [frames, channels], rate in Hz).
 
     Args:
-        contents: the file as bytes.
-        dtype: float32 or float64 (-1 to 1), uint8, int16, int32 or int64 (the whole range).
-        channels: refuses another number of channels; None = as stored.
-        try_recover_truncated: decode the samples that are there where the header declares more.
-        max_samples: sounds with more samples are refused; None = 2**27.
-        key: for the attribute ``key`` of errors.
+        contents (bytes): the file as bytes.
+        dtype (dtype, default "float32"): float32 or float64 (-1 to 1), uint8, int16, int32 or int64
+            (the whole range).
+        channels (int): refuses another number of channels; None = as stored.
+        try_recover_truncated (bool, default False): decode the existing samples if the header
+            declares more.
+        max_samples (int): audio with more samples is refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
 
     Raises:
         InvalidArgumentError: an argument is wrong, or the data is not WAV.
         DataLossError: the data is damaged or truncated.
         ResourceExhaustedError: there are more samples than ``max_samples``.
+
+    Example:
+        with open("speech.wav", "rb") as file:
+            samples, rate = lv.decode_wav(file.read())
     """
     options = {
         "dtype": name_of(dtype),
@@ -205,10 +289,27 @@ def decode_flac(
     max_samples: int | None = None,
     key: str | None = None,
 ) -> tuple[Array, int]:
-    """Samples of FLAC data, [frames, channels], and frames per second.
+    """Decodes FLAC audio.
 
-    ``md5`` compares the samples with the MD5 in the header. The other arguments and the errors are
-    those of `decode_wav`; UnimplementedError: levada was built without libFLAC.
+    Args:
+        contents (bytes): the file as bytes.
+        dtype (dtype, default "float32"): float32 or float64 (-1 to 1), uint8, int16, int32 or int64
+            (the whole range).
+        channels (int): refuses another number of channels; None = as stored.
+        md5 (bool, default False): compares the samples with the MD5 in the header.
+        max_samples (int): audio with more samples is refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        (samples [frames, channels], rate in Hz).
+
+    Raises:
+        InvalidArgumentError, DataLossError, ResourceExhaustedError: as `decode_wav`.
+        UnimplementedError: levada was built without libFLAC.
+
+    Example:
+        with open("speech.flac", "rb") as file:
+            samples, rate = lv.decode_flac(file.read())
     """
     options = {"dtype": name_of(dtype), "md5": bool(md5), "max_samples": max_samples}
     return _samples("decode_flac", contents, channels, options, key)
@@ -223,39 +324,45 @@ def resample(
     max_samples: int | None = None,
     key: str | None = None,
 ) -> Array:
-    """Sound at ``rate`` frames per second, through libsoxr.
-
-    Rates have names, as libraries differ in their order.
+    """Resamples audio to another sample rate, with libsoxr.
 
     Args:
-        samples: [frames] or [frames, channels] of float32, float64, int16 or int32.
-        rate: sample rate of the result, in Hz.
-        input_rate: frames per second of ``samples``.
-        quality: HQ, VHQ, MQ, LQ or QQ, as SoX names them.
-        max_samples: results with more samples are refused; None = 2**27.
-        key: for the attribute ``key`` of errors.
+        samples (Array): [frames] or [frames, channels] of float32, float64, int16 or int32.
+        rate (int): sample rate of the result, in Hz.
+        input_rate (int): sample rate of ``samples``, in Hz.
+        quality (str, default "HQ"): HQ, VHQ, MQ, LQ or QQ, as SoX names them.
+        max_samples (int): results with more samples are refused; None = 2**27.
+        key (str): for the attribute ``key`` of errors.
 
     Raises:
         InvalidArgumentError: an argument is wrong, or one rate is more than 256 times the other.
         ResourceExhaustedError: the result has more samples than ``max_samples``.
         UnimplementedError: levada was built without libsoxr.
+
+    Example:
+        import numpy as np
+        print(len(lv.resample(np.zeros(800, np.float32), rate=16000, input_rate=8000)))
     """
     options = {"input_rate": int(input_rate), "quality": quality, "max_samples": max_samples}
     return _sound("resample", samples, key, rate=int(rate), **options)
 
 
 def log_mel(samples: Array, rate: int = 16000, *, key: str | None = None, **options: Any) -> Array:
-    """The logarithm of the mel spectrogram of a sound, float32 [frames, n_mels].
+    """Computes the log-mel spectrogram of audio, float32 [frames, n_mels].
 
     Args:
-        samples: [frames] or [frames, 1] of float32.
-        rate: samples per second.
-        key: for the attribute ``key`` of errors.
-        options: those of the stage ``log_mel``: ``n_fft``, ``hop``, ``n_mels`` and others.
+        samples (Array): [frames] or [frames, 1] of float32.
+        rate (int, default 16000): sample rate, in Hz.
+        key (str): for the attribute ``key`` of errors.
+        options: options of the stage ``log_mel``: ``n_fft``, ``hop``, ``n_mels`` and others.
 
     Raises:
         InvalidArgumentError: an option is wrong.
         UnimplementedError: levada was built without KISS FFT.
+
+    Example:
+        import numpy as np
+        print(lv.log_mel(np.zeros(16000, np.float32)).shape)
     """
     return _sound("log_mel", samples, key, rate=int(rate), **options)
 

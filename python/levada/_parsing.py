@@ -180,12 +180,12 @@ def parse_example(
     """Parses a list of serialized tf.train.Example messages.
 
     Args:
-        serialized: a list or array of ``bytes``.
-        spec: dict of name to feature.
-        example_names: names for error messages, one for each.
-        name: ignored.
-        features: TensorFlow's name of `spec`.
-        key: for the attribute ``key`` of errors.
+        serialized (Sequence[bytes] | Bytes): a list or array of ``bytes``.
+        spec (Mapping): dict of name to feature.
+        example_names (Sequence[str | bytes]): names for error messages, one for each.
+        name (str): ignored.
+        features (Mapping): TensorFlow's name of `spec`.
+        key (str): for the attribute ``key`` of errors.
 
     Returns:
         Dict of name to result: FixedLen and FixedLenSequence are arrays [n, ...], the others
@@ -194,6 +194,10 @@ def parse_example(
     Raises:
         ValueError, TypeError: the spec is wrong.
         InvalidArgumentError: a message does not fit the spec, or is none.
+
+    Example:
+        record = lv.make_example({"label": 3})
+        print(lv.parse_example([record], {"label": lv.FixedLenFeature([], lv.int64)}))
     """
     spec = _one_of("spec", spec, "features", features)
     return _parse(serialized, spec, example_names, False, key)
@@ -208,7 +212,27 @@ def parse_single_example(
     features: Mapping[str, Any] | None = None,
     key: str | None = None,
 ) -> dict[str, Any]:
-    """Parses one serialized tf.train.Example: as `parse_example`, without the first dimension."""
+    """Parses one serialized tf.train.Example.
+
+    Args:
+        serialized (bytes): the message.
+        spec (Mapping): {name: feature}.
+        example_names (str | bytes | Sequence[str | bytes]): a name for error messages.
+        name (str): ignored.
+        features (Mapping): TensorFlow's name of `spec`.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        {name: result}, as `parse_example` without the first dimension.
+
+    Raises:
+        ValueError, TypeError: the spec is wrong.
+        InvalidArgumentError: the message does not fit the spec, or is not an Example.
+
+    Example:
+        record = lv.make_example({"label": 3})
+        print(lv.parse_single_example(record, {"label": lv.FixedLenFeature([], lv.int64)}))
+    """
     if features is not None or spec is None:
         spec = _one_of("spec", spec, "features", features)
     lone = lones.get(id(spec))
@@ -295,21 +319,27 @@ def parse_sequence_example(
     """Parses a list of serialized tf.train.SequenceExample messages.
 
     Args:
-        serialized: a list or array of ``bytes``.
-        context: dict of name to feature, for the context.
-        sequences: dict of name to feature, for the feature lists.
-        example_names: names for error messages, one for each.
-        name: ignored.
-        context_features, sequence_features: TensorFlow's names of `context` and `sequences`.
-        key: for the attribute ``key`` of errors.
+        serialized (Sequence[bytes] | Bytes): a list or array of ``bytes``.
+        context (Mapping): {name: feature} of the context.
+        sequences (Mapping): {name: feature} of the feature lists.
+        example_names (Sequence[str | bytes]): names for error messages, one for each message.
+        name (str): ignored.
+        context_features (Mapping): TensorFlow's name of `context`.
+        sequence_features (Mapping): TensorFlow's name of `sequences`.
+        key (str): for the attribute ``key`` of errors.
 
     Returns:
-        (context, sequence, lengths): dicts of name to result. FixedLenSequence yields arrays
-        [n, longest, ...], whose lengths (int64 [n]) are in the third dict.
+        (context, sequence, lengths): dicts of name to result. FixedLenSequence yields arrays [n,
+        longest, ...], whose lengths (int64 [n]) are in the third dict.
 
     Raises:
         ValueError, TypeError: a spec is wrong.
-        InvalidArgumentError: a message does not fit the specs, or is none.
+        InvalidArgumentError: a message does not fit the specs, or is not a SequenceExample.
+
+    Example:
+        record = lv.make_sequence_example({"id": 7}, {"tokens": [[1], [2]]})
+        steps = {"tokens": lv.FixedLenSequenceFeature([], lv.int64)}
+        print(lv.parse_sequence_example([record], sequences=steps)[1])
     """
     context = _one_of("context", context, "context_features", context_features)
     sequences = _one_of("sequences", sequences, "sequence_features", sequence_features)
@@ -329,7 +359,28 @@ def parse_single_sequence_example(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parses one serialized tf.train.SequenceExample.
 
-    Returns (context, sequence), as `parse_sequence_example` without the first dimension.
+    Args:
+        serialized (bytes): the message.
+        context (Mapping): {name: feature} of the context.
+        sequences (Mapping): {name: feature} of the feature lists.
+        example_name (str | bytes): a name for error messages.
+        name (str): ignored.
+        context_features (Mapping): TensorFlow's name of `context`.
+        sequence_features (Mapping): TensorFlow's name of `sequences`.
+        key (str): for the attribute ``key`` of errors.
+
+    Returns:
+        (context, sequence): dicts of name to result, as `parse_sequence_example` without the first
+        dimension.
+
+    Raises:
+        ValueError, TypeError: a spec is wrong.
+        InvalidArgumentError: the message does not fit the specs, or is not a SequenceExample.
+
+    Example:
+        record = lv.make_sequence_example({"id": 7}, {"tokens": [[1], [2]]})
+        spec = {"id": lv.FixedLenFeature([], lv.int64)}
+        print(lv.parse_single_sequence_example(record, spec)[0])
     """
     context = _one_of("context", context, "context_features", context_features)
     sequences = _one_of("sequences", sequences, "sequence_features", sequence_features)

@@ -31,6 +31,12 @@ def load_library(path: str | os.PathLike[str]) -> str:
         NotFoundError: the file does not exist.
         InvalidArgumentError: the file is not a plug-in, or was compiled for a newer levada.
         AlreadyExistsError: a name of the plug-in is registered already.
+
+    Example:
+        try:
+            lv.load_library("my_reader.so")  # a plug-in
+        except lv.errors.NotFoundError as error:
+            print(error)
     """
     return _levada.load(os.fspath(path))
 
@@ -43,6 +49,12 @@ def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
 
     Args:
         path (str): the shared object.
+
+    Example:
+        try:
+            lv.load_op_library("my_reader.so")  # a plug-in
+        except lv.errors.NotFoundError as error:
+            print(error)
     """
     key = os.path.realpath(path)
     if key not in _loaded:
@@ -87,6 +99,19 @@ def register_source(name: str, cls: Callable[..., Any]) -> None:
         cls (Callable): a class whose instances have ``spec`` ({field: dtype or feature}, may be
             None) and ``__iter__`` (records as dicts). If the iterator has ``save() -> bytes`` and
             ``restore(bytes)``, it can be saved.
+
+    Example:
+        class Squares:
+            spec = {"value": lv.int64}
+
+            def __init__(self, count):
+                self.count = count
+
+            def __iter__(self):
+                return ({"value": i * i} for i in range(self.count))
+
+        lv.register_source("squares", Squares)
+        print([record["value"] for record in lv.source("squares", count=3)])
     """
     _new_name(name, cls, "a class or a function that returns the source")
     sources[name] = cls
@@ -100,6 +125,10 @@ def register_decoder(name: str, fn: Callable[..., Mapping[str, Any]]) -> None:
         name (str): the name.
         fn (Callable): fn(value, key) -> dict of arrays. `key` is the key of the record, as in
             ``Batch.record_keys`` and errors: ``"train-3.tfrecord:17"``.
+
+    Example:
+        lv.register_decoder("as_text", lambda value, key: {"text": bytes(value).decode()})
+        ds = lv.from_arrays({"b": [b"ab"]}).decode("as_text", "b")
     """
     _new_name(name, fn, "a function of (value, key)")
     decoders[name] = fn

@@ -82,10 +82,19 @@ def is_left(side: str) -> bool:
 
 @with_fronts
 class Bytes(Sequence[bytes]):
-    """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
+    """Byte strings of a column, over one buffer.
 
-    ``b[i]`` is ``bytes``, ``b[i:j]`` another ``Bytes`` over the same memory; ``b.str()`` is a list
-    of ``str``. ``text``: whether the strings are UTF-8, which levada has checked.
+    ``b[i]`` returns ``bytes``; ``b[i:j]`` returns another ``Bytes`` over the same memory.
+
+    Args:
+        data (ndarray): all bytes, uint8.
+        offsets (ndarray): int32 [n + 1]: string i has the bytes ``data[offsets[i]:offsets[i +
+            1]]``.
+        text (bool, default False): the strings are valid UTF-8, so ``items()`` returns ``str``.
+
+    Example:
+        names = lv.from_arrays({"name": ["ab", "c"]}).batch(2).first()["name"]
+        print(names[0], names.lengths)
     """
 
     __slots__ = ("data", "offsets", "text")
@@ -125,13 +134,17 @@ class Bytes(Sequence[bytes]):
         return self.offsets[1:] - self.offsets[:-1]
 
     def to_list(self) -> list[bytes]:
-        """List of ``bytes``."""
+        """Returns a list of ``bytes``.
+
+        Example:
+            print(lv.from_arrays({"s": [b"ab", b"c"]}).batch(2).first()["s"].to_list())
+        """
         import numpy as np
 
         return _levada.split(self.data, np.ascontiguousarray(self.offsets))
 
     def str(self) -> list[builtins.str]:
-        """List of ``str``. Raises UnicodeDecodeError for bytes that are not UTF-8.
+        """Returns a list of ``str``. Raises UnicodeDecodeError for bytes that are not UTF-8.
 
         Example:
             print(lv.from_arrays({"s": ["caf\u00e9"]}).batch(1).first()["s"].str())
@@ -141,7 +154,11 @@ class Bytes(Sequence[bytes]):
         return _levada.split(self.data, np.ascontiguousarray(self.offsets), True)
 
     def items(self) -> list[Any]:
-        """List of ``str`` of text, else of ``bytes``: what a record has."""
+        """Returns the values that records contain: a list of ``str`` for text, else of ``bytes``.
+
+        Example:
+            print(lv.from_arrays({"s": ["ab", "c"]}).batch(2).first()["s"].items())
+        """
         return self.str() if self.text else self.to_list()
 
     tolist = to_list
@@ -184,12 +201,23 @@ _OF_ARRAYS = ("shape", "ndim", "size", "reshape", "astype", "mean", "sum", "max"
 
 @with_fronts
 class Ragged:
-    """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
+    """Holds rows of different lengths: values, and offsets into them.
 
-    ``offsets`` are those of the outermost level, int32 [n + 1]; ``nested`` is the tuple of all
-    levels, outermost first. ``r[i]`` is row i: an array (or ``Bytes``, or a ``Ragged`` where there
-    are more levels); ``r[i:j]`` another ``Ragged`` with the values of these rows, over the same
-    memory.
+    ``r[i]`` is row i: an array, a ``Bytes``, or a ``Ragged`` if there are more levels. ``r[i:j]``
+    is another ``Ragged`` over the same memory. ``r.offsets`` are the offsets of the outermost
+    level.
+
+    Args:
+        values (array | Bytes): the values of all rows.
+        nested (Iterable[Array]): offsets of each level, outermost first, int32 [rows + 1].
+
+    Raises:
+        ValueError: offsets do not ascend, or are out of range.
+
+    Example:
+        import numpy as np
+        rows = lv.Ragged(np.arange(5), [np.array([0, 2, 5], np.int32)])
+        print(rows[1], rows.lengths)
     """
 
     __slots__ = ("nested", "values")
@@ -262,19 +290,46 @@ class Ragged:
         return f"levada.Ragged({levels} rows, {len(self.values)} values of {self.dtype or 'bytes'})"
 
     def to(self, device: Any, non_blocking: bool = True) -> Ragged:
-        """A Ragged of tensors on that device of PyTorch. ``Bytes`` stay as they are."""
+        """Copies the rows to a device of PyTorch.
+
+        Args:
+            device (device): a device, or its name such as ``"cuda"``.
+            non_blocking (bool, default True): does not wait for copies from page-locked memory.
+
+        Returns:
+            A ``Ragged`` of tensors. ``Bytes`` are not copied.
+
+        Example:
+            import torch
+            rows = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()["x"]
+            print(rows.to("cpu").values)
+        """
         from levada.interop._tensors import ragged_to
 
         return ragged_to(self, device, non_blocking)
 
     def pin_memory(self) -> Ragged:
-        """A Ragged of tensors in page-locked memory: copies to a GPU are asynchronous."""
+        """Returns a Ragged in page-locked memory, from which copies to a GPU are asynchronous.
+
+        Example:
+            import torch
+            import numpy as np
+            rows = lv.Ragged(np.arange(5), [np.array([0, 2, 5], np.int32)])
+            if torch.cuda.is_available():
+                rows = rows.pin_memory()
+        """
         from levada.interop._tensors import pinned
 
         return pinned(self)
 
     def to_list(self) -> list[Any]:
-        """Nested lists of Python values."""
+        """Returns nested lists of Python values.
+
+        Example:
+            import numpy as np
+            rows = lv.Ragged(np.arange(5), [np.array([0, 2, 5], np.int32)])
+            print(rows.to_list())
+        """
         items = self._inner.tolist()
         return [items[a:b] for a, b in pairwise(self.offsets.tolist())]
 
@@ -283,10 +338,24 @@ class Ragged:
     def to_padded(
         self, value: Any = None, length: int | None = None, *, side: str = "right"
     ) -> Array:
-        """Array [n, longest row, ...], filled up with `value` (0, or b"").
+        """Pads the rows to one length.
 
-        `length`: that many in the outermost level instead of the longest row; longer rows are cut.
-        `side`: "right" pads after the values of the outermost level, "left" before them.
+        Args:
+            value (value): the padding; None = 0 or ``b""``.
+            length (int): length of the result; longer rows are cut. None = the longest row.
+            side (str, default "right"): "right" pads after the values of the outermost level,
+                "left" before them.
+
+        Returns:
+            An array [n, length, ...].
+
+        Raises:
+            ValueError: `value` does not fit the dtype, or another argument is out of range.
+
+        Example:
+            import numpy as np
+            rows = lv.Ragged(np.arange(5), [np.array([0, 2, 5], np.int32)])
+            print(rows.to_padded(-1))
         """
         import numpy as np
 
@@ -324,7 +393,17 @@ class Ragged:
         return out
 
     def to_sparse(self) -> tuple[Array, Any, Array]:
-        """(indices int64 [values, levels + 1], values, dense_shape int64 [levels + 1])."""
+        """Returns the rows as a sparse value, as in TensorFlow.
+
+        Returns:
+            (indices int64 [values, levels + 1], values, dense_shape int64 [levels + 1]).
+
+
+        Example:
+            import numpy as np
+            rows = lv.Ragged(np.arange(5), [np.array([0, 2, 5], np.int32)])
+            indices, values, dense_shape = rows.to_sparse()
+        """
         import numpy as np
 
         rows = self.lengths.astype(np.int64)
@@ -349,9 +428,21 @@ def check_mask(array):
 
 
 class Padded:
-    """A padded column that a function of batches returns: ``values`` [n, T, ...] and ``lengths``.
+    """Holds a padded column that a function of batches returns.
 
-    ``lengths`` are those before padding, n integers from 0 to T.
+    Args:
+        values (array): array [n, T, ...].
+        lengths (array): n integers from 0 to T: the lengths before padding.
+
+    Raises:
+        ValueError: the shapes do not fit, a length is out of range, or a value is masked.
+
+    Example:
+        import numpy as np
+        spec = {"x": lv.FixedLenFeature([3], lv.float64)}
+        ds = lv.from_records([{"x": np.ones(3)}] * 2, spec=spec).batch(2)
+        cut = ds.map(lambda b: {"x": lv.Padded(b["x"][:, :2], [2, 1])}, batched=True)
+        print(cut.first().lengths("x"))
     """
 
     __slots__ = ("lengths", "values")

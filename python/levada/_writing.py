@@ -17,14 +17,24 @@ if TYPE_CHECKING:
 
 
 class TFRecordWriter:
-    """Writes records (bytes) to a TFRecord file; a context manager.
+    """Writes records to a TFRecord file, as a context manager.
 
-    The file appears at its path when ``close()`` succeeds, or the block ends without an exception.
-    Otherwise the records are dropped, and a file that was there before stays. A pipe or a device is
-    written to directly. A symbolic link is refused.
+    The file appears at its path when ``close()`` succeeds, or when the ``with`` block ends without
+    an exception. Otherwise the records are dropped, and an older file at that path stays. levada
+    writes to a pipe or a device directly, and refuses a symbolic link. Use a writer on one thread
+    at a time.
 
-    compression: None, "gzip", "zlib" or "zstd"; level: of the compression, None = its default.
-    One thread at a time.
+    Args:
+        path (str | os.PathLike[str]): the file.
+        compression (str): None, "gzip", "zlib" or "zstd".
+        level (int): of the compression; None = its default.
+
+    Raises:
+        LevadaError: the file cannot be written.
+
+    Example:
+        with lv.TFRecordWriter("out.tfrecord") as writer:
+            writer.write(lv.make_example({"tokens": [1, 2]}))
     """
 
     _open = False
@@ -40,7 +50,19 @@ class TFRecordWriter:
         self._path, self._pid, self._open = path, os.getpid(), True
 
     def write(self, record: Any) -> None:
-        """Appends one record: bytes, or anything with ``SerializeToString()``."""
+        """Appends one record.
+
+        Args:
+            record (bytes): the record, or an object with ``SerializeToString()``.
+
+        Raises:
+            TypeError: the record is not bytes.
+            LevadaError: the file cannot be written.
+
+        Example:
+            with lv.TFRecordWriter("out.tfrecord") as writer:
+                writer.write(b"one record")
+        """
         maker = getattr(record, "SerializeToString", None)
         try:
             self._writer.write(record if maker is None else maker())
@@ -51,16 +73,34 @@ class TFRecordWriter:
             ) from None
 
     def flush(self) -> None:
-        """Passes every record so far to the system: the other end of a pipe can read them."""
+        """Passes every record so far to the system: the other end of a pipe can read them.
+
+        Example:
+            with lv.TFRecordWriter("out.tfrecord") as writer:
+                writer.write(b"one record")
+                writer.flush()
+        """
         self._writer.flush()
 
     def close(self) -> None:
-        """Finishes the file, which appears at its path. May be called again."""
+        """Finishes the file, which appears at its path. May be called again.
+
+        Example:
+            writer = lv.TFRecordWriter("out.tfrecord")
+            writer.write(b"one record")
+            writer.close()
+        """
         self._open = False
         self._writer.close()
 
     def discard(self) -> None:
-        """Drops the records; nothing changes at the path. May be called after close()."""
+        """Drops the records; nothing changes at the path. May be called after close().
+
+        Example:
+            writer = lv.TFRecordWriter("out.tfrecord")
+            writer.write(b"one record")
+            writer.discard()
+        """
         self._open = False
         self._writer.discard()
 

@@ -568,7 +568,7 @@ def arrow(
     """Reads Arrow IPC files and streams, memory-mapped (pyarrow must be installed).
 
     Args:
-        files: a path, a glob, or a list of them, with one schema.
+        files (Paths): a path, a glob, or a list of them, with one schema.
         columns (str | Sequence[str]): names of the columns to read; ``None`` = all.
         nulls (str, default "error"): as in ``from_arrow``.
         shuffle_records (bool, default False): returns all records in a different order in each
@@ -707,7 +707,7 @@ def parquet(
     index. Follow it with ``shuffle(n)`` for a random order.
 
     Args:
-        files: a path, a glob, or a list of them, with one schema.
+        files (Paths): a path, a glob, or a list of them, with one schema.
         columns (str | Sequence[str]): names of the columns to read; ``None`` = all.
         row_groups (Iterable[int]): numbers of the row groups to read, in this order, counted over
             all files from 0; ``None`` = all.

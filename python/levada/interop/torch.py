@@ -566,44 +566,55 @@ def torch_dataset(
     position: bool = False,
     mesh: Any = None,
 ) -> TorchDataset:
-    """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
+    """Makes a ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
-    Each worker of each rank reads its own part, and the dataset makes the batches: pass
-    ``batch_size=None`` to the DataLoader. A complete program::
+    Each worker of each rank reads its own shard, and the dataset makes the batches: pass
+    ``batch_size=None`` to the DataLoader. Save ``data.state_dict()`` after a batch;
+    ``data.load_state_dict(state)`` continues there.
 
-        import levada as lv
+    Args:
+        ds (Dataset | Callable): the pipeline, or a function of (index, count) that returns a
+            pipeline and shards it itself.
+        rank (int): number of this rank; None = of torch.distributed, or RANK.
+        world_size (int): number of ranks; None = of torch.distributed, or WORLD_SIZE.
+        equal (str | bool): "drop" or "pad" makes all ranks return the same number of batches: it
+            drops the last batches that not all ranks have, or adds copies whose ``is_padding`` is
+            True and whose lengths and masks are 0. With several ranks, None warns once and False
+            does not.
+        transform (Callable): turns a ``Batch`` into the value that the loader returns; None =
+            ``batch.torch()``. It runs in the worker; spawned workers need a function that can be
+            pickled.
+        parts (int): cuts the data into this many fixed parts, for example 64, whose states fit any
+            number of ranks and workers: ``load_state_dict([state of worker 0 of rank 0, ...])``.
+        position (bool, default False): each value carries the position right after it, for loops
+            that fetch ahead (Lightning, accelerate, copies to a device): as "levada_position" of a
+            dict, else as the second of a pair. ``data.state_dict(batch)`` is the state to save. A
+            position costs one ``save()`` for each batch.
+        mesh (DeviceMesh): ranks that differ only in dimensions of model parallelism read the same
+            data. The data-parallel dimensions are those named dp, data, ddp, fsdp, hsdp, replicate,
+            shard, dp_replicate or dp_shard, or the only one.
+
+    Returns:
+        The IterableDataset.
+
+    Raises:
+        ImportError: torch is not installed.
+        ValueError, TypeError: an argument is wrong.
+
+    Example:
         from torch.utils.data import DataLoader
 
         lv.samples.write(".")  # small real files
         ds = (
-            lv.tfrecord("train-*.tfrecord.gz")
+            lv.open("train-*.tfrecord.gz")
             .shuffle(10_000, seed=7)
-            .parse_example({"tokens": lv.VarLenFeature(lv.int64)})
             .bucket_by_sequence_length("tokens", boundaries=[64, 128, 256], max_tokens=16_384)
         )
         data = lv.torch_dataset(ds, transform=lambda batch: batch.torch(mask=True))
         loader = DataLoader(data, batch_size=None)  # num_workers=0: levada has threads
         for batch in loader:
             tokens, mask = batch["tokens"], batch["tokens_mask"]  # [B, T]
-            state = data.state_dict()  # data.load_state_dict(state) resumes here
-
-    `ds`: a Dataset, or a function of (index, count) that returns one and places the shard itself.
-    `rank`, `world_size`: by default those of torch.distributed, or of RANK and WORLD_SIZE.
-    `transform`: ``transform(batch)`` turns a ``Batch`` into the value that the loader returns. It
-    runs in the worker. The default is ``batch.torch()``. Spawned workers need a
-    function that can be pickled.
-    `equal`: "drop" or "pad": all ranks have the same number of batches: the last batches that not
-    all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose lengths
-    and masks are 0. With several ranks, None warns once and False does not.
-    `parts`: parts=64 cuts the data into that many fixed parts, whose states fit any number of ranks
-    and workers: ``load_state_dict([state of worker 0 of rank 0, ...])``.
-    `position`: each value carries the position right after it, for loops that fetch ahead
-    (Lightning, accelerate, copies to a device): under "levada_position" of a dict, else as the
-    second of a pair. ``data.state_dict(batch)`` is the state to save. A position costs one
-    ``save()`` for each batch.
-    `mesh`: a ``DeviceMesh`` of torch: ranks that differ only in dimensions of model parallelism
-    read the same data. Its data-parallel dimensions are those named dp, data, ddp, fsdp, hsdp,
-    replicate, shard, dp_replicate or dp_shard, or its only one.
+            state = data.state_dict()  # data.load_state_dict(state) continues here
     """
     return _torch_dataset_class()(
         ds,

@@ -18,10 +18,26 @@ __all__ = ["Barrier"]
 
 
 class Barrier:
-    """Keys wait until all their components are there (TensorFlow: core/kernels/barrier_ops.cc).
+    """Collects values of keys, which arrive one component at a time, until a key is complete.
 
-    ``types``: dtypes of the components; ``shapes``: of one value of each, None for any, none with a
-    dimension of 0. Any thread may call; only ``take_many`` waits.
+    Any thread may call; only ``take_many`` waits.
+
+    Args:
+        types (dtype | list): dtypes of the components.
+        shapes (Sequence): shape of one value of each component; None = any shape. No dimension may
+            be 0.
+        shared_name (str): every constructor call with this name returns the same barrier while a
+            reference to it exists.
+        name (str, default "barrier"): the name in messages.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+
+    Example:
+        barrier = lt.Barrier([lv.int64, lv.float32], shapes=[(), ()])
+        barrier.insert_many(0, ["a", "b"], [1, 2])
+        barrier.insert_many(1, ["b"], [0.5])
+        print(barrier.take_many(1))
     """
 
     def __init__(
@@ -67,11 +83,22 @@ class Barrier:
         return list(self._signature.shapes)
 
     def insert_many(self, component_index: int, keys: Any, values: Any) -> None:
-        """Sets one component of keys: ``keys`` [n] (str or bytes), ``values`` [n, ...].
+        """Sets one component of several keys. Never waits.
 
-        InvalidArgumentError, and nothing has changed: a key that has a value for the component or
-        occurs twice, other lengths, a component that does not exist. CancelledError: the barrier is
-        closed, and a key is new. Never waits.
+        Args:
+            component_index (int): number of the component.
+            keys (list | array): str or bytes, each once.
+            values (array): array-like [n, ...].
+
+        Raises:
+            InvalidArgumentError: a key has a value for the component already, or occurs twice; the
+                numbers of keys and values differ; the component does not exist. Nothing has
+                changed.
+            CancelledError: the barrier is closed, and a key is new.
+
+        Example:
+            barrier = lt.Barrier([lv.int64], shapes=[()])
+            barrier.insert_many(0, ["a", "b"], [1, 2])
         """
         if hasattr(keys, "tolist"):  # an array
             keys = keys.tolist()
@@ -86,34 +113,73 @@ class Barrier:
         timeout: float | None = None,
         wait_for_incomplete: bool = False,
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Waits for complete keys: (indices int64 [n], keys bytes [n], [values [n, ...], ...]).
+        """Waits for complete keys, and takes them in the order of their first insertion.
 
-        Keys are returned in the order of their first insertion; ``indices`` are their numbers in
-        it, from -2**63. On a closed barrier ``allow_small_batch`` returns 1 to n keys, and
-        ``wait_for_incomplete`` waits for keys that can still become complete. Raises
-        OutOfRangeError if the barrier is closed and will not have enough keys, and
-        DeadlineExceededError after ``timeout`` seconds; then nothing is taken.
+        Args:
+            num_elements (int): number of keys.
+            allow_small_batch (bool, default False): takes 1 to n keys from a closed barrier.
+            timeout (float): seconds to wait; None = no limit.
+            wait_for_incomplete (bool, default False): on a closed barrier, waits for keys that can
+                still become complete.
+
+        Returns:
+            (indices int64 [n], keys bytes [n], [values [n, ...], ...]). Indices count insertions
+            from -2**63.
+
+        Raises:
+            OutOfRangeError: the barrier is closed and will not have enough keys.
+            DeadlineExceededError: the timeout has passed; nothing was taken.
+
+        Example:
+            barrier = lt.Barrier([lv.int64], shapes=[()])
+            barrier.insert_many(0, ["a", "b"], [1, 2])
+            indices, keys, (values,) = barrier.take_many(2)
         """
         small, wait = bool(allow_small_batch), bool(wait_for_incomplete)
         return self._barrier[num_elements, small, timeout, wait]
 
     def close(self, cancel_pending_enqueues: bool = False) -> None:
-        """No new keys; those that wait for components can be completed, unless cancelled.
+        """Closes the barrier: it accepts no new keys, and incomplete keys can be completed.
 
-        CancelledError: it is closed already (a close that cancels may follow a plain one).
+        Args:
+            cancel_pending_enqueues (bool, default False): drops incomplete keys.
+
+        Raises:
+            CancelledError: the barrier is closed already (a close that cancels may follow a plain
+                one).
+
+        Example:
+            barrier = lt.Barrier([lv.int64], shapes=[()])
+            barrier.close()
         """
         self._barrier.close(bool(cancel_pending_enqueues))
 
     def cancel(self) -> None:
-        """Ends every waiting take with CancelledError; the barrier stays usable."""
+        """Ends every waiting take with CancelledError; the barrier stays usable.
+
+        Example:
+            barrier = lt.Barrier([lv.int64], shapes=[()])
+            barrier.cancel()
+        """
         self._barrier.cancel()
 
     def ready_size(self) -> int:
-        """Complete keys."""
+        """Returns the number of complete keys.
+
+        Example:
+            barrier = lt.Barrier([lv.int64], shapes=[()])
+            barrier.insert_many(0, ["a"], [1])
+            print(barrier.ready_size())
+        """
         return self._barrier.ready_size()
 
     def incomplete_size(self) -> int:
-        """Keys that wait for components."""
+        """Returns the number of keys that wait for components.
+
+        Example:
+            barrier = lt.Barrier([lv.int64], shapes=[()])
+            print(barrier.incomplete_size())
+        """
         return self._barrier.incomplete_size()
 
     def __repr__(self) -> str:

@@ -33,15 +33,49 @@ def batch_sequences_with_states(
     state_timeout_secs: float = 30,
     check_finite: bool = False,
 ) -> SequenceStream:
-    """Batches of segments of long sequences, read by threads of a queue runner.
+    """Returns batches of segments of long sequences, which threads of a queue runner read.
 
-    The arguments are those of `SequenceQueueingStateSaver`. `input_length` None: the length of the
-    sequences (with `pad`). The result is called, or iterated, for the next
-    `NextQueuedSequenceBatch`, after ``start_queue_runners``. Its ``saver`` is the state saver.
+    After ``start_queue_runners``, call the result, or iterate it, for the next
+    `NextQueuedSequenceBatch`. Its ``saver`` is the `SequenceQueueingStateSaver`.
 
     Args:
-        num_threads: threads that read the source.
-        make_keys_unique_seed: currently ignored: keys get the next number, not a random one.
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from.
+        input_key (str | int | Callable): key of an example, unique among live examples: a field, or
+            a function of the example.
+        input_sequences (dict | list): {name: field or function}, or a list of field names.
+        input_context (dict | list): values that every segment repeats, in the same form; may be
+            empty.
+        input_length (str | int | Callable): real steps of an example; None = the length of its
+            sequences (with `pad`).
+        initial_states (dict): {name: array, or function of the example}.
+        num_unroll (int): steps in a segment.
+        batch_size (int): rows of a batch.
+        num_threads (int, default 3): threads that read the source.
+        capacity (int, default 1000): most live examples; None = no limit.
+        allow_small_batch (bool, default True): batches may have fewer rows at the end.
+        pad (bool, default True): pads sequences with 0 or ``b""`` to a multiple of `num_unroll`.
+        make_keys_unique (bool, default False): appends a number to every key.
+        make_keys_unique_seed (int): currently ignored: keys get the next number, not a random one.
+        name (str): the name in messages.
+        zero_length (str, default "error"): what to do with an example without steps: "error",
+            "skip" (counted), or "segment" (one segment of padding).
+        state_timeout_secs (float, default 30): seconds after which levada logs an unsaved state
+            while a call waits.
+        check_finite (bool, default False): ``save_state`` refuses NaN and infinity.
+
+    Returns:
+        The stream of batches.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+
+    Example:
+        songs = [{"name": "a", "notes": [1, 2, 3]}, {"name": "b", "notes": [4, 5]}]
+        batches = lt.batch_sequences_with_states(
+            songs, "name", ["notes"], [], None, {"sum": 0}, num_unroll=2, batch_size=2)
+        lt.start_queue_runners()
+        for batch in batches:
+            batch.save_state("sum", batch.state("sum") + batch.sequences["notes"].sum(1))
     """
     if not isinstance(num_unroll, int):
         raise ValueError(f"num_unroll must be an int, not {num_unroll!r}")

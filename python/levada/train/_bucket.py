@@ -439,7 +439,7 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Batches of examples of one bucket each: a call returns ``(bucket id, outputs)``.
+    """Returns batches of examples of one bucket each, as ``(bucket id, outputs)``.
 
     Input threads put each example into the queue of its bucket. One thread for each bucket moves
     full batches to a top queue, from which the calls take them. With one input thread a bucket
@@ -447,37 +447,47 @@ def bucket(
     the batches of a bucket, it blocks the input.
 
     Args:
-        source: where examples come from: a function of no arguments that returns one (array-likes
-            as a list, tuple or dict, or bare) and raises OutOfRangeError or StopIteration at the
-            end; an iterator or iterable of examples; a Dataset; a queue. A list, tuple or dict is
-            one example, as in TensorFlow (see ``batch``). Threads of levada read the source after
-            ``start_queue_runners``.
-        which_bucket: the number of the bucket of an example: the name (or list index) of a field,
-            or a function of the example. A number outside of [0, num_buckets) ends the input, and
-            consumers receive InvalidArgumentError after the batches before it.
-        batch_size: examples in a batch, or a list with an entry for each bucket.
-        num_buckets: how many buckets there are.
-        num_threads: threads that call the source, which must then be thread-safe. A Dataset is
-            moved by one thread, block by block, where fields and not functions choose the bucket.
-        capacity: of the top queue, in batches, and of each bucket queue, in examples; -1 = no
-            limit.
-        bucket_capacities: of the bucket queues, an entry for each.
-        shapes: shape of each field of one example, a list in the order of fields or a dict; by
-            default those of the first example.
-        dynamic_pad: fields may differ in shape, and a batch is padded to the largest on the right
-            (0, b"", False). None in `shapes` means a dimension that varies; without `shapes` all
-            do.
-        allow_smaller_final_batch: at the end each bucket delivers its remainder as a smaller batch,
-            in the order of the buckets. Else ``stats()["dropped_records"]`` counts them.
-        keep_input: a bool, a field, or a function of the example: whether to keep it.
-            ``stats()["filtered_records"]`` counts those that are not kept.
-        shared_name: the bucket queues are shared under ``<shared_name>_<i>``, the top queue under
-            ``<shared_name>``.
-        name: replaces "bucket" in the names of queues and gauges.
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from: a function of
+            no arguments that returns one (array-likes as a list, tuple or dict, or bare) and raises
+            OutOfRangeError or StopIteration at the end; an iterator or iterable of examples; a
+            Dataset; a queue. A list, tuple or dict is one example, as in TensorFlow (see
+            ``batch``). Threads of levada read the source after ``start_queue_runners``.
+        which_bucket (str | int | Callable): the number of the bucket of an example: the name (or
+            list index) of a field, or a function of the example. A number outside of [0,
+            num_buckets) ends the input, and consumers receive InvalidArgumentError after the
+            batches before it.
+        batch_size (int | Iterable[int]): examples in a batch, or a list with an entry for each
+            bucket.
+        num_buckets (int): how many buckets there are.
+        num_threads (int, default 1): threads that call the source, which must then be thread-safe.
+            A Dataset is moved by one thread, block by block, where fields and not functions choose
+            the bucket.
+        capacity (int, default 32): of the top queue, in batches, and of each bucket queue, in
+            examples; -1 = no limit.
+        bucket_capacities (Iterable[int]): of the bucket queues, an entry for each.
+        shapes (list | dict): shape of each field of one example, a list in the order of fields or a
+            dict; by default those of the first example.
+        dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
+            largest on the right (0, b"", False). None in `shapes` means a dimension that varies;
+            without `shapes` all do.
+        allow_smaller_final_batch (bool, default False): at the end each bucket delivers its
+            remainder as a smaller batch, in the order of the buckets. Else
+            ``stats()["dropped_records"]`` counts them.
+        keep_input (bool | str | int | Callable, default True): a bool, a field, or a function of
+            the example: whether to keep it. ``stats()["filtered_records"]`` counts those that are
+            not kept.
+        shared_name (str): the bucket queues are shared under ``<shared_name>_<i>``, the top queue
+            under ``<shared_name>``.
+        name (str): replaces "bucket" in the names of queues and gauges.
 
     Raises:
         ValueError, TypeError: wrong arguments. Examples that do not fit the first one are an
             InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        batches = lt.bucket(iter(range(8)), lambda x: x % 2, 2, num_buckets=2)
+        lt.start_queue_runners()
+        print(batches())
     """
     options = locals()
     (source,) = _single(sources_of("bucket", options))
@@ -499,19 +509,50 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Batches of examples of similar length: a call returns ``(sequence_length, outputs)``.
+    """Returns batches of examples of similar length: a call returns ``(sequence_length, outputs)``.
 
     ``sequence_length`` is an int32 array with the length of each example. Bucket i holds the
     lengths l with ``bucket_boundaries[i - 1] <= l < bucket_boundaries[i]``; the first and the last
     bucket are open.
 
     Args:
-        input_length: the length of an example: the name (or list index) of an integer field, or of
-            a field whose first dimension is the length, or a function of the example.
-        bucket_boundaries: increasing lengths: one less than there are buckets. `batch_size` and
-            `bucket_capacities` have ``len(bucket_boundaries) + 1`` entries if they are lists.
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from, as in `batch`.
+        input_length (str | int | Callable): the length of an example: the name (or list index) of
+            an integer field, or of a field whose first dimension is the length, or a function of
+            the example.
+        batch_size (int | Iterable[int]): examples in a batch, or a list with an entry for each
+            bucket.
+        bucket_boundaries (Iterable[int]): increasing lengths: one less than there are buckets.
+        num_threads (int, default 1): threads that call the source, which must then be thread-safe.
+        capacity (int, default 32): of the top queue, in batches, and of each bucket queue, in
+            examples; -1 = no limit.
+        bucket_capacities (Iterable[int]): of the bucket queues, an entry for each; None =
+            `capacity`.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
+            largest.
+        allow_smaller_final_batch (bool, default False): at the end each bucket delivers its
+            remainder as a smaller batch, in the order of the buckets; otherwise the remaining
+            examples are dropped and counted.
+        keep_input (bool | str | int | Callable, default True): which examples to keep: a bool, a
+            field, or a function of the example.
+        shared_name (str): the bucket queues are shared under ``<shared_name>_<i>``, the top queue
+            under ``<shared_name>``.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
 
-    The rest as in `bucket`.
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        examples = iter([{"x": [1]}, {"x": [1, 2]}, {"x": [1, 2, 3]}, {"x": [4]}])
+        batches = lt.bucket_by_sequence_length(examples, "x", 2, [2], dynamic_pad=True)
+        lt.start_queue_runners()
+        print(batches())
     """
     who = "bucket_by_sequence_length"
     options = locals()

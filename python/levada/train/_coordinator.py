@@ -28,18 +28,26 @@ _Reported = tuple[BaseException, TracebackType | None]
 
 
 class Coordinator:
-    """Stops a group of threads together and raises the first exception in the call that joins them.
+    """Stops a group of threads together, and raises their first exception in the call that joins
+    them.
 
-    Any method may be called from any thread; ``request_stop`` never blocks and may be called from
-    a signal handler. ``clean_stop_exception_types`` are exceptions that mean a clean end
-    (default: ``(OutOfRangeError,)``; a list given replaces it).
+    Any thread may call any method; ``request_stop`` never blocks, and a signal handler may call it.
 
-        coord = Coordinator()
-        threads = start_queue_runners(coord=coord)
+    Args:
+        clean_stop_exception_types (Iterable[type]): exceptions that mean a clean end; None =
+            ``(OutOfRangeError,)``.
+
+    Raises:
+        TypeError: the argument is not a list of exception classes.
+
+    Example:
+        batches = lt.batch(iter(range(6)), 3)
+        coord = lt.Coordinator()
+        threads = lt.start_queue_runners(coord)
         try:
             while not coord.should_stop():
-                step(batch())
-        except levada.errors.OutOfRangeError:
+                print(batches())
+        except lv.errors.OutOfRangeError:
             pass
         finally:
             coord.request_stop()
@@ -60,12 +68,23 @@ class Coordinator:
         return f"levada.train.Coordinator({state}, {count} thread{'s' * (count != 1)})"
 
     def request_stop(self, ex: BaseException | tuple[Any, ...] | None = None) -> None:
-        """Requests that all threads stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.
+        """Requests that all threads stop.
 
-        The first exception is what ``join`` raises; later ones are ``secondary_errors``, and one
-        that follows a clean stop is not lost. Clean-stop types and a CancelledError after the stop
-        (the stop itself causes those) count as no exception. Once joined, an exception is raised
-        here instead.
+        ``join`` raises the first reported exception; ``secondary_errors`` has later ones, and an
+        exception that follows a clean stop is not lost. Clean-stop types do not count as
+        exceptions, nor does a CancelledError after the stop, because the stop itself causes it.
+
+        Args:
+            ex (BaseException | tuple): an exception or ``sys.exc_info()`` for ``join``; None = no
+                error.
+
+        Raises:
+            BaseException: the exception, if the coordinator was joined already.
+
+        Example:
+            coord = lt.Coordinator()
+            coord.request_stop()
+            print(coord.should_stop())
         """
         reported = self._reported(ex)
         if reported is None:
@@ -91,12 +110,23 @@ class Coordinator:
         return None if echo or isinstance(value, self._clean) else (value, trace)
 
     def clear_stop(self) -> None:
-        """Resets it, but keeps registered threads. Threads that have seen the stop still end."""
+        """Withdraws a stop, and keeps registered threads. Threads that saw the stop still end.
+
+        Example:
+            coord = lt.Coordinator()
+            coord.request_stop()
+            coord.clear_stop()
+        """
         self._errors.clear()
         self._core.clear_stop()
 
     def should_stop(self) -> bool:
-        """Whether a stop was requested."""
+        """Returns True if a stop was requested.
+
+        Example:
+            coord = lt.Coordinator()
+            print(coord.should_stop())
+        """
         return self._core.should_stop()
 
     def _repeat(self, function: Callable[[], object]) -> None:
@@ -108,16 +138,32 @@ class Coordinator:
             function()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits until a stop is requested or ``timeout`` seconds passed; whether it was."""
+        """Waits until a stop is requested.
+
+        Args:
+            timeout (float): seconds to wait; None = no limit.
+
+        Returns:
+            True if a stop was requested, False after the timeout.
+
+        Example:
+            print(lt.Coordinator().wait_for_stop(0.01))
+        """
         if timeout is not None and not timeout > 0:
             return self._core.should_stop()
         return self._core.wait_for_stop(timeout)
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Whatever the body raises, KeyboardInterrupt too, stops all threads and ends here.
+        """Stops all threads if the body raises an exception, even KeyboardInterrupt.
 
-        Where the coordinator is already joined it is raised.
+        The exception ends here and ``join`` raises it, unless the coordinator is already joined.
+
+        Example:
+            coord = lt.Coordinator()
+            with coord.stop_on_exception():
+                raise ValueError("wrong")
+            print(coord.should_stop())
         """
         try:
             yield
@@ -125,7 +171,19 @@ class Coordinator:
             self.request_stop(sys.exc_info())
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """``join`` will wait for this thread too. It need not have been started."""
+        """Adds a thread to the threads that ``join`` waits for.
+
+        Args:
+            thread (threading.Thread): the thread, which need not have been started.
+
+        Raises:
+            TypeError: `thread` is not a thread.
+
+        Example:
+            import threading
+            coord = lt.Coordinator()
+            coord.register_thread(threading.Thread(target=print))
+        """
         self._registered[_as_thread(thread)] = None
 
     def join(
@@ -134,13 +192,27 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits for the registered threads and ``threads``; raises the reported exception.
+        """Waits for the registered threads and `threads`, and raises the reported exception.
 
-        Without a stop it waits until all threads have ended. After a stop they have
-        ``stop_grace_period_secs``. Then it raises RuntimeError, which names the threads that still
-        run and what they wait for, unless ``ignore_live_threads``. A reported exception has
-        priority; every call raises it, with its own traceback. A thread that joins its own group
-        does not wait for itself.
+        Without a stop it waits until all threads have ended. After a stop they have the grace
+        period. A thread that joins its own group does not wait for itself.
+
+        Args:
+            threads (Iterable[threading.Thread]): further threads to wait for.
+            stop_grace_period_secs (float, default 120): seconds to wait after a stop.
+            ignore_live_threads (bool, default False): logs threads that still run in place of
+                raising RuntimeError.
+
+        Raises:
+            RuntimeError: threads still run after the grace period; the message has their names and
+                what they wait for.
+            BaseException: the reported exception, with its own traceback, in every call. It has
+                priority.
+
+        Example:
+            coord = lt.Coordinator()
+            coord.request_stop()
+            coord.join()
         """
         if threads is not None and not isinstance(threads, Iterable):
             raise TypeError(f"threads must be a list of threads, not {threads!r}")
@@ -182,7 +254,12 @@ class Coordinator:
         return [reported for reported in found if reported is not None]
 
     def raise_requested_exception(self) -> None:
-        """Raises the first exception that was reported, if there is one."""
+        """Raises the first exception that was reported, if there is one.
+
+        Example:
+            coord = lt.Coordinator()
+            coord.raise_requested_exception()
+        """
         for first in self._reported_errors():
             _raise(first)
 

@@ -185,35 +185,44 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Batches of examples, in their order.
+    """Returns batches of examples, in their order.
 
     Args:
-        source: where examples come from: a function of no arguments that returns one (array-likes
-            as a list, tuple or dict, or bare) and raises OutOfRangeError or StopIteration at the
-            end; an iterator or iterable of examples; a Dataset; a queue. A list, tuple or dict is
-            one example, as in TensorFlow: its fields are functions, queues and iterators, which
-            are read together, or values that every example repeats. ``iter(examples)`` reads a
-            list of examples. Threads of levada read the source after ``start_queue_runners``.
-        batch_size: examples in a batch.
-        num_threads: threads that call the source. With several, the order of examples is not fixed,
-            and a function must be thread-safe; queues are, and iterables are read under a lock. One
-            thread moves a Dataset whose columns are known, with the interpreter released.
-        capacity: of the queue, in examples; -1 = no limit.
-        enqueue_many: an example holds many: every field has rows. Rows of a field may differ in
-            length (``levada.Ragged``, a RaggedFeature of ``parse_example``) with `dynamic_pad`.
-        shapes: shape of each field of one example (one row), a list in the order of fields or a
-            dict; by default those of the first example.
-        dynamic_pad: fields may differ in shape, and a batch is padded to the largest on the right
-            (0, b"", False). None in `shapes` means a dimension that varies; without `shapes` all
-            do.
-        allow_smaller_final_batch: the last batch may be smaller. Otherwise the examples that do not
-            fill one are dropped, and ``stats()["dropped_records"]`` counts them.
-        shared_name: batchers of one name share a queue.
-        name: replaces "batch" in the names of the queue and the gauge.
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from: a function of
+            no arguments that returns one (array-likes as a list, tuple or dict, or bare) and raises
+            OutOfRangeError or StopIteration at the end; an iterator or iterable of examples; a
+            Dataset; a queue. A list, tuple or dict is one example, as in TensorFlow: its fields are
+            functions, queues and iterators, which are read together, or values that every example
+            repeats. ``iter(examples)`` reads a list of examples. Threads of levada read the source
+            after ``start_queue_runners``.
+        batch_size (int): examples in a batch.
+        num_threads (int, default 1): threads that call the source. With several, the order of
+            examples is not fixed, and a function must be thread-safe; queues are, and iterables are
+            read under a lock. One thread moves a Dataset whose columns are known, with the
+            interpreter released.
+        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        enqueue_many (bool, default False): an example holds many: every field has rows. Rows of a
+            field may differ in length (``levada.Ragged``, a RaggedFeature of ``parse_example``)
+            with `dynamic_pad`.
+        shapes (list | dict): shape of each field of one example (one row), a list in the order of
+            fields or a dict; by default those of the first example.
+        dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
+            largest on the right (0, b"", False). None in `shapes` means a dimension that varies;
+            without `shapes` all do.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller. Otherwise
+            the examples that do not fill one are dropped, and ``stats()["dropped_records"]`` counts
+            them.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces "batch" in the names of the queue and the gauge.
 
     Raises:
         ValueError, TypeError: wrong arguments. Examples that do not fit the first one are an
             InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        batches = lt.batch(iter(range(6)), 3)
+        lt.start_queue_runners()
+        print(batches())
     """
     return _batch("batch", locals())
 
@@ -231,10 +240,39 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """As `batch`, of the examples that `keep_input` keeps.
+    """Returns batches of the examples that `keep_input` keeps.
 
-    `keep_input`: a bool, the name or number of a field, or a function of the example. With
-    `enqueue_many` a vector keeps and drops single rows.
+    Args:
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from, as in `batch`.
+        keep_input (bool | str | int | Callable): which examples to keep: a bool, the name or number
+            of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
+            single rows.
+        batch_size (int): examples in a batch.
+        num_threads (int, default 1): threads that call the source. With several, the order of
+            examples is not fixed, and a function must be thread-safe.
+        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
+            largest.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        batches = lt.maybe_batch(iter(range(9)), lambda x: x % 2 == 0, 3)
+        lt.start_queue_runners()
+        print(batches())
     """
     return _batch("batch", locals())
 
@@ -250,9 +288,37 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """As `batch`, from several sources with one thread each.
+    """Returns batches of examples from several sources.
 
-    The order of each source is kept; the end of one does not stop the others.
+    levada keeps the order of each source; the end of one does not stop the others.
+
+    Args:
+        sources (list): the sources, each as in `batch`; one thread reads each of them.
+        batch_size (int): examples in a batch.
+        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
+            largest.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        sources = [iter(range(4)), iter(range(4))]
+        batches = lt.batch_join(sources, 4)
+        lt.start_queue_runners()
+        print(batches())
     """
     return _batch("batch_join", locals())
 
@@ -269,7 +335,39 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """As `batch_join`, of the examples that `keep_input` keeps; see `maybe_batch`."""
+    """Returns batches of the examples that `keep_input` keeps, from several sources.
+
+    Args:
+        sources (list): the sources, each as in `batch`; one thread reads each of them.
+        keep_input (bool | str | int | Callable): which examples to keep: a bool, the name or number
+            of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
+            single rows.
+        batch_size (int): examples in a batch.
+        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
+            largest.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        sources = [iter(range(4)), iter(range(4))]
+        batches = lt.maybe_batch_join(sources, lambda x: x > 0, 3)
+        lt.start_queue_runners()
+        print(batches())
+    """
     return _batch("batch_join", locals())
 
 
@@ -286,15 +384,39 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Batches of examples in random order, drawn from a queue.
+    """Returns batches of examples in random order, drawn from a queue.
 
     Args:
-        capacity: most examples in the queue; larger than `min_after_dequeue`, -1 = no limit.
-        min_after_dequeue: examples that stay in the queue after a draw, until the end. More of them
-            mix better.
-        seed: of the draws. The order also depends on the number of examples in the queue.
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from, as in `batch`.
+        batch_size (int): examples in a batch.
+        capacity (int): most examples in the queue; larger than `min_after_dequeue`, or -1 = no
+            limit.
+        min_after_dequeue (int): examples that stay in the queue after a draw, until the end. More
+            examples mix better.
+        num_threads (int, default 1): threads that call the source. With several, the order of
+            examples is not fixed, and a function must be thread-safe.
+        seed (int): of the draws; None picks a random seed. The order also depends on the number of
+            examples in the queue.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
 
-    The rest as in `batch`.
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        batches = lt.shuffle_batch(iter(range(9)), 3, capacity=20, min_after_dequeue=4)
+        lt.start_queue_runners()
+        print(batches())
     """
     return _shuffle_batch("shuffle_batch", locals())
 
@@ -313,7 +435,43 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """As `shuffle_batch`, of the examples that `keep_input` keeps; see `maybe_batch`."""
+    """Returns batches in random order of the examples that `keep_input` keeps.
+
+    Args:
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from, as in `batch`.
+        batch_size (int): examples in a batch.
+        capacity (int): most examples in the queue; larger than `min_after_dequeue`, or -1 = no
+            limit.
+        min_after_dequeue (int): examples that stay in the queue after a draw, until the end. More
+            examples mix better.
+        keep_input (bool | str | int | Callable): which examples to keep: a bool, the name or number
+            of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
+            single rows.
+        num_threads (int, default 1): threads that call the source. With several, the order of
+            examples is not fixed, and a function must be thread-safe.
+        seed (int): of the draws; None picks a random seed. The order also depends on the number of
+            examples in the queue.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        batches = lt.maybe_shuffle_batch(iter(range(9)), 3, 20, 4, lambda x: x > 0)
+        lt.start_queue_runners()
+        print(batches())
+    """
     return _shuffle_batch("shuffle_batch", locals())
 
 
@@ -329,7 +487,39 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """As `shuffle_batch`, from several sources with one thread each."""
+    """Returns batches of examples in random order, from several sources.
+
+    Args:
+        sources (list): the sources, each as in `batch`; one thread reads each of them.
+        batch_size (int): examples in a batch.
+        capacity (int): most examples in the queue; larger than `min_after_dequeue`, or -1 = no
+            limit.
+        min_after_dequeue (int): examples that stay in the queue after a draw, until the end. More
+            examples mix better.
+        seed (int): of the draws; None picks a random seed. The order also depends on the number of
+            examples in the queue.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        sources = [iter(range(4)), iter(range(4))]
+        batches = lt.shuffle_batch_join(sources, 3, capacity=20, min_after_dequeue=4)
+        lt.start_queue_runners()
+        print(batches())
+    """
     return _shuffle_batch("shuffle_batch_join", locals())
 
 
@@ -346,5 +536,41 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """As `shuffle_batch_join`, of the examples that `keep_input` keeps; see `maybe_batch`."""
+    """Returns batches in random order of the examples that `keep_input` keeps, from several
+    sources.
+
+    Args:
+        sources (list): the sources, each as in `batch`; one thread reads each of them.
+        batch_size (int): examples in a batch.
+        capacity (int): most examples in the queue; larger than `min_after_dequeue`, or -1 = no
+            limit.
+        min_after_dequeue (int): examples that stay in the queue after a draw, until the end. More
+            examples mix better.
+        keep_input (bool | str | int | Callable): which examples to keep: a bool, the name or number
+            of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
+            single rows.
+        seed (int): of the draws; None picks a random seed. The order also depends on the number of
+            examples in the queue.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension.
+        shapes (list | dict): shape of each field of one example; None = the shapes of the first
+            example.
+        allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
+            the remaining examples are dropped and counted.
+        shared_name (str): batchers of one name share a queue.
+        name (str): replaces the name of the function in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        sources = [iter(range(4)), iter(range(4))]
+        batches = lt.maybe_shuffle_batch_join(sources, 3, 20, 4, lambda x: x > 0)
+        lt.start_queue_runners()
+        print(batches())
+    """
     return _shuffle_batch("shuffle_batch_join", locals())

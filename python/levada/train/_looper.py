@@ -16,13 +16,29 @@ from levada.train._coordinator import Coordinator
 
 
 class LooperThread(threading.Thread):
-    """Calls ``target(*args, **kwargs)`` every ``timer_interval_secs`` until the coordinator stops.
+    """Calls a function at fixed times until the coordinator stops, as a daemon thread.
 
-    The first call is immediate, the others follow at fixed times: they do not drift, and a slow
-    call is followed by the calls that it delayed, without a pause. None, 0 or less: no pauses.
-    Subclasses may override ``run_loop``, ``start_loop`` and ``stop_loop``. An exception stops the
-    coordinator; once ``start_loop`` was entered, ``stop_loop`` runs in any case. A daemon thread,
-    registered with the coordinator when it is made.
+    The first call is immediate. The times do not drift: a slow call is followed by the calls that
+    it delayed, without a pause. Subclasses may override ``run_loop``, ``start_loop`` and
+    ``stop_loop``. An exception stops the coordinator; once ``start_loop`` was called, ``stop_loop``
+    runs in any case.
+
+    Args:
+        coord (Coordinator): stops the thread, and registers it when it is made.
+        timer_interval_secs (float): seconds from one call to the next; None, 0 or less: no pauses.
+        target (Callable[..., object]): the function; None = ``run_loop`` of a subclass.
+        args (Iterable[Any]): positional arguments of `target`.
+        kwargs (Mapping): keyword arguments of `target`.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+
+    Example:
+        coord = lt.Coordinator()
+        looper = lt.LooperThread(coord, 0.01, print, ["tick"])
+        looper.start()
+        coord.request_stop()
+        coord.join()
     """
 
     def __init__(
@@ -59,12 +75,42 @@ class LooperThread(threading.Thread):
         args: Iterable[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Makes a looper, starts it and returns it."""
+        """Makes a looper and starts it.
+
+        Args:
+            coord (Coordinator): stops the thread.
+            timer_interval_secs (float): seconds from one call to the next; None, 0 or less: no
+                pauses.
+            target (Callable[..., object]): the function.
+            args (Iterable[Any]): positional arguments of `target`.
+            kwargs (Mapping): keyword arguments of `target`.
+
+        Returns:
+            The running thread.
+
+        Raises:
+            ValueError, TypeError: an argument is wrong.
+
+        Example:
+            coord = lt.Coordinator()
+            looper = lt.LooperThread.loop(coord, 0.01, print, ["tick"])
+            coord.request_stop()
+            coord.join()
+        """
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
 
     def run(self) -> None:
+        """Runs in the thread until the coordinator stops; ``start`` calls it.
+
+        Example:
+            coord = lt.Coordinator()
+            looper = lt.LooperThread(coord, 0.01, print, ["tick"])
+            looper.start()
+            coord.request_stop()
+            coord.join()
+        """
         with self._coord.stop_on_exception():
             try:
                 with self._coord.stop_on_exception():
@@ -84,12 +130,48 @@ class LooperThread(threading.Thread):
             self.run_loop()
 
     def start_loop(self) -> None:
-        """Called once before the first turn."""
+        """Runs once before the first call; override it in a subclass.
+
+        Example:
+            class Ticker(lt.LooperThread):
+                def start_loop(self):
+                    print("started")
+
+            coord = lt.Coordinator()
+            ticker = Ticker(coord, 0.01, print)
+            ticker.start()
+            coord.request_stop()
+            coord.join()
+        """
 
     def stop_loop(self) -> None:
-        """Called once at the end, whatever the end was."""
+        """Runs once at the end, even after an exception; override it in a subclass.
+
+        Example:
+            class Ticker(lt.LooperThread):
+                def stop_loop(self):
+                    print("stopped")
+
+            coord = lt.Coordinator()
+            ticker = Ticker(coord, 0.01, print)
+            ticker.start()
+            coord.request_stop()
+            coord.join()
+        """
 
     def run_loop(self) -> None:
-        """One turn: calls the target, where there is one."""
+        """Calls the target; override it in a subclass to do something else.
+
+        Example:
+            class Ticker(lt.LooperThread):
+                def run_loop(self):
+                    print("tick")
+
+            coord = lt.Coordinator()
+            ticker = Ticker(coord, 0.01)
+            ticker.start()
+            coord.request_stop()
+            coord.join()
+        """
         if self._call is not None:
             self._call(*self._call_args, **self._call_kwargs)

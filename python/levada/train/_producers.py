@@ -25,10 +25,20 @@ from levada.train._structure import as_source
 
 
 def match_filenames_once(pattern: str | Iterable[str], name: str | None = None) -> Any:
-    """Names of the files that match, sorted: an object array [n] of ``bytes``.
+    """Returns the sorted names of the files that match a pattern.
 
-    The call lists the files; later changes have no effect. `pattern`: one or several patterns with
-    ``*``, ``?`` and ``[a-z]``. Folders are skipped.
+    The call lists the files; later changes have no effect. Directories are skipped.
+
+    Args:
+        pattern (str | Iterable[str]): one or several patterns with ``*``, ``?`` and ``[a-z]``.
+        name (str): ignored.
+
+    Returns:
+        An object array [n] of ``bytes``.
+
+    Example:
+        lv.samples.write(".")
+        print(lt.match_filenames_once("train-*.tfrecord.gz"))
     """
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     found = {path for one in patterns for path in glob.glob(os.fsdecode(one))}
@@ -62,10 +72,23 @@ class _Limited:
 
 
 def limit_epochs(source: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """A function that returns the values of `source` `num_epochs` times, then OutOfRangeError.
+    """Returns a function that returns the values of `source` `num_epochs` times, then raises
+    OutOfRangeError.
 
-    `source`: a source, or an array, value or list, which every call returns. With
-    ``num_epochs=None`` the function returns the source itself.
+    Args:
+        source (Callable | array): a source, or an array, value or list, which every call returns.
+        num_epochs (int): number of calls; None = no limit, and the result is the source itself.
+        name (str): ignored.
+
+    Returns:
+        A function of no arguments, which any thread may call.
+
+    Raises:
+        ValueError: `num_epochs` is not positive.
+
+    Example:
+        twice = lt.limit_epochs([1, 2], num_epochs=2)
+        print(twice(), twice())
     """
     if num_epochs is None:
         return source
@@ -179,22 +202,33 @@ def input_producer(
     name: str | None = None,
     cancel_op: Callable[[], object] | None = None,
 ) -> Stream:
-    """The rows of an array, one at a time.
+    """Returns the rows of an array, one at a time.
 
     Args:
-        input_tensor: array-like [n, ...], or a function of no arguments that returns one, called by
-            the thread once an epoch; then `element_shape` is needed.
-        element_shape: shape of a row, all dimensions known.
-        num_epochs: how many times each row is returned; None = forever.
-        shuffle: another order in each epoch; with `seed` the same in each run.
-        capacity: of the queue.
-        shared_name: producers of one name share a queue.
-        summary_name: name under which ``stats()`` has size / capacity.
-        cancel_op: function that a stop of the coordinator calls in place of cancelling the queue.
+        input_tensor (array | Callable): array-like [n, ...], or a function of no arguments that
+            returns an array, called by the thread once an epoch; then `element_shape` is needed.
+        element_shape (Sequence[int]): shape of a row, all dimensions known.
+        num_epochs (int): how many times each row is returned; None = forever.
+        shuffle (bool, default True): another order in each epoch.
+        seed (int): of the orders; None picks a random seed.
+        capacity (int, default 32): of the queue, in rows.
+        shared_name (str): producers of one name share a queue.
+        summary_name (str): name under which ``stats()`` has size / capacity.
+        name (str): replaces "input_producer" in the names of the queue and the gauge.
+        cancel_op (Callable): function that a stop of the coordinator calls in place of cancelling
+            the queue.
+
+    Returns:
+        A stream: call it, or iterate it, for the next row, after ``start_queue_runners``.
 
     Raises:
-        ValueError: wrong arguments. An input without rows and without `num_epochs` is an
-            InvalidArgumentError in the thread, which stops the coordinator.
+        ValueError, TypeError: an argument is wrong. An input without rows and without `num_epochs`
+            is an InvalidArgumentError in the thread, which stops the coordinator.
+
+    Example:
+        rows = lt.input_producer([[1, 2], [3, 4]], num_epochs=1, shuffle=False)
+        lt.start_queue_runners()
+        print([row.tolist() for row in rows])
     """
     scope, gauge = name or "input_producer", None
     if summary_name is not None:
@@ -213,11 +247,31 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Callable[[], object] | None = None,
 ) -> Stream:
-    """Strings (names of files) one at a time, as ``bytes``: `input_producer` for strings.
+    """Returns strings (names of files) one at a time, as ``bytes``.
 
-    `string_tensor`: str, bytes or paths, or a function that returns them. An empty list is a
-    ValueError; an empty array, or a function that returns none, an InvalidArgumentError in the
-    thread.
+    Args:
+        string_tensor (list | array | Callable): str, bytes or paths, or a function that returns
+            them.
+        num_epochs (int): how many times each row is returned; None = forever.
+        shuffle (bool, default True): another order in each epoch.
+        seed (int): of the orders; None picks a random seed.
+        capacity (int, default 32): of the queue, in rows.
+        shared_name (str): producers of one name share a queue.
+        name (str): replaces "input_producer" in the names of the queue and the gauge.
+        cancel_op (Callable): function that a stop of the coordinator calls in place of cancelling
+            the queue.
+
+    Returns:
+        A stream: call it, or iterate it, for the next string, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. An empty list is a ValueError; an empty array,
+            or a function that returns no string, an InvalidArgumentError in the thread.
+
+    Example:
+        names = lt.string_input_producer(["a.txt", "b.txt"], num_epochs=1, shuffle=False)
+        lt.start_queue_runners()
+        print(list(names))
     """
     nothing = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, (str, bytes, os.PathLike)):
@@ -242,7 +296,28 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """The integers from 0 to limit - 1 (int32), one at a time: as `input_producer`."""
+    """Returns the integers from 0 to limit - 1 (int32), one at a time.
+
+    Args:
+        limit (int): number of integers, below 2**31.
+        num_epochs (int): how many times each row is returned; None = forever.
+        shuffle (bool, default True): another order in each epoch.
+        seed (int): of the orders; None picks a random seed.
+        capacity (int, default 32): of the queue, in rows.
+        shared_name (str): producers of one name share a queue.
+        name (str): replaces "input_producer" in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next integer, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+
+    Example:
+        numbers = lt.range_input_producer(3, num_epochs=1, shuffle=False)
+        lt.start_queue_runners()
+        print([int(number) for number in numbers])
+    """
     import numpy as np
 
     if not 0 <= operator.index(limit) < 2**31:
@@ -261,9 +336,28 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Lists of one row of each array, at a common index: as `range_input_producer`.
+    """Returns lists with one row of each array, at a common index.
 
-    Raises ValueError without arrays, and where their numbers of rows differ.
+    Args:
+        tensor_list (Sequence): arrays [n, ...] with the same number of rows.
+        num_epochs (int): how many times each row is returned; None = forever.
+        shuffle (bool, default True): another order in each epoch.
+        seed (int): of the orders; None picks a random seed.
+        capacity (int, default 32): of the queue, in rows.
+        shared_name (str): producers of one name share a queue.
+        name (str): replaces "input_producer" in the names of the queue and the gauge.
+
+    Returns:
+        A stream: call it, or iterate it, for the next list, after ``start_queue_runners``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong. The arrays have different numbers of rows, or
+            there is no array.
+
+    Example:
+        pairs = lt.slice_input_producer([[1, 2], [b"a", b"b"]], num_epochs=1, shuffle=False)
+        lt.start_queue_runners()
+        print(pairs())
     """
     if len(tensor_list) == 0:
         raise ValueError("Expected at least one tensor in slice_input_producer().")

@@ -18,10 +18,18 @@ _CODES = 5
 
 
 class QueueRunnerDef:
-    """The names of a queue and its functions, and the codes of the errors that mean its end.
+    """Holds the names of a queue and its functions, and the codes of the errors that mean its end.
 
-    ``enqueue_op_name`` is a list of str, ``queue_closed_exception_types`` a list of int
-    (``-levada.errors.OutOfRangeError.code`` is 11), the others are str.
+    Args:
+        queue_name (str, default ""): name of the queue.
+        enqueue_op_name (Iterable[str], default ()): names of the functions.
+        close_op_name (str, default ""): name of the function that closes the queue.
+        cancel_op_name (str, default ""): name of the function that cancels at a stop.
+        queue_closed_exception_types (Iterable[int], default ()): positive codes of errors:
+            OutOfRangeError has 11, which is ``-levada.errors.OutOfRangeError.code``.
+
+    Example:
+        print(lt.QueueRunnerDef("numbers", ["fill"]).SerializeToString())
     """
 
     def __init__(
@@ -39,7 +47,11 @@ class QueueRunnerDef:
         self.queue_closed_exception_types = list(queue_closed_exception_types)
 
     def SerializeToString(self) -> bytes:
-        """The message in protobuf's wire format."""
+        """Returns the message in protobuf's wire format.
+
+        Example:
+            print(lt.QueueRunnerDef("numbers").SerializeToString())
+        """
         out = bytearray()
         for number, name in _TEXTS.items():
             value = getattr(self, name)
@@ -55,7 +67,20 @@ class QueueRunnerDef:
 
     @classmethod
     def FromString(cls, data: bytes) -> QueueRunnerDef:
-        """The message in these bytes; DataLossError where they are not one."""
+        r"""Parses a message in protobuf's wire format.
+
+        Args:
+            data (bytes): the message.
+
+        Returns:
+            The parsed message.
+
+        Raises:
+            DataLossError: the bytes are not such a message.
+
+        Example:
+            print(lt.QueueRunnerDef.FromString(b"\n\x01q").queue_name)
+        """
         self = cls()
         for number, kind, value in _fields(_Cursor(bytes(data))):
             self._take(number, kind, value)

@@ -47,20 +47,36 @@ class _Run:
 
 
 class QueueRunner:
-    """Fills ``queue`` by calling each of ``enqueue_ops`` over and over, each in its own thread.
+    """Fills a queue by calling functions over and over, each in its own thread.
 
-    A thread ends when its function raises one of ``queue_closed_exception_types`` (default
-    ``(OutOfRangeError,)``; StopIteration counts as OutOfRangeError), when the coordinator stops, or
-    with an error, which stops the coordinator. The last thread to end always calls ``close_op``
-    (default ``queue.close()``). Consumers then receive the remaining elements, and after them
-    OutOfRangeError, or the error of a thread. If somebody else closes the queue, its threads
-    receive CancelledError and end without an error, unless the queue was closed before they were
-    made. When the coordinator stops, ``cancel_op`` (default
-    ``queue.close(cancel_pending_enqueues=True)``) ends the calls of threads that wait for space.
+    A thread ends when its function raises one of `queue_closed_exception_types`, when the
+    coordinator stops, or with an error, which stops the coordinator. The last thread to end always
+    calls `close_op`. Consumers then receive the remaining elements, and after them OutOfRangeError,
+    or the error of a thread. If other code closes the queue, the threads receive CancelledError and
+    end without an error, unless the queue was closed before they were made. When the coordinator
+    stops, `cancel_op` ends the calls of threads that wait for space.
 
-    ``queue`` needs ``name`` and ``close``. Functions of several threads run at the same time.
-    ``import_scope`` is a prefix of all names in ``queue_runner_def``: ``"a"`` reads ``q`` as
-    ``a/q``.
+    Args:
+        queue (QueueBase): the queue, or an object with ``name`` and ``close``.
+        enqueue_ops (Iterable[Callable]): functions without arguments; functions of several threads
+            run at the same time.
+        close_op (Callable): None = ``queue.close()``.
+        cancel_op (Callable): None = ``queue.close(cancel_pending_enqueues=True)``.
+        queue_closed_exception_types (tuple): exceptions that mean the end of the input; None =
+            ``(OutOfRangeError,)``. StopIteration counts as OutOfRangeError.
+        queue_runner_def (QueueRunnerDef): makes the runner from a message instead, as
+            ``from_proto`` does.
+        import_scope (str): prefix of all names in `queue_runner_def`: ``"a"`` reads ``q`` as
+            ``a/q``.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong, or both forms are used.
+
+    Example:
+        queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+        runner = lt.QueueRunner(queue, [queue.enqueue_from(lv.range(5))])
+        runner.create_threads(start=True)
+        print(queue.dequeue_many(5))
     """
 
     def __init__(
@@ -153,7 +169,13 @@ class QueueRunner:
         return self._queue.name
 
     def was_started(self) -> bool:
-        """Whether a thread of it was ever started."""
+        """Returns True if a thread of the runner was ever started.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            runner = lt.QueueRunner(queue, [queue.enqueue_from(lv.range(5))])
+            print(runner.was_started())
+        """
         return self._was_started
 
     def create_threads(
@@ -164,10 +186,26 @@ class QueueRunner:
         *,
         sess: Any = None,
     ) -> list[threading.Thread]:
-        """Makes a thread for each enqueue function, and with ``coord`` one that cancels at a stop.
+        """Makes a thread for each enqueue function, and with `coord` a further thread that cancels
+        at a stop.
 
-        They are registered with ``coord``, and started if ``start``. `sess` is ignored. While
-        threads of an earlier call run, returns []; those that were never started do not count.
+        While threads of an earlier call run, the call makes none; threads that were never started
+        do not count.
+
+        Args:
+            coord (Coordinator): registers the threads, and stops them.
+            daemon (bool, default False): the threads do not keep the process alive.
+            start (bool, default False): starts the threads.
+            sess (object): ignored, because levada has no sessions.
+
+        Returns:
+            The threads; [] if threads of an earlier call run.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            runner = lt.QueueRunner(queue, [queue.enqueue_from(lv.range(5))])
+            threads = runner.create_threads(start=True)
+            print(queue.dequeue_many(5))
         """
         check_coordinator(coord)
         run = _Run(len(self._enqueue_ops), _is_closed(self._queue))
@@ -270,12 +308,22 @@ class QueueRunner:
     def to_proto(self, export_scope: str) -> QueueRunnerDef | None: ...
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """Its names as a message that ``from_proto`` reads, and TensorFlow too.
+        """Returns the names of the runner as a message that ``from_proto`` and TensorFlow read.
 
-        Functions go by the name of ``register_op``, else by their ``__name__``; the defaults of
-        ``close_op`` and ``cancel_op`` by the names that they have in TensorFlow. ``export_scope``
-        is removed from the beginning of the names; None is returned if the name of the queue does
-        not begin with it.
+        The message has the names of ``register_op``, or the ``__name__`` of other functions. The
+        defaults of `close_op` and `cancel_op` have their names in TensorFlow.
+
+        Args:
+            export_scope (str): removed from the beginning of the names.
+
+        Returns:
+            The message; None if the name of the queue does not begin with `export_scope`.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()], shared_name="numbers")
+            fill = lt.register_op("fill", queue.enqueue_from(lv.range(5)))
+            message = lt.QueueRunner(queue, [fill]).to_proto()
+            print(message.enqueue_op_name)
         """
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
@@ -301,11 +349,25 @@ class QueueRunner:
     def from_proto(
         queue_runner_def: QueueRunnerDef, import_scope: str | None = None
     ) -> QueueRunner:
-        """The runner of such a message, which may be TensorFlow's own.
+        """Makes a runner from a message, which TensorFlow may have written.
 
-        The queue is found by its ``shared_name`` or name, functions by ``register_op``, all with
-        the prefix ``import_scope`` if it is given; NotFoundError names what is missing. Without
-        codes, OutOfRangeError closes.
+        Args:
+            queue_runner_def (QueueRunnerDef): the message. A message without error codes ends its
+                input with OutOfRangeError.
+            import_scope (str): prefix of the names of the queue and the functions.
+
+        Returns:
+            The runner.
+
+        Raises:
+            NotFoundError: no queue has this ``shared_name`` or name, or ``register_op`` was not
+                called for a function.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()], shared_name="numbers")
+            fill = lt.register_op("fill", queue.enqueue_from(lv.range(5)))
+            message = lt.QueueRunner(queue, [fill]).to_proto()
+            print(lt.QueueRunner.from_proto(message).name)
         """
         if queue_runner_def is None:
             raise TypeError("queue_runner_def must be a QueueRunnerDef, not None")
@@ -384,7 +446,21 @@ def check_coordinator(coord: object) -> None:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Adds a runner to a collection of the process, for ``start_queue_runners``."""
+    """Adds a runner to a collection of the process, for ``start_queue_runners``.
+
+    Args:
+        qr (QueueRunner): the runner.
+        collection (str, default "queue_runners"): name of the collection.
+
+    Raises:
+        TypeError: `qr` is not a queue runner.
+
+    Example:
+        queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+        lt.add_queue_runner(lt.QueueRunner(queue, [lt.limit_epochs(lambda: queue.enqueue(1), 3)]))
+        lt.start_queue_runners()
+        print(queue.dequeue_many(3))
+    """
     if not hasattr(qr, "create_threads"):
         raise TypeError(f"qr must be a QueueRunner, not {qr!r}")
     add_to_collection(collection, qr)
@@ -398,12 +474,29 @@ def start_queue_runners(
     *,
     sess: Any = None,
 ) -> list[threading.Thread]:
-    """``create_threads`` of every runner in the collection; returns all their threads.
+    """Starts the threads of every queue runner in a collection.
 
-    `sess` is ignored: levada has no sessions.
+    Runners whose threads run already start no others. Runners whose queue is closed start none,
+    because their input has ended. (TensorFlow has a collection in each graph, levada one in the
+    process.)
 
-    Runners whose threads run already add none, nor do those whose queue is closed: they belong to
-    an input that has ended. (TensorFlow has a collection in each graph, levada one in the process.)
+    Args:
+        coord (Coordinator): stops the threads, and receives their exceptions.
+        daemon (bool, default True): the threads do not keep the process alive.
+        start (bool, default True): starts the threads; False only makes them.
+        collection (str, default "queue_runners"): name of the collection.
+        sess (object): ignored, because levada has no sessions.
+
+    Returns:
+        All threads, for ``coord.join``.
+
+    Example:
+        coord = lt.Coordinator()
+        batches = lt.batch(iter(range(6)), 3)
+        threads = lt.start_queue_runners(coord)
+        print(batches())
+        coord.request_stop()
+        coord.join(threads)
     """
     check_coordinator(coord)
     runners = get_collection(collection)

@@ -118,7 +118,7 @@ def _names_of(names: Any, count: int) -> tuple[str, ...] | None:
 
 
 class QueueBase:
-    """The base of all queues. Create one with a subclass or with ``from_list``.
+    """Defines the methods of all queues. A subclass or ``from_list`` makes a queue.
 
     An element is a tuple of components. Each has a dtype and, if ``shapes`` is set, a shape.
     A queue with ``names`` accepts and returns dicts. Without names, a queue of several components
@@ -127,6 +127,10 @@ class QueueBase:
 
     Numbers are returned as NumPy arrays that the caller owns (rank 0: a NumPy scalar), and byte
     strings as object arrays of bytes (rank 0: bytes). A str is encoded as UTF-8.
+
+    Example:
+        queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+        print(isinstance(queue, lt.QueueBase))
     """
 
     def __init__(self) -> None:
@@ -185,10 +189,23 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: int, queues: list[QueueBase]) -> QueueBase:
-        """The queue ``queues[index]``, seen with what all of them have in common.
+        """Returns the queue ``queues[index]``, with the shapes that all queues have in common.
 
-        ``shapes`` of the result keeps the dimensions that all queues share. TypeError: no list of
-        queues, or other dtypes or names; InvalidArgumentError: the index is not in the list.
+        Args:
+            index (int): number of the queue.
+            queues (list[QueueBase]): queues with the same dtypes and names. ``shapes`` of the
+                result keeps the dimensions that all of them share.
+
+        Returns:
+            A queue over the same elements.
+
+        Raises:
+            TypeError: `queues` is not a list of queues, or their dtypes or names differ.
+            InvalidArgumentError: `index` is out of range.
+
+        Example:
+            queues = [lt.FIFOQueue(10, [lv.int64], shapes=[()]) for _ in range(2)]
+            queue = lt.QueueBase.from_list(1, queues)
         """
         known = isinstance(queues, list) and queues
         if not known or not all(isinstance(queue, QueueBase) for queue in queues):
@@ -227,52 +244,139 @@ class QueueBase:
         return None if self._names is None else list(self._names)
 
     def enqueue(self, vals: Any, timeout: float | None = None) -> None:
-        """Puts one element in; its values are copied. Waits while the queue is full.
+        """Adds one element, and waits while the queue is full.
 
-        CancelledError: the queue is closed. ValueError, TypeError: values that do not fit;
-        InvalidArgumentError: of another shape.
+        Args:
+            vals (array | list | dict): a value for each component, which the queue copies; a dict
+                if the queue has names.
+            timeout (float): seconds to wait; None = no limit, 0 does not wait.
+
+        Raises:
+            CancelledError: the queue is closed.
+            ValueError, TypeError, InvalidArgumentError: the values do not fit.
+            DeadlineExceededError: the timeout has passed; nothing was added.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue(1)
         """
         self._queue.enqueue(vals, timeout)
 
     def enqueue_many(self, vals: Any, timeout: float | None = None) -> None:
-        """Puts elements in, in order: every component has one more dimension in front.
+        """Adds several elements, in order.
 
-        Adds elements as space appears, without other elements between them. After an error the
-        first ``error.enqueued`` elements are in the queue.
+        Elements are added as space appears, without elements of other calls between them. After an
+        error the first ``error.enqueued`` elements are in the queue.
+
+        Args:
+            vals (array | list | dict): the values of each component, with one more dimension in
+                front.
+            timeout (float): seconds to wait; None = no limit, 0 does not wait.
+
+        Raises:
+            CancelledError: the queue is closed.
+            ValueError, TypeError, InvalidArgumentError: the values do not fit.
+            DeadlineExceededError: the timeout has passed.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue_many([[1, 2, 3]])
         """
         self._queue.enqueue_many(vals, timeout)
 
     def enqueue_from(self, dataset: Dataset) -> Callable[[], None]:
         """Returns a function that enqueues the next block of records of a dataset.
 
-        A queue runner then needs no Python for each record:
-        ``QueueRunner(q, [q.enqueue_from(ds)])``. The names of the queue select the fields; without
-        names it is their order. A field of varying length needs a component with an unknown
-        dimension. The first call opens the dataset, and a call at its end raises OutOfRangeError.
-        Records that an interrupted call did not enqueue are kept for the next call. Raises
-        ValueError for an unknown field, and InvalidArgumentError for a field that does not fit.
+        A queue runner then needs no Python for each record: ``QueueRunner(q,
+        [q.enqueue_from(ds)])``. The names of the queue select the fields; without names their order
+        decides. A field of varying length needs a component with an unknown dimension. The first
+        call of the function opens the dataset, and a call at its end raises OutOfRangeError.
+        Records that an interrupted call did not enqueue are kept for the next call.
+
+        Args:
+            dataset (Dataset): the records.
+
+        Returns:
+            The function, without arguments.
+
+        Raises:
+            ValueError: the dataset does not have a field of this name.
+            InvalidArgumentError: a field does not fit.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue_from(lv.range(5))()
+            print(queue.dequeue_many(5))
         """
         from levada.train._feed import Feed
 
         return Feed(self, dataset)
 
     def dequeue(self, timeout: float | None = None) -> Any:
-        """Takes one element.
+        """Takes one element, and waits while the queue is empty.
 
-        OutOfRangeError: the queue is closed and empty; or the error that ended its producers.
+        Args:
+            timeout (float): seconds to wait; None = no limit, 0 does not wait.
+
+        Returns:
+            The value, a list of values if there are several components, or a dict if the queue has
+            names.
+
+        Raises:
+            OutOfRangeError: the queue is closed and empty. If its producers failed, their error is
+                raised instead.
+            DeadlineExceededError: the timeout has passed; nothing was taken.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue(1)
+            print(queue.dequeue())
         """
         return self._take(None, None, timeout)
 
     def dequeue_many(self, n: int, timeout: float | None = None) -> Any:
-        """Takes n elements, stacked along a new first dimension (PaddingFIFOQueue pads them).
+        """Takes n elements, and waits until n have arrived.
 
-        OutOfRangeError where the queue is closed and has fewer, which stay in it, in order.
-        InvalidArgumentError where no shapes were given.
+        Args:
+            n (int): number of elements, which may exceed the capacity.
+            timeout (float): seconds to wait; None = no limit, 0 does not wait.
+
+        Returns:
+            Arrays [n, ...], in the structure of ``dequeue``. A PaddingFIFOQueue pads them.
+
+        Raises:
+            OutOfRangeError: the queue is closed and has fewer elements, which stay in it, in order.
+            InvalidArgumentError: the queue has no shapes.
+            DeadlineExceededError: the timeout has passed; nothing was taken.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue_many([[1, 2, 3]])
+            print(queue.dequeue_many(2))
         """
         return self._take(n, False, timeout)
 
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
-        """As dequeue_many; but a closed queue returns what it has, from 1 to n elements."""
+        """Takes n elements, or the remaining ones of a closed queue.
+
+        Args:
+            n (int): most elements.
+            timeout (float): seconds to wait; None = no limit, 0 does not wait.
+
+        Returns:
+            Arrays [n, ...] as from ``dequeue_many``, with 1 to n rows if the queue is closed.
+
+        Raises:
+            OutOfRangeError: the queue is closed and empty.
+            InvalidArgumentError: the queue has no shapes.
+            DeadlineExceededError: the timeout has passed; nothing was taken.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue_many([[1, 2, 3]])
+            queue.close()
+            print(queue.dequeue_up_to(5))
+        """
         return self._take(n, True, timeout)
 
     def _take(self, n: int | None, up_to: bool | None, timeout: float | None) -> Any:
@@ -285,24 +389,53 @@ class QueueBase:
         raise self._fate.instead_of(end.pop())  # an error that is kept here would keep the queue
 
     def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
-        """No more elements go in; those in the queue can still be taken.
+        """Closes the queue: it accepts no more elements, and its elements can still be taken.
 
-        Waits for the enqueues that wait before it; with ``cancel_pending_enqueues`` they end with
-        CancelledError at once. CancelledError: a plain close of a closed queue. Past ``timeout`` it
-        raises DeadlineExceededError and takes effect later, in its turn.
+        The call waits for the enqueues that wait before it.
+
+        Args:
+            cancel_pending_enqueues (bool, default False): ends waiting enqueues with CancelledError
+                at once.
+            timeout (float): seconds to wait; None = no limit.
+
+        Raises:
+            CancelledError: the queue is closed already (a close that cancels may follow a plain
+                one).
+            DeadlineExceededError: the timeout has passed; the close takes effect later, in its
+                turn.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.close()
         """
         self._queue.close(bool(cancel_pending_enqueues), timeout)
 
     def cancel(self) -> None:
-        """Ends every waiting call with CancelledError; the queue stays usable."""
+        """Ends every waiting call with CancelledError; the queue stays usable.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.cancel()
+        """
         self._queue.cancel()
 
     def size(self) -> int:
-        """Elements in the queue."""
+        """Returns the number of elements in the queue.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            queue.enqueue(1)
+            print(queue.size())
+        """
         return self._queue.size()
 
     def is_closed(self) -> bool:
-        """Whether it is closed."""
+        """Returns True if the queue is closed.
+
+        Example:
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+            print(queue.is_closed())
+        """
         return self._queue.is_closed()
 
     def __iter__(self) -> Iterator[Any]:
@@ -326,12 +459,27 @@ def _common_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 class FIFOQueue(QueueBase):
-    """First in, first out (TensorFlow: core/kernels/fifo_queue.cc).
+    """Passes elements between threads, first in, first out.
 
-    ``capacity``: most elements, -1 for no limit; ``dtypes``: one or a list; ``shapes``: of the
-    components, fully known, without which elements may have any shape and only ``dequeue`` works;
-    ``names``: of the components, for dicts; ``shared_name``: every constructor call with it
-    returns the same queue while a reference to it exists; ``max_bytes``: a limit on its bytes.
+    Args:
+        capacity (int): most elements; -1 = no limit.
+        dtypes (dtype | list): of the components.
+        shapes (Sequence): of the components, fully known; None = any shape, and only ``dequeue``
+            works.
+        names (list[str]): of the components; elements are then dicts.
+        shared_name (str): every constructor call with this name returns the same queue while a
+            reference to it exists.
+        name (str, default "fifo_queue"): the name in messages.
+        max_bytes (int): most bytes in the queue; None = no limit.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+        InvalidArgumentError: a shared queue has other components.
+
+    Example:
+        queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
+        queue.enqueue_many([[1, 2, 3]])
+        print(queue.dequeue_many(2))
     """
 
     def __init__(
@@ -351,10 +499,30 @@ class FIFOQueue(QueueBase):
 
 
 class PaddingFIFOQueue(QueueBase):
-    """First in, first out; dimensions given as None may vary (core/kernels/padding_fifo_queue.cc).
+    """Passes elements between threads, first in, first out, and pads them in batches.
 
-    ``dequeue_many`` pads each component at its end, with 0, False or b"", to the largest of the
-    elements it takes; ``dequeue`` returns elements as they are.
+    ``dequeue_many`` pads each component at its end, with 0, False or ``b""``, to the largest of the
+    elements that it takes. ``dequeue`` returns elements without padding.
+
+    Args:
+        capacity (int): most elements; -1 = no limit.
+        dtypes (dtype | list): of the components.
+        shapes (Sequence): of the components; None stands for a dimension that varies.
+        names (list[str]): of the components; elements are then dicts.
+        shared_name (str): every constructor call with this name returns the same queue while a
+            reference to it exists.
+        name (str, default "padding_fifo_queue"): the name in messages.
+        max_bytes (int): most bytes in the queue; None = no limit.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+        InvalidArgumentError: a shared queue has other components.
+
+    Example:
+        queue = lt.PaddingFIFOQueue(10, [lv.int64], shapes=[[None]])
+        queue.enqueue([[1, 2, 3]])
+        queue.enqueue([[4]])
+        print(queue.dequeue_many(2))
     """
 
     def __init__(
@@ -386,10 +554,32 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class RandomShuffleQueue(QueueBase):
-    """Returns elements in random order (TensorFlow: core/kernels/random_shuffle_queue_op.cc).
+    """Passes elements between threads in random order.
 
-    While it is open an element can be taken only when more than ``min_after_dequeue`` are there.
-    The same ``seed`` produces the same order in each run; None picks a random seed.
+    While the queue is open, you can take an element only if the queue has more than
+    `min_after_dequeue` elements.
+
+    Args:
+        capacity (int): most elements; -1 = no limit.
+        min_after_dequeue (int): elements that stay in an open queue, so that draws mix.
+        dtypes (dtype | list): of the components.
+        shapes (Sequence): of the components, fully known; None = any shape, and only ``dequeue``
+            works.
+        names (list[str]): of the components; elements are then dicts.
+        seed (int): of the draws; None picks a random seed.
+        shared_name (str): every constructor call with this name returns the same queue while a
+            reference to it exists.
+        name (str, default "random_shuffle_queue"): the name in messages.
+        max_bytes (int): most bytes in the queue; None = no limit.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+        InvalidArgumentError: a shared queue has other components.
+
+    Example:
+        queue = lt.RandomShuffleQueue(10, 2, [lv.int64], shapes=[()], seed=7)
+        queue.enqueue_many([[1, 2, 3, 4]])
+        print(queue.dequeue_many(2))
     """
 
     def __init__(
@@ -416,11 +606,31 @@ class RandomShuffleQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """Returns the lowest priority first (TensorFlow: core/kernels/priority_queue.cc).
+    """Passes elements between threads, lowest priority first.
 
-    The priority is an int64 scalar, the first component, before those of ``types``; elements of the
-    same priority are returned in the order of their arrival. ``names`` includes its name.
-    ``dequeue_many`` returns a sorted batch, so n must not be larger than the capacity.
+    The priority is an int64 scalar, the first component of an element, before the components of
+    `types`. Elements of the same priority are returned in the order of their arrival.
+    ``dequeue_many(n)`` returns a sorted batch, so n must not exceed the capacity.
+
+    Args:
+        capacity (int): most elements; -1 = no limit.
+        types (dtype | list): of the components after the priority.
+        shapes (Sequence): of the components after the priority.
+        names (list[str]): of all components, the priority included; elements are then dicts.
+        shared_name (str): every constructor call with this name returns the same queue while a
+            reference to it exists.
+        name (str, default "priority_queue"): the name in messages.
+        max_bytes (int): most bytes in the queue; None = no limit.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+        InvalidArgumentError: a shared queue has other components.
+
+    Example:
+        queue = lt.PriorityQueue(10, [lv.string], shapes=[()])
+        queue.enqueue([5, b"later"])
+        queue.enqueue([1, b"first"])
+        print(queue.dequeue())
     """
 
     def __init__(
@@ -442,9 +652,16 @@ class PriorityQueue(QueueBase):
 
 
 def waiters() -> list[dict[str, Any]]:
-    """Every call that waits in a queue or barrier of this process, for a coordinator, or for its
-    turn at a reader or an iterable.
+    """Lists every call of this process that waits.
 
-    A list of dicts: ``thread`` (its name), ``object`` (the queue), ``waits_for``, ``seconds``.
+    A call waits in a queue or barrier, for a coordinator, or for its turn at a reader or an
+    iterable.
+
+    Returns:
+        A list of dicts: ``thread`` (its name), ``object`` (the queue), ``waits_for``, ``seconds``.
+
+    Example:
+        for row in lt.waiters():
+            print(row["thread"], row["waits_for"])
     """
     return json.loads(_levada.waiters()) + waits()

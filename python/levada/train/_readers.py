@@ -32,10 +32,12 @@ class _Reader:
 
     _kind = -1
 
-    def __init__(
+    def __init__(self, name: str | None = None) -> None:
+        self._open(name)
+
+    def _open(
         self,
-        name: str | None = None,
-        *,
+        name: str | None,
         compression: str | None = None,
         skip: int = 0,
         sizes: tuple[int, int, int, int] = (0, 0, 0, 0),
@@ -175,11 +177,19 @@ def _paths(queue):
 
 
 class TFRecordReader(_Native):
-    """Records of TFRecord files; keys are ``b"file:offset"``, offsets in the decompressed file.
+    """Reads TFRecord files. Keys are ``b"file:offset"``; offsets count in the decompressed file.
 
     Args:
-        compression: "auto" (looks at the first bytes), "none", "gzip", "zlib", "zstd".
-        options: ignored: the compression that it names is detected.
+        compression (str, default "auto"): "auto" (looks at the first bytes), "none", "gzip", "zlib"
+            or "zstd".
+        name (str): the name in messages.
+        options (object): ignored, because the compression is detected.
+
+    Example:
+        lv.samples.write(".")
+        names = lt.FIFOQueue(10, [lv.string], shapes=[()])
+        names.enqueue("train-0.tfrecord.gz")
+        key, value = lt.TFRecordReader().read(names)
     """
 
     _kind = _TFRECORD
@@ -187,7 +197,7 @@ class TFRecordReader(_Native):
     def __init__(
         self, compression: str = "auto", name: str | None = None, *, options: Any = None
     ) -> None:
-        super().__init__(name, compression=compression)
+        self._open(name, compression=compression)
         self._compression = compression
 
     def _dataset(self, path):
@@ -197,10 +207,21 @@ class TFRecordReader(_Native):
 
 
 class TextLineReader(_Native):
-    """Lines without their ends (LF or CR LF); keys are ``b"file:line"``, lines count from 1.
+    """Reads lines without their ends (LF or CR LF). Keys are ``b"file:line"``; lines count from 1.
 
     Args:
-        skip_header_lines: lines at the start of every file that are skipped, but counted.
+        skip_header_lines (int, default 0): lines at the start of every file that are skipped, but
+            counted.
+        name (str): the name in messages.
+
+    Raises:
+        ValueError: `skip_header_lines` is negative.
+
+    Example:
+        lv.samples.write(".")
+        names = lt.FIFOQueue(10, [lv.string], shapes=[()])
+        names.enqueue("speeches.txt")
+        key, value = lt.TextLineReader().read(names)
     """
 
     _kind = _TEXT_LINE
@@ -209,7 +230,7 @@ class TextLineReader(_Native):
         self._skip = operator.index(skip_header_lines or 0)
         if self._skip < 0:
             raise ValueError(f"skip_header_lines={self._skip} must be at least 0")
-        super().__init__(name, skip=self._skip)
+        self._open(name, skip=self._skip)
 
     def _dataset(self, path):
         from levada import text_lines
@@ -218,16 +239,28 @@ class TextLineReader(_Native):
 
 
 class FixedLengthRecordReader(_Native):
-    """Records of one length; keys are ``b"file:number"``, numbers count from 0.
+    """Reads records of one length. Keys are ``b"file:number"``; numbers count from 0.
+
+    Bytes at the end of a file that do not fill a record are skipped.
 
     Args:
-        record_bytes: length of a record.
-        header_bytes, footer_bytes: skipped at the start and the end of each file.
-        hop_bytes: from the start of a record to that of the next; 0 = record_bytes. A smaller one
-            makes records overlap, a larger one skips bytes.
-        encoding: None (files as they are), "GZIP" or "ZLIB"; sizes are those of the content.
+        record_bytes (int): length of a record.
+        header_bytes (int, default 0): bytes to skip at the start of each file.
+        footer_bytes (int, default 0): bytes to skip at the end of each file.
+        hop_bytes (int, default 0): bytes from the start of a record to the start of the next; 0 =
+            `record_bytes`. With less, records overlap; with more, bytes between records are
+            skipped.
+        name (str): the name in messages.
+        encoding (str): None (files as they are), "GZIP" or "ZLIB"; sizes are those of the content.
 
-    Bytes at the end of a file that are too few for a record are skipped.
+    Raises:
+        ValueError: an argument is out of range.
+
+    Example:
+        lv.samples.write(".")
+        names = lt.FIFOQueue(10, [lv.string], shapes=[()])
+        names.enqueue("speeches.txt")
+        print(lt.FixedLengthRecordReader(16).read(names))
     """
 
     _kind = _FIXED_LENGTH
@@ -252,7 +285,7 @@ class FixedLengthRecordReader(_Native):
             raise ValueError(f'encoding={encoding!r} must be None, "GZIP" or "ZLIB"')
         self._compression = encoding.lower() if encoding else "none"
         record, header, footer, hop = self._sizes.values()
-        super().__init__(name, compression=self._compression, sizes=(record, header, footer, hop))
+        self._open(name, compression=self._compression, sizes=(record, header, footer, hop))
 
     def _dataset(self, path):
         from levada import fixed_length
@@ -261,12 +294,32 @@ class FixedLengthRecordReader(_Native):
 
 
 class IdentityReader(_Reader):
-    """The names themselves as records: key and value are the name."""
+    """Reads the names themselves: key and value of a record are the name.
+
+    Args:
+        name (str): the name in messages.
+
+    Example:
+        lv.samples.write(".")
+        names = lt.FIFOQueue(10, [lv.string], shapes=[()])
+        names.enqueue("speeches.txt")
+        key, value = lt.IdentityReader().read(names)
+    """
 
     _kind = _IDENTITY
 
 
 class WholeFileReader(_Reader):
-    """Whole files: the key is the name, the value the content."""
+    """Reads whole files: the key is the name, the value the content.
+
+    Args:
+        name (str): the name in messages.
+
+    Example:
+        lv.samples.write(".")
+        names = lt.FIFOQueue(10, [lv.string], shapes=[()])
+        names.enqueue("speeches.txt")
+        key, value = lt.WholeFileReader().read(names)
+    """
 
     _kind = _WHOLE_FILE

@@ -28,7 +28,11 @@ os.register_at_fork(after_in_child=_forked)
 
 
 class GraphKeys:
-    """Names of collections."""
+    """Defines the names of collections.
+
+    Example:
+        print(lt.get_collection(lt.GraphKeys.QUEUE_RUNNERS))
+    """
 
     QUEUE_RUNNERS = "queue_runners"
 
@@ -40,21 +44,49 @@ def add_to_collection(name: str, value: object) -> None:
 
 
 def get_collection(name: str) -> list[Any]:
-    """What was added under ``name``, in order; a copy."""
+    """Returns a copy of a collection.
+
+    Args:
+        name (str): name of the collection, such as ``GraphKeys.QUEUE_RUNNERS``.
+
+    Returns:
+        The values, in the order in which they were added.
+
+    Example:
+        print(len(lt.get_collection(lt.GraphKeys.QUEUE_RUNNERS)))
+    """
     with _lock:
         return list(_collections.get(name, ()))
 
 
 def clear_collection(name: str) -> None:
-    """Empties a collection. Running threads continue."""
+    """Empties a collection. Running threads continue.
+
+    Args:
+        name (str): name of the collection.
+
+    Example:
+        lt.clear_collection(lt.GraphKeys.QUEUE_RUNNERS)
+    """
     with _lock:
         _collections.pop(name, None)
 
 
 def register_op(name: str, fn: Callable[[], object]) -> Callable[[], object]:
-    """Lets ``QueueRunner.from_proto`` find ``fn`` by name; the latest of a name counts.
+    """Registers a function, which ``QueueRunner.from_proto`` finds by its name.
 
-    Returns ``fn``.
+    Args:
+        name (str): the name; a later function of the same name replaces an earlier one.
+        fn (Callable): the function, without arguments.
+
+    Returns:
+        The function.
+
+    Raises:
+        TypeError: the name is empty or not a str, or `fn` is not callable.
+
+    Example:
+        lt.register_op("read_one", lambda: None)
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"name must be a str that is not empty, not {name!r}")

@@ -115,11 +115,23 @@ class _Sizes:
 
 @with_fronts
 class NextQueuedSequenceBatch(RequeuedOnError):
-    """One segment of each of several examples; made by ``next_batch``.
+    """Holds one segment of each of several examples; ``next_batch`` makes it.
 
-    Save every declared state in every step, then the next segments are ready. A step that failed
-    is put back with ``requeue()`` or dropped with ``discard()``. As a context manager it requeues
-    the batch when the block raises. Any thread.
+    Save every declared state in every step, so that the next segments become ready. Return a step
+    that failed with ``requeue()``, or drop it with ``discard()``. As a context manager, the batch
+    is requeued if the block raises. Any thread may use it.
+
+    Args:
+        core (object): the state saver.
+        batch (object): the batch in C.
+        unroll (int): steps in a segment.
+
+    Example:
+        saver = lt.SequenceQueueingStateSaver(
+            iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+        saver.prefetch_op()
+        batch = saver.next_batch()
+        print(batch.key, batch.sequences["x"])
     """
 
     def __init__(self, core: _Core, batch: Any, unroll: int) -> None:
@@ -195,17 +207,50 @@ class NextQueuedSequenceBatch(RequeuedOnError):
         raise KeyError(f"state was not declared: {state_name}; there are {known}")
 
     def state(self, state_name: str) -> np.ndarray:
-        """The state that the segments start from, [batch_size, ...]; KeyError: not declared."""
+        """Returns the state that the segments start from.
+
+        Args:
+            state_name (str): name of a declared state.
+
+        Returns:
+            An array [batch_size, ...].
+
+        Raises:
+            KeyError: the state was not declared.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            print(batch.state("sum"))
+        """
         i = self._state(state_name)
         return self._once(i, partial(self._batch.state, i))
 
     def save_state(self, state_name: str, value: Any, name: str | None = None) -> None:
-        """Saves a state of all rows at once, [batch_size, ...]; the value is copied.
+        """Saves a state of all rows at once.
 
-        Values of rows whose segment is the last one are ignored. InvalidArgumentError: another
-        shape or dtype, a value that is not finite (``check_finite``), saved already.
-        CancelledError: the saver was closed with ``cancel_pending_enqueues``. If the source, or a
-        thread that reads it, failed, its error is raised instead.
+        The value is copied. Rows whose segment is the last one of their example are ignored. If the
+        source, or a thread that reads it, failed, its error is raised.
+
+        Args:
+            state_name (str): name of a declared state.
+            value (array): array-like [batch_size, ...].
+            name (str): ignored.
+
+        Raises:
+            KeyError: the state was not declared.
+            InvalidArgumentError: the value has another shape or dtype, is not finite
+                (``check_finite``), or was saved already.
+            CancelledError: the saver was closed with ``cancel_pending_enqueues``.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            batch.save_state("sum", batch.state("sum") + batch.sequences["x"].sum(1))
         """
         i = self._state(state_name)
         layout = self._core.layout
@@ -220,6 +265,13 @@ class NextQueuedSequenceBatch(RequeuedOnError):
 
         FailedPreconditionError: all states are saved, or it was requeued or discarded.
         CancelledError, or the error of the source, as in `save_state`.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            batch.requeue()
         """
         try:
             self._batch.requeue()
@@ -227,7 +279,15 @@ class NextQueuedSequenceBatch(RequeuedOnError):
             raise (self._core.error or error) from None
 
     def discard(self) -> None:
-        """Drops the examples of the batch, and counts them in ``stats()["discarded"]``."""
+        """Drops the examples of the batch, and counts them in ``stats()["discarded"]``.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            batch.discard()
+        """
         self._batch.discard()
 
     def __repr__(self) -> str:
@@ -242,32 +302,49 @@ class SequenceQueueingStateSaver:
     saved with ``save_state``, the next segments of its examples are ready. Earlier examples have
     priority, so adjacent steps receive adjacent segments of an example.
 
-    Choose a capacity of a few times ``batch_size``: an unbounded one costs memory. If keys repeat
-    from epoch to epoch, keep it below the number of examples.
+    Choose a capacity of a few times ``batch_size``, because an unbounded one costs memory. If keys
+    repeat from epoch to epoch, keep it below the number of examples.
 
     Args:
-        source: where examples come from: a function that returns one and raises OutOfRangeError or
-            StopIteration at the end, an iterable, a Dataset or a queue. Iterables are read under a
-            lock; a function of several threads must be thread-safe.
-        batch_size: rows of a batch, or a function that returns the number for each batch.
-        num_unroll: steps in a segment.
-        input_length: real steps of an example: the name or number of a field, or a function.
-        input_key: its key, str or bytes, unique among live examples: the same.
-        input_sequences: {name: field or function}, or a list of field names. All sequences of an
-            example have the same number of steps, a multiple of ``num_unroll``.
-        input_context: the same for values that every segment has; may be empty.
-        initial_states: {name: array, or function of the example}.
-        capacity: most live examples, None for no limit. An example no longer counts once its last
-            segment was returned.
-        allow_small_batch: once closed, batches may have fewer rows.
-        zero_length: what to do with an example without steps: "error", "skip" (counted), or
-            "segment" (one segment of padding).
-        state_timeout_secs: after that time an unsaved state is logged, while a call waits; infinity
-            for never.
-        pad: sequences are padded at the end with 0 or ``b""`` to a multiple of ``num_unroll``;
-            then ``input_length`` may be None.
-        make_keys_unique: appends a number to every key.
-        check_finite: ``save_state`` refuses NaN and infinity.
+        source (Callable | Iterable | Dataset | QueueBase): where examples come from: a function
+            that returns an example and raises OutOfRangeError or StopIteration at the end, an
+            iterable, a Dataset or a queue. levada reads iterables under a lock; a function of
+            several threads must be thread-safe.
+        batch_size (int | Callable): rows of a batch, or a function that returns the number for each
+            batch.
+        num_unroll (int): steps in a segment.
+        input_length (str | int | Callable): real steps of an example: the name or number of a
+            field, or a function.
+        input_key (str | int | Callable): key of an example, str or bytes, unique among live
+            examples.
+        input_sequences (dict | list): {name: field or function}, or a list of field names. All
+            sequences of an example have the same number of steps, a multiple of ``num_unroll``.
+        input_context (dict | list): values that every segment repeats, in the same form; may be
+            empty.
+        initial_states (dict): {name: array, or function of the example}.
+        capacity (int): most live examples; None = no limit. An example no longer counts once its
+            last segment was returned.
+        allow_small_batch (bool, default False): once the saver is closed, batches may have fewer
+            rows.
+        name (str): the name in messages.
+        zero_length (str, default "error"): what to do with an example without steps: "error",
+            "skip" (counted), or "segment" (one segment of padding).
+        state_timeout_secs (float, default 30): seconds after which levada logs an unsaved state
+            while a call waits; infinity = never.
+        pad (bool, default False): pads sequences at the end with 0 or ``b""`` to a multiple of
+            ``num_unroll``; then ``input_length`` may be None.
+        make_keys_unique (bool, default False): appends a number to every key.
+        check_finite (bool, default False): ``save_state`` refuses NaN and infinity.
+
+    Raises:
+        ValueError, TypeError, InvalidArgumentError: an argument is wrong.
+
+    Example:
+        saver = lt.SequenceQueueingStateSaver(
+            iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+        saver.prefetch_op()
+        batch = saver.next_batch()
+        batch.save_state("sum", batch.state("sum") + batch.sequences["x"].sum(1))
     """
 
     def __init__(
@@ -446,9 +523,25 @@ class SequenceQueueingStateSaver:
     def next_batch(self, timeout: float | None = None) -> NextQueuedSequenceBatch:
         """Waits until ``batch_size`` segments are ready, and returns them.
 
-        OutOfRangeError: closed, and there will not be enough. DeadlineExceededError: ``timeout``
-        seconds have passed; the message names the oldest unsaved state and its key.
-        FailedPreconditionError: the remaining segments need states of batches that do not exist.
+        Args:
+            timeout (float): seconds to wait; None = no limit.
+
+        Returns:
+            The segments and their states.
+
+        Raises:
+            OutOfRangeError: the saver is closed and will not have enough segments.
+            DeadlineExceededError: the timeout has passed; the message has the oldest unsaved state
+                and its key.
+            FailedPreconditionError: the remaining segments need states of batches that no longer
+                exist.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            print(batch.key)
         """
         size = self._batch_size() if callable(self._batch_size) else self._batch_size
         n, until = operator.index(size), None if timeout is None else time.monotonic() + timeout
@@ -471,31 +564,70 @@ class SequenceQueueingStateSaver:
             _LOG.warning("a call waits for segments: %s", error)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> None:
-        """Refuses new examples; started ones continue, and a ``prefetch_op`` that waits for
-        capacity still reads and inserts its example.
+        """Closes the saver: it accepts no new examples, and started ones continue.
 
-        With ``cancel_pending_enqueues``, segments that are ready can still be taken, and no state
-        can be saved any more. CancelledError: a plain close of a closed saver.
+        A ``prefetch_op`` that waits for capacity still reads and inserts its example.
+
+        Args:
+            cancel_pending_enqueues (bool, default False): no state can be saved any more; segments
+                that are ready can still be taken.
+            name (str): ignored.
+
+        Raises:
+            CancelledError: the saver is closed already (a close that cancels may follow a plain
+                one).
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            saver.close()
         """
         self._late.close(cancel_pending_enqueues=cancel_pending_enqueues)
 
     def cancel(self) -> None:
-        """Ends every waiting call with CancelledError; the saver stays usable."""
+        """Ends every waiting call with CancelledError; the saver stays usable.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.cancel()
+        """
         self._late.cancel()
 
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Returns True if the saver is closed.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            print(saver.is_closed())
+        """
         return self._late.is_closed()
 
     def size(self) -> int:
-        """Live examples."""
+        """Returns the number of live examples.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            print(saver.size())
+        """
         return self._late.size()
 
     def _producers_failed(self, error: BaseException) -> None:
         self._late._producers_failed(error)
 
     def stats(self) -> dict[str, float]:
-        """Counts of examples and segments, and ``oldest_unsaved`` in seconds (-1: none)."""
+        """Counts of examples and segments, and ``oldest_unsaved`` in seconds (-1: none).
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            print(saver.stats()["finished"])
+        """
         core = self._late._queue
         if core is None:
             return dict.fromkeys((*_COUNTS, "ready", "incomplete", "unsaved"), 0) | {
@@ -506,24 +638,46 @@ class SequenceQueueingStateSaver:
         return {**found, "oldest_unsaved": since * 1e-9 if since >= 0 else -1.0}
 
     def unsaved(self) -> list[dict[str, Any]]:
-        """Unsaved states, oldest first: dicts of key, states, seconds, abandoned (at most 100)."""
+        """Lists up to 100 unsaved states, oldest first: key, states, seconds, abandoned.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            batch = saver.next_batch()
+            print(saver.unsaved())
+        """
         core = self._late._queue
         return [] if core is None else json.loads(core.saver.unsaved())
 
     # -- save and restore
 
     def save(self, data: bool | None = None) -> bytes:
-        """The positions, keys and states of all unfinished examples, as bytes for ``restore``.
+        """Returns the positions, keys and states of all unfinished examples.
 
         Segments of batches that are not saved yet are returned again. If the source is a Dataset
         (or an iterator with ``save`` and ``restore``), its position and the data of unfinished
-        examples are saved too. Other iterables are read again from their beginning by the restored
-        saver, which ignores finished examples; the bytes then have no data. For a function or a
-        queue as the source, pass ``data=True``, and restore its position yourself.
+        examples are saved too. The restored saver reads other iterables again from their beginning
+        and ignores finished examples, so the bytes contain no data. For a function or a queue as
+        the source, pass ``data=True``, and restore its position yourself.
 
-        ``data=True`` adds the data of unfinished examples for any source. ``data=False`` leaves it
-        out, which only a source that is read again from its beginning allows: for a Dataset it is
-        an InvalidArgumentError, for a function or a queue an UnimplementedError.
+        Args:
+            data (bool): True adds the data of unfinished examples for any source. False omits it,
+                which only a source that is read again from its beginning allows. None = as the
+                source needs.
+
+        Returns:
+            Bytes for ``restore``.
+
+        Raises:
+            InvalidArgumentError: ``data=False``, and the source is a Dataset.
+            UnimplementedError: the source is a function or a queue, and `data` is not True.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            print(len(saver.save()))
         """
         core = self._late._queue
         if core is None:
@@ -550,11 +704,25 @@ class SequenceQueueingStateSaver:
         return _joined(extra, body)
 
     def restore(self, state: bytes) -> None:
-        """Continues where ``save`` was called; before the first example only.
+        """Continues at the position that ``save`` returned, in a new saver before its first
+        example.
 
-        The next batches are those that would have followed. Raises FailedPreconditionError if this
-        saver is not new, or has other fields or another ``num_unroll``, and DataLossError if the
-        bytes are damaged.
+        Args:
+            state (bytes): the bytes of ``save``.
+
+        Raises:
+            FailedPreconditionError: this saver is not new, or has other fields or another
+                ``num_unroll``.
+            DataLossError: the bytes are damaged.
+
+        Example:
+            saver = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            saver.prefetch_op()
+            state = saver.save()
+            again = lt.SequenceQueueingStateSaver(
+                iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
+            again.restore(state)
         """
         head, body = _split(state)
         if self._late._queue is not None:

@@ -23,7 +23,17 @@ _MARKS = ["int32", "int64", "string"]
 
 
 class SparseTensorValue(NamedTuple):
-    """Sparse: ``indices`` int64 [n, rank], ``values`` [n], ``dense_shape`` int64 [rank]."""
+    """Holds a sparse value, as in TensorFlow.
+
+    Args:
+        indices (ndarray): int64 [n, rank].
+        values (ndarray): values [n].
+        dense_shape (ndarray): int64 [rank].
+
+    Example:
+        import numpy as np
+        value = lt.SparseTensorValue(np.array([[0], [2]]), np.array([5, 6]), np.array([3]))
+    """
 
     indices: Any
     values: Any

@@ -26,15 +26,24 @@ def _log(row: dict[str, Any]) -> None:
 
 
 class Watchdog:
-    """Reports each call that waits in a queue or barrier for longer than ``limit`` seconds, once.
+    """Reports each call that waits in a queue or barrier for longer than a limit, once.
 
+    A watchdog does not slow down waiting calls. It works until it is closed or unreferenced.
+
+    Args:
+        limit (float, default 30): seconds.
+        cancel (bool, default False): ends such a call with CancelledError. Nothing is lost, and
+            other calls continue to wait.
+        report (Callable): a function that receives a row of ``waiters()``, with ``cancelled``; None
+            logs the row as a warning. It runs on a thread of the watchdog, which logs its
+            exceptions.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+
+    Example:
         with lt.Watchdog(60, cancel=True):
-            train()
-
-    ``cancel``: such a call ends with CancelledError; nothing is lost, and other calls wait on.
-    ``report``: a function that receives a row of ``waiters()``, with ``cancelled``; by default the
-    row is logged as a warning. The function runs on a thread of the watchdog, and its exceptions
-    are logged. Waiting calls are not slower. The watchdog works until it is closed or unreferenced.
+            pass  # train here
     """
 
     def __init__(
@@ -55,7 +64,12 @@ class Watchdog:
         return f"levada.train.Watchdog({self._limit} s, {'cancels' if self._cancel else 'reports'})"
 
     def close(self) -> None:
-        """Stops it; its report is not called any more. May be called again."""
+        """Stops it; its report is not called any more. May be called again.
+
+        Example:
+            watchdog = lt.Watchdog(60)
+            watchdog.close()
+        """
         _levada.watchdog_stop(self._handle)
         if threading.current_thread() is not self._thread:
             self._thread.join()
