@@ -11,7 +11,7 @@ typedef struct levada_bench_string {
     size_t   size;
 } levada_bench_string;
 
-/* The next record, verified, in memory of its own; 0 at the end of the file. */
+/* Returns the next record, verified, in memory of its own; 0 at the end of the file. */
 int levada_bench_tf_read(levada_bench_stream *stream, levada_bench_string *out);
 
 /* baseline_scan.c */
@@ -32,7 +32,7 @@ void *levada_bench_open_b(const levada_bench_args *args);
 void *levada_bench_open_f(const levada_bench_args *args);
 void  levada_bench_parse(void *state, levada_bench_count *count);
 void  levada_bench_batch(void *state, levada_bench_count *count);
-/* Where the tokens of each row of file A begin, and where the last ones end. */
+/* Returns where the tokens of each row of file A begin, and where the last ones end. */
 int64_t *levada_bench_offsets(const levada_bench_args *args, int64_t *rows);
 
 /* baseline_pad.c */

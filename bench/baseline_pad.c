@@ -107,7 +107,7 @@ void *levada_bench_open_pad(const levada_bench_args *args)
     return baseline_pad_new(PAD_BATCHES * PAD_ROWS, offsets, PAD_ROWS, 0, 1);
 }
 
-/* The lengths of file A; a source that stays in the cache. */
+/* Returns the lengths of file A; a source that stays in the cache. */
 void *levada_bench_open_pad_a(const levada_bench_args *args)
 {
     int64_t  rows;
@@ -136,7 +136,7 @@ void levada_bench_pad_a(void *state, levada_bench_count *count)
     }
 }
 
-/* The same; n are bytes, the unit of the row. */
+/* Pads n bytes, the unit of the row. */
 void levada_bench_pad(void *state, levada_bench_count *count)
 {
     levada_bench_pad_a(state, count);

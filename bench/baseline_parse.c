@@ -59,7 +59,7 @@ static int baseline_parse_varint(parse_span *span, uint64_t *out)
     return 0;
 }
 
-/* The next length-delimited field; other wire types do not occur in the bench files. */
+/* Returns the next length-delimited field; other wire types do not occur in the bench files. */
 static int baseline_parse_field(parse_span *span, uint32_t *tag, parse_span *body)
 {
     uint64_t key, size;
@@ -212,7 +212,7 @@ static void baseline_parse_flush(baseline_parse *s, int rows, levada_bench_count
     count->records += rows;
 }
 
-/* The next record of a file in memory. */
+/* Returns the next record of a file in memory. */
 static int baseline_parse_record(parse_span *rest, parse_span *record)
 {
     uint64_t size;

@@ -391,7 +391,7 @@ static void fused_shuffle(fused_state *s, const uint8_t *data, int32_t n,
     count->records += n;
 }
 
-/* What waits at the end of the file. */
+/* Drains what waits at the end of the file. */
 static void fused_drain(fused_state *s, levada_bench_count *count)
 {
     fused_chunk *chunk = s->chunk;

@@ -101,7 +101,7 @@ static void gathers_leave(gathers_state *s, gathers_group *bin, int64_t *bins)
     bin->n = bin->steps = 0;
 }
 
-/* The bin that a record fills best; the fullest one leaves where it fits in none. */
+/* Returns the bin that a record fills best; the fullest one leaves where it fits in none. */
 static gathers_group *gathers_bin(gathers_state *s, gathers_group *bins, int64_t length,
                                   int64_t *count)
 {
@@ -182,7 +182,7 @@ static void *gathers_open_buckets(const levada_bench_args *args)
     return s;
 }
 
-/* The same batches, filled with as many steps as they lie in memory. */
+/* Opens batches that are filled with as many steps as are in memory. */
 static void *gathers_open_plain(const levada_bench_args *args)
 {
     gathers_state *s = gathers_open_buckets(args);

@@ -136,7 +136,7 @@ static void harness_pin(int core)
     pthread_setaffinity_np(pthread_self(), sizeof cores, &cores);
 }
 
-/* The n-th core that this process may use, -1 when there are fewer. */
+/* Returns the n-th core that this process may use, -1 when there are fewer. */
 static int harness_core(int n)
 {
     cpu_set_t cores;

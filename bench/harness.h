@@ -71,7 +71,7 @@ levada_bench_file levada_bench_file_load(const char *path);
 /* CRC-32C: a loop over eight bytes, or three interleaved ones for long data, as google/crc32c. */
 uint32_t levada_bench_crc32c(const uint8_t *data, size_t size);
 
-/* The form in which TFRecord stores a checksum. */
+/* Returns the form in which TFRecord stores a checksum. */
 static inline uint32_t levada_bench_masked(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);

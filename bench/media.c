@@ -249,7 +249,7 @@ static void media_libpng(void *state, levada_bench_count *count)
 
 enum { MEDIA_WAV_HEADER = 44, MEDIA_CHUNK = 4096 };
 
-/* The sound of bench/peers/sf_sounds.py. */
+/* Returns the sound of bench/peers/sf_sounds.py. */
 static int16_t media_sample(int i)
 {
     return (int16_t)lrint(16000 * sin(i / 20.0) + 2000 * sin(i * 0.7) + (double)(i * 7919LL % 64));
@@ -310,7 +310,7 @@ static void media_make_flac(media_state *s)
     FLAC__stream_encoder_delete(encoder);
 }
 
-/* The work of levada, or of the limit where `decoder` is NULL. */
+/* Returns the work of levada, or of the limit where `decoder` is NULL. */
 static media_state *media_open_encoded(void (*make)(media_state *), const char *decoder)
 {
     media_state *s = levada_bench_alloc(sizeof *s);

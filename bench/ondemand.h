@@ -10,8 +10,8 @@
 void *levada_bench_ondemand_create(void);
 void *levada_bench_whole_create(void);
 
-/* The bytes of the field "text" in all lines of data[0, size), of which 64 after it are readable.
- * *lines counts them. -1: a line is not JSON or has no such text. */
+/* Returns the bytes of the field "text" in all lines of data[0, size), of which 64 after it are
+ * readable. *lines counts them. -1: a line is not JSON or has no such text. */
 int64_t levada_bench_ondemand_texts(void *parser, const uint8_t *data, size_t size, int64_t *lines);
 int64_t levada_bench_whole_texts(void *parser, const uint8_t *data, size_t size, int64_t *lines);
 

@@ -65,7 +65,7 @@ static void *ours_open(const levada_bench_args *args, ours_measure measure, cons
     return s;
 }
 
-/* Bytes of the lines of a block, with their newlines. */
+/* Returns the number of bytes of the lines of a block, with their newlines. */
 static int64_t ours_line_bytes(const levada_block *block)
 {
     const levada_column *line = levada_block_at(block, 0);
@@ -148,7 +148,7 @@ static void *ours_open_a(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", OURS_A " | padded_batch:256");
 }
 
-/* The same with tokens of the dtype that `user` names. */
+/* Opens the job with tokens of the dtype that `user` names. */
 static void *ours_open_narrow_a(const levada_bench_args *args)
 {
     char rest[OURS_TEXT / 2];
@@ -190,13 +190,13 @@ static void *ours_open_buckets_s(const levada_bench_args *args)
                             "boundaries=[32,48,64,80,96,128,160,224,320,448],batch_sizes=64");
 }
 
-/* The main job. */
+/* Returns the main job. */
 static void *ours_open_main(const levada_bench_args *args)
 {
     return ours_open(args, OURS_FILE, "tfrecord", " | shuffle:10000" OURS_A OURS_BUCKETS);
 }
 
-/* The same job without boundaries: 4,000 records are sorted, batches are cut by a budget. */
+/* Opens the job without boundaries: 4,000 records are sorted, and a budget cuts batches. */
 static void *ours_open_main_lookahead(const levada_bench_args *args)
 {
     return ours_open(args, OURS_FILE, "tfrecord",

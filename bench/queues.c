@@ -239,8 +239,8 @@ static void queues_shuffle(void *state, levada_bench_count *count)
     count->check += (uint64_t)item;
 }
 
-/* For a second one waits for space and one for an element. Nothing is counted but the pass: what it
- * costs is measured from outside. */
+/* Waits a second for space, and a second for an element. Counts only the pass: its cost is measured
+ * from outside. */
 static void *queues_wait(void *user)
 {
     queues_worker *w = user;
@@ -312,7 +312,7 @@ static void *queues_open_back(const levada_bench_args *a)
     return s;
 }
 
-/* A full queue and an empty one. */
+/* Returns a full queue and an empty one. */
 static void *queues_open_idle(const levada_bench_args *a)
 {
     queues_state *s = queues_open_back(a);

@@ -86,7 +86,7 @@ static levada_block *segments_block(int64_t n, int64_t width, bool ragged, int64
     return block;
 }
 
-/* The records of the block, and a stage; `options` is its map. */
+/* Returns the records of the block, and a stage; `options` is its map. */
 static levada_dataset *segments_dataset(levada_block **block, const char *stage,
                                         const char *options)
 {
@@ -342,7 +342,7 @@ static void segments_pass_saved(void *state, levada_bench_count *count)
     levada_string_free(&bytes);
 }
 
-/* The states of as many sequences, copied. */
+/* Returns the states of as many sequences, copied. */
 static void *segments_open_states(const levada_bench_args *args)
 {
     segments_copy *s = levada_bench_alloc(sizeof *s);

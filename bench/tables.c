@@ -112,8 +112,8 @@ static int64_t tables_rows(tables_state *s, const uint8_t *data, int64_t fields,
     return rows > 0 ? s->pos[rows * TABLES_COLUMNS - 1] + 1 : 0;
 }
 
-/* What lies between two marks, copied as short strings are: 32 bytes at once where that is enough.
- */
+/* Copies the bytes between two marks as short strings are copied: 32 bytes at once if that is
+ * enough. */
 static void tables_copy(tables_state *s, const uint8_t *data, int64_t n, levada_bench_count *count)
 {
     uint8_t *to = s->strings;

@@ -67,7 +67,7 @@ static const char *args_option_name(const void *user, int i)
     return options[i].name;
 }
 
-/* Index of the option that `word` (without dashes, up to n bytes) names, or -1. */
+/* Returns the index of the option that `word` (without dashes, up to n bytes) names, or -1. */
 static int args_find(const levada_cli_args *args, const char *word, size_t n)
 {
     for (int i = 0; args->options[i].name; i++) {

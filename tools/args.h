@@ -50,11 +50,11 @@ bool        levada_cli_flag(const levada_cli_args *args, const char *name);
 const char *levada_cli_value(const levada_cli_args *args, const char *name); /* NULL = not given */
 int64_t     levada_cli_number(const levada_cli_args *args, const char *name, int64_t otherwise);
 
-/* True when the text is a whole number that is not negative. */
+/* Returns true if the text is a whole number that is not negative. */
 bool levada_cli_whole(const char *text, int64_t *out);
 
-/* The name nearest to `text` of those that next(user, i) returns until NULL; NULL = none is near.
- * */
+/* Returns the name nearest to `text` of those that next(user, i) returns until NULL; NULL = none is
+ * near. */
 const char *levada_cli_nearest(const char *text, const char *(*next)(const void *user, int i),
                                const void *user);
 

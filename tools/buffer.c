@@ -70,8 +70,9 @@ void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...)
 enum { BUFFER_DIGITS = 20, BUFFER_NUMBERS = 256 };
 #define BUFFER_EIGHT UINT64_C(100000000) /* the first number that has more than eight digits */
 
-/* The eight decimal digits of n, the first in the lowest byte: halves, then pairs, then digits, all
- * parts in one word. Each quotient is a product and a shift, exact in the range of its part. */
+/* Returns the eight decimal digits of n, the first in the lowest byte: halves, then pairs, then
+ * digits, all parts in one word. Each quotient is a product and a shift, exact in the range of its
+ * part. */
 static uint64_t buffer_eight(uint64_t n)
 {
     uint64_t halves = n / 10000 | n % 10000 << 32;

@@ -24,10 +24,10 @@ void  levada_cli_add(levada_cli_buffer *b, const void *bytes, size_t n);
 void  levada_cli_puts(levada_cli_buffer *b, const char *text);
 LEVADA_PRINTF(2, 3) void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...);
 LEVADA_PRINTF(2, 0) void levada_cli_vprintf(levada_cli_buffer *b, const char *fmt, va_list list);
-/* The same as printf with "%lld" and "%llu", and quicker. */
+/* Writes a number as printf with "%lld" and "%llu" does, and quicker. */
 void levada_cli_int(levada_cli_buffer *b, int64_t n);
 void levada_cli_unsigned(levada_cli_buffer *b, uint64_t n);
-/* The same for `count` numbers, with commas between them. */
+/* Writes `count` numbers, with commas between them. */
 void levada_cli_ints(levada_cli_buffer *b, const int64_t *n, int64_t count);
 /* n times the same text. */
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n);

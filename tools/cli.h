@@ -52,7 +52,7 @@ bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each     
 levada_cli_status levada_cli_fail(const levada_error *err);
 /* Writes lines to standard error, after the output before them. Any thread. */
 void levada_cli_message(const levada_cli_buffer *text);
-/* The same for a message of the command itself. */
+/* Writes a message of the command itself. */
 LEVADA_PRINTF(1, 2) void levada_cli_say(const char *fmt, ...);
 
 /* Writes the text to standard output and empties it. False when nobody reads any more (quiet) or
@@ -60,7 +60,7 @@ LEVADA_PRINTF(1, 2) void levada_cli_say(const char *fmt, ...);
 bool levada_cli_out(levada_cli_buffer *text);
 /* Everything so far is where standard output goes, on the disk if that is a file. */
 bool levada_cli_out_sync(void);
-/* At the end of the program: the rest of the output. Turns DONE into FAILED where it is lost. */
+/* Writes the rest of the output at the end of the program. Turns DONE into FAILED if it is lost. */
 levada_cli_status levada_cli_out_close(levada_cli_status status);
 
 /* Seconds on a clock that never jumps. */

@@ -151,7 +151,7 @@ static bool cmd_check_lost(const char *what, levada_cli_status *status)
     return false;
 }
 
-/* Those of every name, then those of formats. */
+/* Checks every name, then the names of formats. */
 static bool cmd_check_name(levada_conform *c, const char *family, bool json,
                            levada_cli_status *status)
 {
@@ -161,7 +161,7 @@ static bool cmd_check_name(levada_conform *c, const char *family, bool json,
     return cmd_check_one(c, family, levada_conform_format_checks, json, status);
 }
 
-/* The same in a folder with the files of the example, where it has some. */
+/* Checks the name in a directory with the files of the example, if it has files. */
 static bool cmd_check_beside(levada_conform *c, const levada_example_file *files,
                              const char *family, bool json, levada_cli_status *status)
 {

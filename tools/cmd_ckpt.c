@@ -249,7 +249,7 @@ static void cmd_ckpt_line(levada_cli_buffer *out, const char *sign, const ckpt_e
     levada_cli_puts(out, "\n");
 }
 
-/* By path, then by key: the slash between them counts as less than any letter. */
+/* Compares by path, then by key: the slash between them counts as less than any letter. */
 static int cmd_ckpt_order(const char *a, const char *b)
 {
     while (*a == *b && *a) {
@@ -370,7 +370,7 @@ static levada_status cmd_ckpt_index(const levada_cli_buffer *file, ckpt_index *i
     return LEVADA_OK;
 }
 
-/* The first part of this name; NULL where the file has none. */
+/* Returns the first part of this name; NULL where the file has none. */
 static const levada_cli_part *cmd_ckpt_find(const ckpt_index *index, const levada_cli_part *like)
 {
     size_t low = 0, high = index->n;

@@ -72,7 +72,7 @@ static convert_kind cmd_convert_kind(const char *name)
     return CONVERT_UNKNOWN;
 }
 
-/* The kind that a name suggests. */
+/* Returns the kind that a name suggests. */
 static convert_kind cmd_convert_named(const convert_job *job, const char *path)
 {
     const char *format = NULL;
@@ -118,7 +118,8 @@ static bool cmd_convert_is_known(const convert_job *job)
     return false;
 }
 
-/* How records of bytes become others. False where their fields have to be named first. */
+/* Chooses how records of bytes become others. Returns false if their fields have to be named first.
+ * */
 static bool cmd_convert_choose(convert_job *job)
 {
     bool raw = levada_cli_flag(job->args, "raw");
@@ -140,7 +141,7 @@ static bool cmd_convert_choose(convert_job *job)
     return true;
 }
 
-/* What is printed are lines, and of records that are bytes. */
+/* Returns true if the records can be printed: lines, and of records that are bytes. */
 static bool cmd_convert_can_print(const convert_job *job)
 {
     if (!job->print || (job->to == CONVERT_JSONL && job->as != LEVADA_CLI_CONVERT_COPY &&
@@ -284,7 +285,7 @@ static levada_status cmd_convert_write(convert_job *job, levada_sink *sink, leva
     return status == LEVADA_END ? levada_sink_close(sink, &job->result, err) : status;
 }
 
-/* To standard output, until nobody reads it any more. */
+/* Prints to standard output, until nobody reads it any more. */
 static levada_status cmd_convert_print(convert_job *job, levada_error *err)
 {
     levada_cli_buffer text = { 0 };

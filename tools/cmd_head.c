@@ -28,7 +28,7 @@ typedef struct head_out {
     int64_t              name_width, count_width; /* columns in the record that is printed */
 } head_out;
 
-/* At most CMD_HEAD_WIDTH columns of the text, with a sign where text was cut. */
+/* Prints at most CMD_HEAD_WIDTH columns of the text, with a sign where text was cut. */
 static void cmd_head_short(levada_cli_buffer *b, const char *text, size_t n)
 {
     int64_t width = 0;
@@ -43,7 +43,7 @@ static void cmd_head_short(levada_cli_buffer *b, const char *text, size_t n)
     levada_cli_puts(b, "\n");
 }
 
-/* The kind of the first item that has one. */
+/* Returns the kind of the first item that has one. */
 static const char *cmd_head_kind(const levada_example_feature *f)
 {
     for (int64_t i = 0; i < f->nitems; i++)

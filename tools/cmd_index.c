@@ -43,7 +43,7 @@ static void cmd_index_tell(index_job *job, const char *path, int64_t records)
     }
 }
 
-/* How the file was read, where that is not plain from its name. */
+/* Warns how the file was read, if that is not plain from its name. */
 static void cmd_index_warn(const index_job *job, const char *path)
 {
     levada_file_kind kind = LEVADA_FILE_KIND_INIT;

@@ -46,8 +46,8 @@ static levada_status cmd_run_agree(levada_cli_pipe *p, const levada_cli_args *ar
     return status;
 }
 
-/* Also saves while records are still being skipped. Saves only a position whose output was written:
- * a resume from a later one would skip the lost output. */
+/* Saves, also while records are still being skipped. Saves only a position whose output was
+ * written: a resume from a later one would skip the lost output. */
 static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_error *err)
 {
     char               *state = NULL;

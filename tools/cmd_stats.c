@@ -37,7 +37,7 @@ typedef struct stats_job {
     bool              json;
 } stats_job;
 
-/* The field asked for, or the only sequence, or the only field. */
+/* Returns the field asked for, or the only sequence, or the only field. */
 static const levada_column *cmd_stats_column(const stats_job *job, const levada_block *block,
                                              levada_error *err)
 {
@@ -246,7 +246,8 @@ static levada_status cmd_stats_add(void *user, const int64_t *lengths, int64_t n
     return LEVADA_OK;
 }
 
-/* From the index if it has them: the field is named, and all records are asked for. */
+/* Reads the lengths from the index if it has them: the field is named, and all records are asked
+ * for. */
 static levada_status cmd_stats_indexed(stats_job *job, const levada_cli_pipe *p, int64_t limit,
                                        bool *found, levada_error *err)
 {
@@ -273,7 +274,7 @@ static levada_status cmd_stats_read(stats_job *job, levada_cli_pipe *p, int64_t 
     return status == LEVADA_END ? LEVADA_OK : status;
 }
 
-/* False, with a message, if an option is out of its range. */
+/* Reads the options; returns false, with a message, if an option is out of its range. */
 static bool cmd_stats_options_read(stats_job *job, const levada_cli_args *args)
 {
     const char *boundaries = levada_cli_value(args, "boundaries");

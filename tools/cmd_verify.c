@@ -107,7 +107,7 @@ static void cmd_verify_damage(void *user, const levada_damage *d)
     job->places++;
 }
 
-/* How the file was read, where that is not plain from its name. */
+/* Reports how the file was read, if that is not plain from its name. */
 static void cmd_verify_source(verify_job *job, const levada_verify_result *r)
 {
     levada_cli_buffer note = { 0 };
@@ -120,7 +120,7 @@ static void cmd_verify_source(verify_job *job, const levada_verify_result *r)
     levada_cli_buffer_clear(&note);
 }
 
-/* What options of --source would check more than the format alone does; NULL = nothing. */
+/* Returns the options of --source that would check more than the format alone does; NULL = none. */
 static const char *cmd_verify_unchecked(const verify_job *job, const char *format)
 {
     static const char *const all[][2] = {

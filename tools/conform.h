@@ -119,7 +119,7 @@ levada_conform_verdict levada_conform_probe(levada_conform *c);
 /* Sets `what` and returns BAD. */
 LEVADA_PRINTF(2, 3)
 levada_conform_verdict levada_conform_broken(levada_conform *c, const char *fmt, ...);
-/* The same for an error of a call. */
+/* Reports an error of a call. */
 levada_conform_verdict levada_conform_failed(levada_conform *c, const char *call,
                                              const levada_error *err);
 void levada_conform_look(levada_conform *c, const char *where);
@@ -128,7 +128,8 @@ void levada_conform_look(levada_conform *c, const char *where);
 LEVADA_MUST_USE levada_status levada_conform_open(const levada_conform *c, levada_env *env,
                                                   int32_t threads, int32_t block_rows,
                                                   levada_iter **out, levada_error *err);
-/* At most `blocks` blocks (-1 = all) into `to`. END when there are no more, which it says twice. */
+/* Reads at most `blocks` blocks (-1 = all) into `to`. END when there are no more, which it says
+ * twice. */
 LEVADA_MUST_USE levada_status levada_conform_read(levada_iter *it, int64_t blocks,
                                                   levada_conform_rows *to, levada_error *err);
 

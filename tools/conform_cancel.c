@@ -64,7 +64,7 @@ static levada_status conform_cancel_restore(const levada_conform *c, conform_can
     return st;
 }
 
-/* Another iterator continues with exactly the rest. */
+/* Checks that another iterator continues with exactly the rest. */
 static levada_conform_verdict conform_cancel_rest(levada_conform *c, conform_cancel_state *state,
                                                   const char *when)
 {
@@ -130,7 +130,7 @@ typedef struct conform_cancel_run {
     conform_cancel_state state;
 } conform_cancel_run;
 
-/* Its end, whatever it is, is the stop that the caller waits for. */
+/* Reads to the end, which is the stop that the caller waits for, whatever it is. */
 static levada_status conform_cancel_reads(levada_coordinator *coordinator, void *user,
                                           levada_error *err)
 {
@@ -151,7 +151,8 @@ static levada_status conform_cancel_closes(levada_coordinator *coordinator, void
     return levada_fail(err, LEVADA_EOUT_OF_RANGE, "closed");
 }
 
-/* Whether the thread ended soon; where it did not, *soon = false and a last chance is given. */
+/* Returns true if the thread ended soon; where it did not, *soon = false and a last chance is
+ * given. */
 static bool conform_cancel_ends(levada_coordinator *coordinator, bool *soon)
 {
     if (levada_coordinator_wait_for_stop(coordinator, CONFORM_CANCEL_SOON)) return true;
@@ -159,7 +160,7 @@ static bool conform_cancel_ends(levada_coordinator *coordinator, bool *soon)
     return levada_coordinator_wait_for_stop(coordinator, CONFORM_CANCEL_NEVER);
 }
 
-/* False when a thread hangs: then nothing of the run can be given back. */
+/* Returns false if a thread hangs: then nothing of the run can be given back. */
 static bool conform_cancel_through(conform_cancel_run *run, int64_t delay, bool *soon,
                                    levada_status *st, levada_error *err)
 {

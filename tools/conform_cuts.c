@@ -37,8 +37,8 @@ static levada_conform_verdict conform_cuts_broken(levada_conform *c, const confo
                                  how->other_rows, what);
 }
 
-/* What was restored saves itself as it was. Only with one thread is the position exact to the
- * record. */
+/* Checks that a restored iterator saves itself as it was. Only with one thread is the position
+ * exact to the record. */
 static levada_conform_verdict conform_cuts_again(levada_conform *c, const conform_cuts_how *how,
                                                  levada_iter *other,
                                                  const conform_cuts_state *state)

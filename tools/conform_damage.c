@@ -103,7 +103,7 @@ static int64_t damage_start(const damage_case *x, int64_t record)
     return at;
 }
 
-/* Whether the example can be damaged: ascending records of one small file, which is not
+/* Returns true if the example can be damaged: ascending records of one small file, which is not
  * compressed. */
 static bool damage_prepare(damage_case *x)
 {
@@ -144,7 +144,8 @@ static void damage_unit(const levada_conform_rows *rows, int64_t i, size_t *begi
     *end = ends[(i + 1) * rows->cells - 1];
 }
 
-/* Whether n records of `got` from number `at` on are those of `want` from number `from` on. */
+/* Returns true if n records of `got` from number `at` on are those of `want` from number `from` on.
+ * */
 static bool damage_alike(const levada_conform_rows *want, int64_t from,
                          const levada_conform_rows *got, int64_t at, int64_t n)
 {
@@ -204,7 +205,7 @@ static levada_conform_verdict damage_failing(const damage_case *x, int64_t recor
     return verdict;
 }
 
-/* The same records with any threads and blocks. */
+/* Checks that any threads and blocks return the same records. */
 static levada_conform_verdict damage_steady(const damage_case *x, int64_t record,
                                             const levada_conform_rows *want)
 {
@@ -226,7 +227,7 @@ static levada_conform_verdict damage_steady(const damage_case *x, int64_t record
     return verdict;
 }
 
-/* What is left when damage is skipped. `rest`: intact records after the damaged one. */
+/* Checks what is left when damage is skipped. `rest`: intact records after the damaged one. */
 static levada_conform_verdict damage_skipping(const damage_case *x, int64_t record, int64_t rest,
                                               bool noticed)
 {

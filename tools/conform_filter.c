@@ -72,8 +72,8 @@ static levada_status filter_call(filter_hook hook, void *state, levada_filter_st
     return st;
 }
 
-/* As a reader does it: where nothing comes, more is put in; at the end that is damage. `calls` is
- * the most of them. */
+/* Runs the filter as a reader does: if nothing comes, more is put in; at the end that is damage.
+ * `calls` is the most of them. */
 static levada_status filter_run(filter_hook hook, void *state, const levada_cli_buffer *from,
                                 filter_way way, int64_t calls, levada_cli_buffer *to,
                                 levada_error *err)
@@ -152,7 +152,7 @@ static bool filter_same(const levada_cli_buffer *a, const levada_cli_buffer *b)
     return a->size == b->size && (a->size == 0 || memcmp(a->at, b->at, a->size) == 0);
 }
 
-/* What `got` has in place of the sample. */
+/* Reports what `got` has in place of the sample. */
 static levada_conform_verdict filter_differs(levada_conform *c, const char *when, levada_status st,
                                              const levada_cli_buffer *got, const levada_error *err)
 {
@@ -197,7 +197,7 @@ static levada_conform_verdict filter_prepare(levada_conform *c)
 
 /* -- the same bytes however they come */
 
-/* What was made in this way, read in all. */
+/* Checks that what was made in this way is read in all. */
 static levada_conform_verdict filter_encodes(levada_conform *c, const levada_cli_buffer *plain,
                                              filter_way way, levada_cli_buffer *packed,
                                              levada_cli_buffer *got)
@@ -247,7 +247,7 @@ static levada_conform_verdict conform_filter_alike(levada_conform *c)
 
 /* -- a reset */
 
-/* After some calls, on bytes that may be cut off. */
+/* Checks a reset after some calls, on bytes that may be cut off. */
 static levada_conform_verdict filter_resets(levada_conform *c, void *state, int64_t calls,
                                             const levada_cli_buffer *first)
 {
@@ -341,7 +341,7 @@ static levada_conform_verdict conform_filter_cut(levada_conform *c)
     return verdict;
 }
 
-/* What a damaged byte may do: anything but crash, wait, or be another kind of error. */
+/* Checks what a damaged byte does: anything but crash, wait, or be another kind of error. */
 static levada_conform_verdict conform_filter_damage(levada_conform *c)
 {
     static const char      masks[] = { 0x21, (char)0xFF, (char)0x80 };

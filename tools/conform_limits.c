@@ -54,7 +54,7 @@ static levada_value *conform_limits_copy(const levada_value *value)
 
 /* -- the stage of that name, with one option at a value */
 
-/* Its place in the example; NULL = nowhere. */
+/* Finds the dataset in the example; NULL = nowhere. */
 static const levada_dataset *conform_limits_find(const levada_dataset *at, const char *name)
 {
     const levada_dataset *found = strcmp(levada_dataset_name(at), name) == 0 ? at : NULL;

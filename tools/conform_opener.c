@@ -20,7 +20,7 @@ typedef struct opener_reading {
     levada_error             err;
 } opener_reading;
 
-/* Whether there is a file to try. */
+/* Returns true if there is a file to try. */
 static bool opener_begin(levada_conform *c)
 {
     c->note[0] = c->what[0] = c->where[0] = 0;
@@ -55,7 +55,7 @@ static levada_status opener_read(opener_reading *r, int64_t at, int64_t *made)
                        (long long)r->piece);
 }
 
-/* The whole file in pieces; a short one must be the last one. */
+/* Returns the whole file in pieces; a short one must be the last one. */
 static void *opener_read_all(void *reading)
 {
     opener_reading *r = reading;

@@ -25,9 +25,9 @@ typedef struct levada_conform_rows {
 void levada_conform_rows_add(levada_conform_rows *rows, const levada_block *block);
 void levada_conform_rows_clear(levada_conform_rows *rows);
 
-/* Of one unit. */
+/* Hashes the rows of one unit. */
 uint64_t levada_conform_rows_hash(const levada_conform_rows *rows, int64_t unit);
-/* False when they are alike; else `text` says where `got` is another one than `want`. */
+/* Returns false if they are alike; else `text` says where `got` is another one than `want`. */
 bool levada_conform_rows_differ(const levada_conform_rows *want, const levada_conform_rows *got,
                                 char *text, size_t size);
 

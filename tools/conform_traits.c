@@ -88,7 +88,7 @@ static int traits_order(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Whether they have the same entries in any order; sorts both. */
+/* Returns true if they have the same entries in any order; sorts both. */
 static bool traits_alike(levada_cli_buffer *a, levada_cli_buffer *b)
 {
     if (a->size) qsort(a->at, a->size / sizeof(uint64_t), sizeof(uint64_t), traits_order);
@@ -96,7 +96,7 @@ static bool traits_alike(levada_cli_buffer *a, levada_cli_buffer *b)
     return traits_same(a, b);
 }
 
-/* Whether `part` is what is left of `all`, in its order. */
+/* Returns true if `part` is what is left of `all`, in its order. */
 static bool traits_within(const levada_cli_buffer *all, const levada_cli_buffer *part)
 {
     size_t          n = 0, m = 0, k = 0;
@@ -158,7 +158,7 @@ static levada_conform_verdict traits_rows(levada_conform *c, const levada_traits
 
 /* -- random numbers */
 
-/* Whether any of some other seeds (`epochs`: epochs) has other records. */
+/* Sets *differs if any of some other seeds (`epochs`: epochs) has other records. */
 static levada_status traits_differs(const levada_dataset *ds, const traits_run *out, bool epochs,
                                     bool *differs, levada_error *err)
 {
@@ -204,7 +204,7 @@ static levada_conform_verdict traits_random(levada_conform *c, const levada_trai
 
 /* -- other inputs */
 
-/* The same stage on the parts of its input: what they return together. */
+/* Runs the stage on the parts of its input: what they return together. */
 static levada_status traits_parts(const levada_conform *c, const levada_dataset *ds,
                                   traits_run *to, levada_error *err)
 {

@@ -9,7 +9,8 @@ static const char escape_prefix[] = "base64:";
 
 enum { ESCAPE_PREFIX = sizeof escape_prefix - 1 };
 
-/* Bytes of the UTF-8 character at s (1 to 4), which goes to *out, or 0 if there is none. */
+/* Returns the number of bytes of the UTF-8 character at s (1 to 4), which goes to *out, or 0 if
+ * there is none. */
 static size_t escape_utf8(const uint8_t *s, size_t n, uint32_t *out)
 {
     static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -47,7 +48,7 @@ static bool escape_is_utf8(const uint8_t *s, size_t n)
     return true;
 }
 
-/* The length of the text before the first character that is escaped. */
+/* Returns the length of the text before the first character that is escaped. */
 static size_t escape_plain(const uint8_t *s, size_t n, bool lines)
 {
     size_t   i = 0, step;

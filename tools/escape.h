@@ -13,13 +13,13 @@
 
 /* Text for people: "\n", "\x1b", "\u202e" in place of what a terminal would obey. */
 void levada_cli_show(levada_cli_buffer *b, const void *bytes, size_t n);
-/* The same for a terminated string. */
+/* Shows a terminated string. */
 void levada_cli_show_text(levada_cli_buffer *b, const char *text);
-/* The same, with spaces up to `width` columns after it. */
+/* Shows a string, with spaces up to `width` columns after it. */
 void levada_cli_show_padded(levada_cli_buffer *b, const void *bytes, size_t n, int64_t width);
-/* The same for text of several lines, whose line ends stay. */
+/* Shows text of several lines, whose line ends stay. */
 void levada_cli_show_lines(levada_cli_buffer *b, const void *bytes, size_t n);
-/* True where levada_cli_show_lines would copy the text as it is. */
+/* Returns true if levada_cli_show_lines would copy the text as it is. */
 bool levada_cli_is_plain(const void *bytes, size_t n);
 
 /* A JSON string; bytes that are not UTF-8 become {"base64":"..."}, as in descriptions. */

@@ -61,7 +61,7 @@ static bool example_make_bytes(levada_cli_buffer *b, const levada_value *value)
     return true;
 }
 
-/* What a value is; LEVADA_NONE where it fits no feature. */
+/* Returns the dtype of a value; LEVADA_NONE if it fits no feature. */
 static levada_dtype example_make_dtype_of(const levada_value *value)
 {
     float special;
@@ -286,7 +286,7 @@ static bool example_make_is_sequence(const levada_value *json)
                2 + (int64_t)example_make_is_map(levada_value_get(json, "kinds"));
 }
 
-/* What "kinds" says of a feature that the record does not have is a mistake. */
+/* Refuses entries of "kinds" for a feature that the record does not have. */
 static levada_status example_make_check(const levada_value *kinds, const levada_value *of,
                                         levada_error *err)
 {

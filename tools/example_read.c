@@ -58,8 +58,8 @@ static levada_status example_read_section(levada_cli_buffer *b, levada_example_v
     return LEVADA_OK;
 }
 
-/* Whether the lists alone are read back with the same kinds: all steps have one kind, and one of
- * them has a value or none has a kind. */
+/* Returns true if the lists alone are read back with the same kinds: all steps have one kind, and
+ * one of them has a value or none has a kind. */
 static bool example_read_is_exact(const levada_example_feature *f)
 {
     bool filled = false;

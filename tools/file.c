@@ -8,7 +8,7 @@
 
 #define FILE_MOST ((size_t)1 << 30) /* to read at once: a device may have no end */
 
-/* What went wrong with a file, from errno. */
+/* Fails with the error of a file, from errno. */
 static levada_status file_fail(levada_error *err, const char *what, const char *path)
 {
     int           why = errno;

@@ -22,7 +22,7 @@ int64_t     levada_cli_json_int(const levada_value *map, const char *key);
 double      levada_cli_json_float(const levada_value *map, const char *key);
 const char *levada_cli_json_string(const levada_value *map, const char *key);
 bool        levada_cli_json_bool(const levada_value *map, const char *key);
-/* The list or map under that key, NULL if there is none. */
+/* Returns the list or map under that key, NULL if there is none. */
 const levada_value *levada_cli_json_get(const levada_value *map, const char *key);
 
 /* The value as compact JSON. */

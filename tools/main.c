@@ -237,7 +237,7 @@ static struct main_kind {
     int64_t count;
 } main_kinds[MAIN_KINDS];
 
-/* Whether a message is among the first of its kind. Counts it. */
+/* Returns true if a message is among the first of its kind. Counts it. */
 static bool main_is_first(const char *line)
 {
     const char *text = line;

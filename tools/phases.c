@@ -59,7 +59,7 @@ static levada_status phases_source(phases_work *w, const levada_dataset *source,
     return LEVADA_OK;
 }
 
-/* From the source, or the last combiner, to the end. */
+/* Finds the phases from the source, or the last combiner, to the end. */
 static levada_status phases_find(phases_work *w, const levada_dataset *dataset, levada_error *err)
 {
     const levada_dataset *chain[PHASES_MOST];

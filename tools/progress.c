@@ -31,7 +31,7 @@ static int64_t progress_columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
 }
 
-/* Bytes of the line that fit into the width of the terminal. */
+/* Returns the number of bytes of the line that fit into the width of the terminal. */
 static size_t progress_fit(const levada_cli_buffer *line)
 {
     int64_t most = progress_columns(), width = 0;
@@ -53,7 +53,7 @@ static void progress_draw(const levada_cli_buffer *line)
     fflush(stderr);
 }
 
-/* Up to 24 columns of the line. */
+/* Draws a bar of up to 24 columns of the line. */
 static void progress_bar(levada_cli_buffer *line, double part)
 {
     int64_t columns = progress_columns();
@@ -127,7 +127,7 @@ static bool progress_due(levada_cli_progress *p)
     return true;
 }
 
-/* In full where that fits into the terminal. */
+/* Shows the progress, in full if that fits into the terminal. */
 static void progress_show(const progress_state *at, levada_iter *it)
 {
     levada_cli_buffer line = { 0 }, slowest = { 0 };

@@ -23,7 +23,7 @@ typedef struct levada_cli_progress {
 void levada_cli_progress_begin(levada_cli_progress *p, bool wanted, const char *label);
 /* Draws it when its time has come. */
 void levada_cli_progress_iter(levada_cli_progress *p, levada_iter *it, int64_t records);
-/* The same for work that is not an iterator; total -1 = not known. */
+/* Shows the progress of work that is not an iterator; total -1 = not known. */
 void levada_cli_progress_bytes(levada_cli_progress *p, int64_t records, int64_t done,
                                int64_t total);
 /* Wipes it: before other output on the terminal, and at the end. */

@@ -86,7 +86,7 @@ void levada_cli_batch_json(levada_cli_buffer *b, const levada_iter *it, const le
     levada_cli_buffer_clear(&key);
 }
 
-/* A 16-bit float (5 exponent bits and 10 of fraction). */
+/* Returns a 16-bit float (5 exponent bits and 10 of fraction). */
 static double rows_half(uint16_t bits)
 {
     int    exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -97,7 +97,7 @@ static double rows_half(uint16_t bits)
     return bits >> 15 ? -value : value;
 }
 
-/* The upper half of a 32-bit float. */
+/* Returns the upper half of a 32-bit float. */
 static double rows_bfloat(uint16_t bits)
 {
     uint32_t wide = (uint32_t)bits << 16;

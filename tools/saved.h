@@ -38,7 +38,7 @@ LEVADA_MUST_USE levada_status levada_cli_parts_open(levada_cli_parts        *par
 LEVADA_MUST_USE levada_status levada_cli_parts_next(levada_cli_parts *parts, levada_cli_part *out,
                                                     levada_error *err);
 
-/* Whether the part begins as a position does. */
+/* Returns true if the part begins as a position does. */
 bool levada_cli_part_is_position(const levada_cli_part *part);
 /* DATA_LOSS where the part is not a position, or a damaged one. */
 LEVADA_MUST_USE levada_status levada_cli_part_position(const levada_cli_part *part,

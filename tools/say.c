@@ -40,7 +40,7 @@ static void say_on_signal(int number)
     else say_stop = number;
 }
 
-/* What asks to stop also ends calls that wait, such as for the reader of a pipe. */
+/* Handles what asks to stop, and ends calls that wait, such as for the reader of a pipe. */
 static void say_handle(int number, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler,

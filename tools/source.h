@@ -14,10 +14,11 @@
  * another source, such as "--source". */
 bool levada_cli_source_note(levada_cli_buffer *b, const char *source, const char *content,
                             bool guessed, const char *option);
-/* The same as a warning about the file at `path`. */
+/* Warns about the file at `path`. */
 void levada_cli_source_warn(const char *path, const levada_file_kind *kind, const char *option);
 
-/* True where the word is not a file, but begins as a description does: "fixed_length:a.bin,...". */
+/* Returns true if the word is not a file, but begins as a description does:
+ * "fixed_length:a.bin,...". */
 bool levada_cli_source_described(const char *word);
 
 /* The dataset of one file. Options may follow the name of `source`, after a colon:

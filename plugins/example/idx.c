@@ -33,7 +33,7 @@ static const levada_arg idx_options[] = {
 
 static int64_t idx_heading(const idx_args *a) { return 8 + 4 * a->shape.n; }
 
-/* Bytes of a record; 0 if there are too many. */
+/* Returns the number of bytes of a record; 0 if there are too many. */
 static int64_t idx_record(const idx_args *a)
 {
     int64_t bytes = 1;

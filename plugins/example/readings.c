@@ -57,7 +57,7 @@ static void readings_close(void *state)
     levada_bytes_close(&((readings_state *)state)->bytes);
 }
 
-/* Up to `size` bytes of the current file, from its next record on; 0 at its end. */
+/* Reads up to `size` bytes of the current file, from its next record on; 0 at its end. */
 static levada_status readings_read(readings_state *s, const char *path, uint8_t *data, int64_t size,
                                    int64_t *made, levada_error *err)
 {

@@ -29,7 +29,8 @@ static levada_tensor *barrier_keys(PyObject *keys)
     return n < 0 ? NULL : levada_py_strings(NULL, &shape, keys);
 }
 
-/* The values of one component, [n, ...]; by the long way where they are not an array that fits. */
+/* Returns the values of one component, [n, ...]; by the long way where they are not an array that
+ * fits. */
 static levada_tensor *barrier_values(const barrier_object *self, int32_t i, PyObject *values)
 {
     int64_t        rows = -1;

@@ -49,7 +49,7 @@ static PyObject *batch_make(PyObject *self, int32_t i)
     return made || PyErr_Occurred() ? made : PyObject_CallMethod(self, "_other", "(i)", (int)i);
 }
 
-/* Number of the column of that name, or -1 with the package's exception. */
+/* Returns the number of the column of that name, or -1 with the package's exception. */
 static int32_t batch_number(PyObject *self, PyObject *name)
 {
     PyObject *number = PyObject_GetItem(((batch_object *)self)->index, name);
@@ -95,8 +95,8 @@ static int batch_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* A value may be an array of objects or anything that the package makes; a cycle through the block
- * or the index cannot be. */
+/* Returns a value may be an array of objects or anything that the package makes; a cycle through
+ * the block or the index cannot be. */
 static int batch_clear(PyObject *object)
 {
     batch_object *self = (batch_object *)object;

@@ -90,7 +90,7 @@ static PyObject *block_memory(levada_py_state *state, int64_t size, void **out)
     return made;
 }
 
-/* A view of `n` int32 that were packed into fresh memory, which `*out` points to. */
+/* Returns a view of `n` int32 that were packed into fresh memory, which `*out` points to. */
 static PyObject *block_offsets(levada_py_state *state, int64_t n, int32_t **out)
 {
     void     *at = NULL;
@@ -316,7 +316,8 @@ static PyObject *block_dims(PyObject *self, PyObject *index)
     return column ? levada_py_dims(-1, column->dims, column->field->ndim) : NULL;
 }
 
-/* For each field what its levels are in lists of objects, as bytes; None: there are no objects. */
+/* Returns for each field the levels of its lists of objects, as bytes; None if it has no objects.
+ * */
 static PyObject *block_objects(PyObject *self, PyObject *unused)
 {
     const levada_spec *spec = levada_block_spec(block_of(self));
@@ -449,8 +450,8 @@ int32_t *levada_py_columns(PyObject *list, int32_t n)
     return columns;
 }
 
-/* Nothing that can be read: NumPy asks the base of an array for a buffer that can be written before
- * it lets its user write again into an array that was made read-only. */
+/* Provides a buffer without bytes, because NumPy asks the base of an array for a writable buffer
+ * before it lets its user write again into an array that was made read-only. */
 static int block_buffer(PyObject *self, Py_buffer *out, int flags)
 {
     return PyBuffer_FillInfo(out, self, self, 0, !((levada_py_block *)self)->writable, flags);

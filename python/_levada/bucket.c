@@ -169,7 +169,7 @@ static bool bucket_alive(const bucket_object *self)
     return levada_py_ours(self->forks, "bucket");
 }
 
-/* An integer; where `sized`, the length of what has one. */
+/* Returns an integer; where `sized`, the length of what has one. */
 static PyObject *bucket_key(PyObject *key, bool sized)
 {
     Py_ssize_t size = sized && !PyLong_Check(key) ? PyObject_Size(key) : -1;
@@ -180,7 +180,7 @@ static PyObject *bucket_key(PyObject *key, bool sized)
     return PyNumber_Index(key);
 }
 
-/* The queue of a key. */
+/* Returns the queue of a key. */
 static PyObject *bucket_of(const bucket_object *self, PyObject *key)
 {
     levada_error err;

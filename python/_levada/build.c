@@ -241,7 +241,7 @@ PyObject *levada_py_string(levada_dtype dtype, const char *bytes, Py_ssize_t siz
     return PyBytes_FromStringAndSize(bytes, size);
 }
 
-/* The byte strings that packed offsets mark in `values`. */
+/* Returns the byte strings that packed offsets mark in `values`. */
 static PyObject *build_split(PyObject *module, PyObject *args)
 {
     PyObject      *values = NULL, *offsets = NULL, *list = NULL, *item = NULL;
@@ -297,7 +297,8 @@ static void build_fill_items(uint8_t *out, size_t size, const uint8_t *item, siz
 #endif
 enum { BUILD_ROWS_AHEAD = 2, BUILD_FETCH_MOST = 16 << 10 };
 
-/* Bytes of row i that are worth fetching; 0 beyond the n rows or if its offsets are wrong. */
+/* Returns the number of bytes of row i that are worth fetching; 0 beyond the n rows or if its
+ * offsets are wrong. */
 static Py_ssize_t build_fetched(const int32_t *at, Py_ssize_t n, Py_ssize_t i, Py_ssize_t count,
                                 Py_ssize_t size)
 {
@@ -459,7 +460,7 @@ static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b
     return spec;
 }
 
-/* The columns of two blocks with the same records side by side; nothing is copied. */
+/* Returns the columns of two blocks with the same records side by side; nothing is copied. */
 static PyObject *build_join(PyObject *module, PyObject *args)
 {
     levada_py_state    *state = PyModule_GetState(module);

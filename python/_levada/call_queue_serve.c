@@ -30,7 +30,7 @@ static bool serve_ready(const levada_py_task *task)
     return task->aside || function->busy < function->workers;
 }
 
-/* The first task whose run has a worker to spare; it leaves the queue. */
+/* Returns the first task whose run has a worker to spare; it leaves the queue. */
 static levada_py_task *serve_pick_locked(levada_py_call_queue *calls)
 {
     levada_py_task *task = calls->first;
@@ -138,7 +138,7 @@ static PyObject *serve_take(PyObject *module, PyObject *most)
                          serve_keys(task));
 }
 
-/* The task of a capsule that was not answered yet; from here on it is. */
+/* Returns the task of a capsule that was not answered yet; from here on it is. */
 static levada_py_task *serve_task_of(PyObject *capsule)
 {
     levada_py_task *task = PyCapsule_GetPointer(capsule, "levada.task");

@@ -103,7 +103,7 @@ static PyObject *dataset_inputs(PyObject *self, PyObject *unused)
     return inputs;
 }
 
-/* What the last stage does to records: those traits that the package asks for. */
+/* Returns the traits of the last stage that the package asks for: what it does to records. */
 static PyObject *dataset_traits(PyObject *self, PyObject *unused)
 {
     levada_traits t = {.struct_size = sizeof t};
@@ -174,7 +174,7 @@ static bool dataset_collect(levada_py_state *state, PyObject *inputs,
     return true;
 }
 
-/* The stage `name`, or without a name `last` with other inputs and options. */
+/* Returns the stage `name`, or without a name `last` with other inputs and options. */
 static PyObject *dataset_make(levada_py_state *state, const char *name, const levada_dataset *last,
                               PyObject *tuple, PyObject *dict)
 {
@@ -497,7 +497,7 @@ static PyObject *dataset_record(PyObject *module, PyObject *args)
     return levada_py_ok(st, &err) ? levada_py_block_new(state, &block) : NULL;
 }
 
-/* For tests. */
+/* Sets late decoding, for tests. */
 static PyObject *dataset_late_decode(PyObject *module, PyObject *how)
 {
     long number = PyLong_AsLong(how);

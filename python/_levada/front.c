@@ -56,7 +56,7 @@ static PyObject *front_call(PyObject *object, PyObject *args, PyObject *kwargs)
     return made;
 }
 
-/* A bound method, whose type the limited API does not name: that of a method of fn. */
+/* Returns a bound method, whose type the limited API does not name: that of a method of fn. */
 static PyObject *front_bind(PyObject *object, PyObject *instance, PyObject *type)
 {
     PyObject    *fn = ((front_object *)object)->fn;

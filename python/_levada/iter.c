@@ -45,7 +45,7 @@ static bool iter_alive(iter_object *self)
     return true;
 }
 
-/* For calls that do not wait, so that nobody else gets in between. */
+/* Returns true for calls that do not wait, so that nobody else gets in between. */
 static bool iter_idle(iter_object *self)
 {
     if (!iter_alive(self)) return false;
@@ -57,7 +57,8 @@ static bool iter_enter(iter_object *self)
     return iter_idle(self) && (self->busy = true);
 }
 
-/* A block that comes again is the object that it was: what that says of being writable holds. */
+/* Returns a block that comes again is the object that it was: what that says of being writable
+ * holds. */
 static PyObject *iter_block(iter_object *self, levada_block **block)
 {
     PyObject *back = self->back;
@@ -95,13 +96,13 @@ static void iter_end(iter_object *self)
     Py_XDECREF(done);
 }
 
-/* Whether only the caller can end the wait, by feeding something back. */
+/* Returns true if only the caller can end the wait, by feeding something back. */
 static bool iter_is_stalled(levada_status st, const levada_error *err)
 {
     return st == LEVADA_AGAIN && err->code == LEVADA_AGAIN;
 }
 
-/* The next block; NULL at the end, and with an exception. */
+/* Returns the next block; NULL at the end, and with an exception. */
 static PyObject *iter_pull(iter_object *self)
 {
     levada_error  err;
@@ -129,7 +130,7 @@ static int64_t iter_waiting(const iter_object *self)
     return self->n - self->at;
 }
 
-/* The position before the buffered items of the block. */
+/* Returns the position before the buffered items of the block. */
 static PyObject *iter_position(iter_object *self)
 {
     levada_error  err = LEVADA_ERROR_INIT;
@@ -172,7 +173,8 @@ static void iter_keep(iter_object *self, PyObject *list, PyObject *block)
     self->drop -= self->at;
 }
 
-/* What _made() makes of the next block: items, or *out. False at the end, and with an exception. */
+/* Sets *out to what _made() makes of the next block: items, or a value. Returns false at the end,
+ * and with an exception. */
 static bool iter_fetch(iter_object *self, PyObject **out)
 {
     PyObject *block = NULL, *made = NULL;
@@ -203,14 +205,14 @@ static PyObject *iter_next(PyObject *object)
     return value;
 }
 
-/* The part of the package replaces this. */
+/* Returns the part of the package replaces this. */
 static PyObject *iter_made(PyObject *object, PyObject *block)
 {
     (void)object;
     return Py_NewRef(block);
 }
 
-/* The part of the package replaces this. */
+/* Returns the part of the package replaces this. */
 static PyObject *iter_ended(PyObject *object, PyObject *unused)
 {
     (void)object;
@@ -300,7 +302,7 @@ static PyObject *iter_progress(PyObject *object, PyObject *unused)
     return Py_BuildValue("(LL)", (long long)done, (long long)total);
 }
 
-/* What the consumer feeds back: (name, dtype) of each column; None if nothing. */
+/* Returns what the consumer feeds back: (name, dtype) of each column; None if nothing. */
 static PyObject *iter_feeds(PyObject *object, PyObject *unused)
 {
     iter_object       *self = (iter_object *)object;

@@ -15,8 +15,8 @@ levada_py_state *levada_py_state_of(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-/* A class of the package that is based on ours has no module of its own, and to ask it for one
- * raises an exception: ours are those based on object alone. */
+/* Returns a class of the package that is based on ours has no module of its own, and to ask it for
+ * one raises an exception: ours are those based on object alone. */
 levada_py_state *levada_py_state_of_type(PyTypeObject *type)
 {
     PyTypeObject *base;
@@ -34,7 +34,7 @@ static void module_in_child(void)
     (void)atomic_fetch_add_explicit(&module_forks, 1, memory_order_relaxed);
 }
 
-/* Once in a process: false with an exception. */
+/* Runs once in a process; returns false with an exception. */
 static bool module_watch_forks(void)
 {
     static bool watched;

@@ -70,9 +70,9 @@ typedef struct levada_py_dataset {
     levada_dataset *dataset;
 } levada_py_dataset;
 
-/* The state, from an object whose type was made by this module, and is not a subclass. */
+/* Returns the state, from an object whose type was made by this module, and is not a subclass. */
 levada_py_state *levada_py_state_of(PyObject *self);
-/* The same from a type, also from a subclass (of Iter or Batch). */
+/* Returns the state of a type, also of a subclass (of Iter or Batch). */
 levada_py_state *levada_py_state_of_type(PyTypeObject *type);
 
 #define LEVADA_PY_SPEC(word) extern PyType_Spec levada_py_spec_##word;
@@ -149,54 +149,56 @@ static inline void levada_py_clear(levada_error *err)
 
 /* Sets the exception of this code and message; returns NULL. */
 LEVADA_PRINTF(2, 3) PyObject *levada_py_refuse(levada_status code, const char *fmt, ...);
-/* The name of a column, interned; NULL with an exception, also for a name that is not UTF-8. */
+/* Returns the name of a column, interned; NULL with an exception, also for a name that is not
+ * UTF-8. */
 PyObject *levada_py_name(const char *name);
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);
-/* The same where st is not OK and nothing is set yet; true when it was. */
+/* Sets an exception if st is not OK and nothing is set yet; returns true if st is OK. */
 bool levada_py_ok(levada_status st, const levada_error *err);
-/* What a method without a result returns: None, or NULL with an exception. */
+/* Returns None for a method without a result, or NULL with an exception. */
 PyObject *levada_py_none(levada_status st, const levada_error *err);
 /* `size` bytes of levada as bytes; frees them. NULL with the exception of a status that is not OK.
  */
 PyObject *levada_py_bytes(levada_status st, char **bytes, size_t size, const levada_error *err);
-/* True where this thread is one of Python's and a signal raised in it (Ctrl-C): the exception is
- * set. Without the interpreter, and with no lock held. */
+/* Returns true if this thread is one of Python's and a signal raised in it (Ctrl-C): the exception
+ * is set. Without the interpreter, and with no lock held. */
 bool levada_py_interrupted(void);
 /* When a wait should look up: 50 ms from now on the monotonic clock. */
 struct timespec levada_py_soon(void);
-/* The UTF-8 of a str, borrowed; NULL with an exception, also for one with a zero byte. */
+/* Returns the UTF-8 of a str, borrowed; NULL with an exception, also for one with a zero byte. */
 const char *levada_py_utf8(PyObject *text);
 
 /* The function of Python that a description names: levada_env_options.resolve. */
 levada_status levada_py_resolve(void *user, const char *kind, const char *name,
                                 levada_function **out, levada_error *err);
-/* A text of levada as a str; frees it. NULL with the exception of a status that is not OK. */
+/* Returns a text of levada as a str; frees it. NULL with the exception of a status that is not OK.
+ * */
 PyObject *levada_py_text(levada_status st, char **text, const levada_error *err);
-/* The tuple (n, dims...), or the dims alone for n = -1. */
+/* Returns the tuple (n, dims...), or the dims alone for n = -1. */
 PyObject *levada_py_dims(int64_t n, const int64_t *dims, int32_t rank);
 
-/* A Python value as a value of levada; NULL with an exception. */
+/* Returns a Python value as a value of levada; NULL with an exception. */
 levada_value *levada_py_value(levada_py_state *state, PyObject *object);
 PyObject     *levada_py_from_value(levada_py_state *state, const levada_value *value);
 
 /* n values of `dims` each at data, which `owner`, a block, keeps. view.c */
 PyObject *levada_py_view_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,
                              const int64_t *dims, int32_t ndims);
-/* The same memory as a NumPy array, whose base is the owner. numpy.c */
+/* Returns a NumPy array over the same memory, whose base is the owner. numpy.c */
 PyObject *levada_py_array_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,
                               const int64_t *dims, int32_t ndims);
-/* Bytes of an element; 1 for those of byte strings. */
+/* Returns the number of bytes of an element; 1 for those of byte strings. */
 Py_ssize_t levada_py_item_size(levada_dtype dtype);
-/* A str of LEVADA_TEXT, else a bytes object. */
+/* Returns a str of LEVADA_TEXT, else a bytes object. */
 PyObject *levada_py_string(levada_dtype dtype, const char *bytes, Py_ssize_t size);
 /* Takes the block, where there is memory for the object. */
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
-/* The columns of a block object by name, {name: number} in their order: nobody may change it, as
- * blocks with the same spec share it. Borrowed; NULL with an exception. */
+/* Returns the columns of a block object by name, {name: number} in their order: nobody may change
+ * it, as blocks with the same spec share it. Borrowed; NULL with an exception. */
 PyObject *levada_py_block_index(PyObject *block);
-/* A FIXED column as a NumPy array; NULL without an exception: it is not one of numbers whose dtype
- * NumPy has by itself. */
+/* Returns a FIXED column as a NumPy array; NULL without an exception: it is not one of numbers
+ * whose dtype NumPy has by itself. */
 PyObject *levada_py_block_array(PyObject *block, int32_t i);
 /* Tuple (name, dtype, depth, dims, padded, pad as bytes) of each field. */
 PyObject *levada_py_fields(const levada_spec *spec);
@@ -212,14 +214,14 @@ levada_queue *levada_py_queue_required(const levada_py_state *state, PyObject *o
 PyObject *levada_py_queue_put(PyObject *queue, PyObject *vals);
 /* n numbers of columns from a sequence, for PyMem_Free; NULL with an exception. */
 int32_t *levada_py_columns(PyObject *list, int32_t n);
-/* What a function made here calls, borrowed; NULL where it is none of Python. */
+/* Returns what a function made here calls, borrowed; NULL if it does not call Python. */
 PyObject *levada_py_target_of(const levada_function *function);
 
 /* Memory that any thread may free, by levada_block_unref and without the interpreter. Zeroed and
  * aligned to 64 bytes. May be called without the interpreter. */
 levada_status levada_py_scratch(int64_t size, levada_block **owner, void **out, levada_error *err);
 
-/* The call queue of this module; NULL with an exception. */
+/* Returns the call queue of this module; NULL with an exception. */
 levada_py_call_queue *levada_py_call_queue_create(void);
 
 #endif

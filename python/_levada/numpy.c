@@ -48,7 +48,8 @@ static const int numpy_types[LEVADA_TEXT + 1] = {
 
 typedef unsigned (*numpy_abi)(void);
 
-/* The table of functions, borrowed from a module that stays; NULL without an exception: none. */
+/* Returns the table of functions, borrowed from a module that stays; NULL without an exception:
+ * none. */
 static void **numpy_table(const char *module)
 {
     PyObject *numpy = PyImport_ImportModule(module), *capsule = NULL;

@@ -263,7 +263,7 @@ typedef struct queue_want {
     bool    rows; /* into memory of ours, else as tensors */
 } queue_want;
 
-/* Where rows are to be written: a new array, or the place of one number. */
+/* Prepares where rows are to be written: a new array, or the place of one number. */
 static bool queue_targets(const queue_object *self, const queue_want *want, queue_frame *f)
 {
     for (int32_t i = 0; i < f->n; i++) {
@@ -292,7 +292,7 @@ static levada_status queue_take_now(const queue_object *self, const queue_want *
     return levada_queue_dequeue_many(self->queue, want->n, want->up_to, f->tensor, timeout, err);
 }
 
-/* The value of a component; `got` of the rows came. */
+/* Returns the value of a component; `got` of the rows came. */
 static PyObject *queue_value(const queue_object *self, const queue_want *want, queue_frame *f,
                              int32_t i, int64_t got)
 {
@@ -310,7 +310,7 @@ static PyObject *queue_value(const queue_object *self, const queue_want *want, q
     return levada_py_shown(&self->slots.slot[i], array);
 }
 
-/* A dict where the queue has names, the bare value of one component, else a list. */
+/* Returns a dict where the queue has names, the bare value of one component, else a list. */
 static PyObject *queue_values(const queue_object *self, const queue_want *want, queue_frame *f,
                               int64_t got)
 {

@@ -59,7 +59,8 @@ static bool reader_open(reader_object *self)
     return true;
 }
 
-/* In the child of a fork: the parent's reader may be in the middle of a call. */
+/* Returns false in the child of a fork, where the parent's reader may be in the middle of a call.
+ * */
 static bool reader_alive(reader_object *self)
 {
     if (self->forks == levada_py_forks()) return true;

@@ -48,8 +48,8 @@ static bool records_collect(PyObject *sequence, records_strings *out)
     return false;
 }
 
-/* The same for the strings of a column: bytes one after the other, and n + 1 int32 offsets. The
- * pointers are into `values`, which the caller holds. */
+/* Reads the strings of a column: bytes one after the other, and n + 1 int32 offsets. The pointers
+ * are into `values`, which the caller holds. */
 static bool records_column(const Py_buffer *values, const Py_buffer *offsets, records_strings *out)
 {
     const int32_t *at = offsets->buf;
@@ -129,7 +129,7 @@ static PyObject *records_decoder_open(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* False where a warning is an error. */
+/* Returns false if a warning is an error. */
 static bool records_warn(const levada_block *block)
 {
     const char *note;
@@ -197,7 +197,7 @@ static PyObject *records_decode_column(PyObject *module, PyObject *args)
     return made;
 }
 
-/* What the array of the only row looks like; *first is the number of its first value. */
+/* Returns the shape of the array of the only row; *first is the number of its first value. */
 static levada_shape records_shape(const levada_py_slot *slot, const levada_column *column,
                                   int64_t *first)
 {
@@ -270,7 +270,7 @@ static PyObject *records_sparse(const records_decoder *self, PyObject *values, i
     return made;
 }
 
-/* The only row of a column as an array of its own, or as a sparse one. */
+/* Returns the only row of a column as an array of its own, or as a sparse one. */
 static PyObject *records_array(const records_decoder *self, int32_t i, const levada_column *column)
 {
     const levada_py_slot *slot = &self->slots.slot[i];
@@ -308,7 +308,7 @@ static bool records_is(PyObject *a, PyObject *b, int32_t i)
     return same;
 }
 
-/* Whether the dict has the very names and features that the decoder was made with. */
+/* Returns true if the dict has the very names and features that the decoder was made with. */
 static bool records_same(const records_decoder *self, PyObject *features)
 {
     bool      dict = PyDict_CheckExact(features);

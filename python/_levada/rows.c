@@ -19,7 +19,7 @@ static void rows_release(rows_columns *c)
     PyMem_Free(c->name);
 }
 
-/* False with an exception; the columns are lists of `rows` values. */
+/* Reads columns, which are lists of `rows` values; returns false with an exception. */
 static bool rows_read(rows_columns *c, PyObject *names, PyObject *columns, Py_ssize_t rows)
 {
     Py_ssize_t i;

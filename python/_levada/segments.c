@@ -10,7 +10,7 @@ static bool segments_view(const levada_py_segments *self, levada_segment_view *v
            levada_py_ok(levada_segment_batch_get(self->batch, view, &err), &err);
 }
 
-/* A tensor of the batch as an array of the caller's; None where there is none. */
+/* Returns a tensor of the batch as an array of the caller's; None where there is none. */
 static PyObject *segments_array(const levada_py_segments *self, int32_t slot,
                                 const levada_tensor *tensor)
 {

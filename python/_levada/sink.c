@@ -34,7 +34,7 @@ static PyObject *sink_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-/* The sink leaves the object meanwhile: another thread that comes finds none. */
+/* Returns the sink leaves the object meanwhile: another thread that comes finds none. */
 static levada_sink *sink_enter(sink_object *self)
 {
     levada_sink *sink = self->sink;

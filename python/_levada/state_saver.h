@@ -29,7 +29,7 @@ typedef struct levada_py_segments {
 /* Slots after those of the fields: int32, int64 and byte strings. */
 enum { LEVADA_PY_INT32, LEVADA_PY_INT64, LEVADA_PY_STRINGS, LEVADA_PY_MARKS };
 
-/* False with an exception: the child of a fork; the fields are not known yet. */
+/* Returns false with an exception in the child of a fork, or if the fields are not known yet. */
 bool levada_py_saver_alive(const levada_py_saver *self);
 bool levada_py_saver_is_settled(const levada_py_saver *self);
 

@@ -258,7 +258,7 @@ levada_tensor *levada_py_tensor_of(levada_env *env, const levada_py_slot *slot,
     return made;
 }
 
-/* The bytes of a str (UTF-8) or bytes; borrowed. */
+/* Returns the bytes of a str (UTF-8) or bytes; borrowed. */
 static const char *tensor_text(PyObject *item, Py_ssize_t *size)
 {
     char *bytes = NULL;
@@ -457,7 +457,7 @@ static PyObject *tensor_strings_out(const levada_py_slots *slots, int32_t i,
     return levada_py_objects(slots, i, tensor_bytes_list(tensor), shape);
 }
 
-/* An array over the memory of the tensor, which is taken. */
+/* Returns an array over the memory of the tensor, which is taken. */
 static PyObject *tensor_show(levada_py_state *state, const levada_py_slots *slots, int32_t i,
                              PyObject *dims, levada_tensor **tensor)
 {

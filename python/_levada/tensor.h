@@ -62,36 +62,37 @@ typedef struct levada_py_given {
     } one;
 } levada_py_given;
 
-/* Whether the value already has the dtype and shape (`many`: with rows in front, *rows of them, -1
- * = not known yet) and its memory can be used. false without an exception: it needs the long way
- * through Python. */
+/* Returns true if the value already has the dtype and shape (`many`: with rows in front, *rows of
+ * them, -1 = not known yet) and its memory can be used. false without an exception: it needs the
+ * long way through Python. */
 bool levada_py_give(const levada_py_slots *slots, int32_t i, PyObject *value, bool many,
                     int64_t *rows, levada_py_given *out);
 void levada_py_given_clear(levada_py_given *given);
 
-/* The same as a tensor, also of byte strings: a str or bytes, or a pair (dims, list of them) that
- * Python prepared. NULL: with an exception, or without one where it needs the long way. */
+/* Returns a tensor, also of byte strings: of a str or bytes, or a pair (dims, list of them) that
+ * Python prepared. NULL: with an exception, or without one if it needs the long way. */
 levada_tensor *levada_py_tensor(levada_env *env, const levada_py_slots *slots, int32_t i,
                                 PyObject *value, bool many, int64_t *rows);
-/* A tensor of byte strings from a list of str or bytes. */
+/* Returns a tensor of byte strings from a list of str or bytes. */
 levada_tensor *levada_py_strings(levada_env *env, const levada_shape *shape, PyObject *list);
 
-/* A new array; *data is its memory. */
+/* Returns a new array; *data is its memory. */
 PyObject *levada_py_array(const levada_py_slots *slots, int32_t i, PyObject *dims, void **data);
-/* An object array of the byte strings of a list (taken; NULL returns NULL). */
+/* Returns an object array of the byte strings of a list (taken; NULL returns NULL). */
 PyObject *levada_py_objects(const levada_py_slots *slots, int32_t i, PyObject *list,
                             const levada_shape *shape);
-/* The array (taken) with the dtype that users see. */
+/* Returns the array (taken) with the dtype that users see. */
 PyObject *levada_py_shown(const levada_py_slot *slot, PyObject *array);
-/* A NumPy scalar from memory. */
+/* Returns a NumPy scalar from memory. */
 PyObject *levada_py_scalar(const levada_py_slots *slots, int32_t i, const void *data);
-/* A tensor (taken) as Python gets it: bytes or a NumPy scalar for rank 0, else an array; object
- * arrays of bytes for strings. `only`: nobody else has it, so large memory is shown, not copied. */
+/* Returns a tensor (taken) as Python gets it: bytes or a NumPy scalar for rank 0, else an array;
+ * object arrays of bytes for strings. `only`: nobody else has it, so large memory is shown, not
+ * copied. */
 PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *slots, int32_t i,
                                 levada_tensor **tensor, bool only);
 
-/* A tensor as an object that only the extension reads: takes a reference of it; and back, borrowed,
- * NULL with a TypeError where it is none. */
+/* Returns a tensor as an object that only the extension reads: takes a reference of it; and back,
+ * borrowed, NULL with a TypeError where it is none. */
 PyObject      *levada_py_tensor_object(levada_py_state *state, levada_tensor *tensor);
 levada_tensor *levada_py_tensor_of_object(const levada_py_state *state, PyObject *object);
 

@@ -21,7 +21,7 @@ bool levada_py_timeout(PyObject *seconds, int64_t *out)
     return true;
 }
 
-/* In a child the threads have no names: those that are known there are the parent's. */
+/* Forgets the names of threads in a child of fork, where the known names are the parent's. */
 void levada_py_name_thread(void)
 {
     PyObject *known = levada_py_forks() ? NULL : PyThreadState_GetDict(), *threading = NULL,

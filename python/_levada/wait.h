@@ -11,7 +11,7 @@
 
 /* timeout=: seconds or None, as nanoseconds; false with an exception. */
 bool levada_py_timeout(PyObject *seconds, int64_t *out);
-/* Before a call that waits: sets the thread's name in reports. */
+/* Sets the thread's name in reports, before a call that waits. */
 void levada_py_name_thread(void);
 /* The main thread, which alone has signals to look for. The others must not enter an interpreter
  * that may be on its way out. */
@@ -20,10 +20,10 @@ struct levada_py_main {
     PyThreadState *saved; /* where it waits without the interpreter, else NULL; its own */
 };
 
-/* As of now; NULL with an exception. */
+/* Returns the current state of the main thread; NULL with an exception. */
 levada_py_main *levada_py_main_of(levada_py_state *state);
-/* For levada_queue_set_poll and _set_accept; `user` is a levada_py_main. False after Ctrl-C. accept
- * takes the interpreter back and keeps it. */
+/* Polls, for levada_queue_set_poll and _set_accept; `user` is a levada_py_main. Returns false after
+ * Ctrl-C. accept takes the interpreter back and keeps it. */
 bool levada_py_poll(void *user);
 bool levada_py_accept(void *user);
 /* Around a call that waits: without the interpreter in between. */
@@ -37,7 +37,7 @@ void           levada_py_enter(const levada_py_state *state, PyThreadState *save
         call;                                                   \
         levada_py_enter((state), levada_py_saved);              \
     } while (0)
-/* What a child of fork() has is the parent's: false with an exception. */
+/* Returns false with an exception in a child of fork(), whose objects belong to the parent. */
 bool levada_py_ours(long forks, const char *what);
 
 /* Borrowed from the object; NULL where it is not a queue of ours. queue.c */

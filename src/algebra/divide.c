@@ -25,7 +25,7 @@ static levada_status divide_stage(divide_work *w, const levada_dataset *ds, leva
 
 /* -- what a stage allows */
 
-/* The option of a combiner that holds its pipe; -1 = it has none. */
+/* Returns the option of a combiner that holds its pipe; -1 = it has none. */
 static int64_t divide_pipe_option(const levada_dataset *ds)
 {
     int64_t n = ds->op->family == LEVADA_FAMILY_COMBINER ? levada_value_count(ds->options) : 0;
@@ -34,7 +34,7 @@ static int64_t divide_pipe_option(const levada_dataset *ds)
     return n - 1;
 }
 
-/* Whether record i is made of record i of the source, or of each source. */
+/* Returns true if record i is made of record i of the source, or of each source. */
 static bool divide_aligned(const levada_dataset *ds)
 {
     const levada_traits t = levada_traits_of(ds);
@@ -44,7 +44,8 @@ static bool divide_aligned(const levada_dataset *ds)
     return one || ds->ninputs == 0;
 }
 
-/* Whether equal numbers of records stay equal through the stage, whatever the records are. */
+/* Returns true if equal numbers of records stay equal through the stage, whatever the records are.
+ * */
 static bool divide_evens(const divide_work *w, const levada_dataset *ds)
 {
     const levada_traits t = levada_traits_of(ds);
@@ -67,7 +68,8 @@ static bool divide_passes(const divide_work *w, const levada_dataset *ds)
     return t.divides;
 }
 
-/* What decides without a seed which records there are, in any order; or NULL. */
+/* Returns the part of the pipeline that decides without a seed which records there are, in any
+ * order; or NULL. */
 static const levada_dataset *divide_choice(const divide_work *w, const levada_dataset *ds)
 {
     const levada_dataset *found = NULL;
@@ -79,7 +81,8 @@ static const levada_dataset *divide_choice(const divide_work *w, const levada_da
     return found;
 }
 
-/* Whether records depend on which of the open pipes of a combiner this is, because origins do. */
+/* Returns true if records depend on which of the open pipes of a combiner this is, because origins
+ * do. */
 static bool divide_by_slot(const levada_dataset *ds)
 {
     const levada_traits t = levada_traits_of(ds);
@@ -122,7 +125,7 @@ static levada_status divide_inputs(divide_work *w, const levada_dataset *ds, lev
     return st;
 }
 
-/* A map of one option, which takes the value. */
+/* Maps one option, and takes the value. */
 static levada_status divide_map(const char *key, levada_value *value, levada_value **out,
                                 levada_error *err)
 {
@@ -137,7 +140,7 @@ static levada_status divide_map(const char *key, levada_value *value, levada_val
     return st;
 }
 
-/* The stage that deals records out. It is found by its traits, like all others. */
+/* Returns the stage that deals records out. It is found by its traits, like all others. */
 static const levada_op *divide_shard_op(const levada_env *env)
 {
     for (int32_t i = 0;; i++) {
@@ -220,7 +223,7 @@ static levada_status divide_records(divide_work *w, const levada_dataset *ds,
 
 /* -- parts of sources */
 
-/* Whether the records of a source have numbers. */
+/* Returns true if the records of a source have numbers. */
 static bool divide_numbers(const levada_dataset *ds)
 {
     const levada_file_args *files = (const void *)((const char *)ds->args + ds->op->core_offset);
@@ -228,8 +231,8 @@ static bool divide_numbers(const levada_dataset *ds)
     return ds->op->family == LEVADA_FAMILY_FORMAT ? files->index : levada_op_numbered(ds->op);
 }
 
-/* Whether equal parts of all sources have the records that belong together: all have numbers and
- * equally many records (`n`, at first -1). */
+/* Checks that equal parts of all sources have the records that belong together: all have numbers
+ * and equally many records (`n`, at first -1). */
 static levada_status divide_split_alike(const levada_dataset *ds, int64_t *n, bool *alike,
                                         levada_error *err)
 {

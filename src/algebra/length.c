@@ -7,7 +7,7 @@
 #include <levada/divide.h>
 #include <levada/inspect.h>
 
-/* -1 where it is not known before the records are read. */
+/* Sets the length of a source, -1 if it is unknown before the records are read. */
 static levada_status length_of_source(const levada_dataset *ds, int64_t *out, levada_error *err)
 {
     const levada_value *index = levada_value_get(ds->options, "index");

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nothing is allocated and no lock is taken: who knows what still works. */
+/* Writes the message and aborts. Allocates nothing and takes no lock, because nothing may work any
+ * more. */
 static LEVADA_NORETURN void assert_die(const char *text)
 {
     ssize_t written = write(STDERR_FILENO, text, strlen(text));

@@ -30,7 +30,7 @@
         if (LEVADA_UNLIKELY(cond)) levada_bug_found(__FILE__, __LINE__, #cond); \
     } while (0)
 
-/* They write to standard error and abort. */
+/* Writes the message to standard error and aborts. */
 LEVADA_NORETURN void levada_assert_failed(const char *file, int line, const char *cond);
 LEVADA_NORETURN void levada_bug_found(const char *file, int line, const char *cond);
 

@@ -7,7 +7,7 @@
 #define INDEX_ONES UINT64_C(0x0101010101010101)
 #define INDEX_TOPS UINT64_C(0x8080808080808080)
 
-/* Not 0 where a byte of the word is `byte`. */
+/* Returns not 0 if a byte of the word is `byte`. */
 static uint64_t index_equal(uint64_t word, uint8_t byte)
 {
     uint64_t x = word ^ (byte * INDEX_ONES);

@@ -14,10 +14,10 @@
 
 #include <levada/env.h>
 
-/* The highest level that this machine has; never LEVADA_CPU_AUTO. Cheap, any thread. */
+/* Detects the highest level that this machine has; never LEVADA_CPU_AUTO. Cheap, any thread. */
 levada_cpu_level levada_cpu_detect(void);
 
-/* "auto", "portable", "sse42", "avx2", "avx512"; "?" for a value outside the enum. */
+/* Returns "auto", "portable", "sse42", "avx2", "avx512"; "?" for a value outside the enum. */
 const char *levada_cpu_name(levada_cpu_level level);
 
 #endif

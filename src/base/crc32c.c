@@ -65,7 +65,7 @@ uint32_t levada_crc32c_unmask(uint32_t masked)
     return (rotated << 15) | (rotated >> 17);
 }
 
-/* The shares of four bytes that are t + 3 ... t bytes before the end of the group. */
+/* Returns the shares of four bytes that are t + 3 ... t bytes before the end of the group. */
 static LEVADA_ALWAYS_INLINE uint32_t crc32c_four(uint32_t word, int t)
 {
     return crc32c_table[t + 3][word & 0xffu] ^ crc32c_table[t + 2][(word >> 8) & 0xffu] ^

@@ -50,7 +50,7 @@ static bool datetime_pass(datetime_cursor *c, const char *any)
     return found;
 }
 
-/* A number of exactly n digits. */
+/* Reads a number of exactly n digits. */
 static bool datetime_number(datetime_cursor *c, int n, int64_t *out)
 {
     int64_t value = 0;
@@ -98,7 +98,7 @@ static const char *datetime_date(datetime_cursor *c, int64_t *days)
     return NULL;
 }
 
-/* A fraction of a second in ticks. */
+/* Returns a fraction of a second in ticks. */
 static const char *datetime_fraction(datetime_cursor *c, int64_t ticks, int64_t *out)
 {
     int64_t nanos = 0;
@@ -139,7 +139,7 @@ static const char *datetime_time(datetime_cursor *c, int64_t ticks, int64_t *sec
     return NULL;
 }
 
-/* The seconds by which a time is ahead of UTC. */
+/* Returns the seconds by which a time is ahead of UTC. */
 static const char *datetime_zone(datetime_cursor *c, int64_t *ahead)
 {
     bool    behind = c->at < c->end && *c->at == '-';

@@ -17,10 +17,10 @@
 /* No time: NaT of NumPy. */
 #define LEVADA_DATETIME_NONE INT64_MIN
 
-/* The ticks per second that "datetime64[s]", "datetime64[ms]", "datetime64[us]" or
+/* Returns the ticks per second that "datetime64[s]", "datetime64[ms]", "datetime64[us]" or
  * "datetime64[ns]" names; 0 = another word, or NULL. */
 int64_t levada_datetime_ticks(const char *word);
-/* The word for 1, 1000, 1000000 or 1000000000 ticks per second. */
+/* Returns the word for 1, 1000, 1000000 or 1000000000 ticks per second. */
 const char *levada_datetime_word(int64_t ticks);
 
 /* Reads all of text[0, n). NULL, or what is wrong with it: not ISO 8601, no day of the calendar,

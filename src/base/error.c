@@ -30,7 +30,8 @@ static void error_copy(char *to, size_t size, const char *from)
     error_mend_end(to);
 }
 
-/* Of a path that is too long the end says more than the beginning. */
+/* Copies a path; of a path that is too long it keeps the end, which says more than the beginning.
+ * */
 static void error_copy_path(char *to, size_t size, const char *path)
 {
     static const char ellipsis[] = "\xE2\x80\xA6";

@@ -139,8 +139,8 @@ typedef struct levada_kernels {
     bool (*utf8_valid)(const uint8_t *p, size_t n);
 } levada_kernels;
 
-/* The kernels of `level`, or of the best level below it that this machine has. AUTO = the best.
- * Constant, valid forever. */
+/* Returns the kernels of `level`, or of the best level below it that this machine has. AUTO = the
+ * best. Constant, valid forever. */
 const levada_kernels *levada_kernels_for(levada_cpu_level level);
 
 /* The TFRecord disguise of a CRC (a CRC of data that holds CRCs is weak), and back. */

@@ -85,7 +85,8 @@ static bool kernels_x86_has_avx512(void)
            LEVADA_CPU_HAS("vpclmulqdq");
 }
 
-/* The compiler's own test, which also asks (xgetbv) whether the system saves the registers. */
+/* Detects the level with the compiler's own test, which also asks (xgetbv) whether the system saves
+ * the registers. */
 levada_cpu_level levada_cpu_detect(void)
 {
     if (!LEVADA_CPU_HAS("sse4.2") || !LEVADA_CPU_HAS("pclmul") || !LEVADA_CPU_HAS("popcnt"))

@@ -105,7 +105,7 @@ enum { NUMBER_PLACES = 20 }; /* 15 digits after 5 zeros */
 #define NUMBER_LEAST 1e-5
 #define NUMBER_MOST 1e15
 
-/* m * 10^-places, m < 2^51, with a digit on both sides of the point. */
+/* Writes m * 10^-places, m < 2^51, with a digit on both sides of the point. */
 static void number_put(bool negative, uint64_t m, int places, char out[LEVADA_NUMBER_TEXT])
 {
     char   digits[LEVADA_NUMBER_TEXT];

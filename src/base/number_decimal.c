@@ -120,7 +120,8 @@ static uint64_t decimal_multiply(uint64_t digits, int64_t exponent, uint64_t *lo
     return high;
 }
 
-/* Never subnormal or infinite: the exponent is small. */
+/* Computes the double by the method of Lemire. The result is never subnormal or infinite, because
+ * the exponent is small. */
 static bool decimal_lemire(uint64_t digits, int64_t exponent, double *out)
 {
     unsigned zeros = LEVADA_CLZ64(digits), top, shift;

@@ -20,7 +20,7 @@
 #define LEVADA_QUICK_MOST 16
 #define LEVADA_QUICK_LONG 19 /* digits that fit in 64 bits */
 
-/* The last n <= 8 bytes before `end` less '0' each, the last one on top; zeros below. */
+/* Returns the last n <= 8 bytes before `end` less '0' each, the last one on top; zeros below. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_load(const uint8_t *end, size_t n)
 {
     static const uint64_t keep[9] = {
@@ -40,13 +40,13 @@ static LEVADA_ALWAYS_INLINE uint64_t levada_quick_load(const uint8_t *end, size_
     return (word ^ UINT64_C(0x3030303030303030)) & keep[n];
 }
 
-/* Are all eight bytes 0 to 9? */
+/* Returns true if all eight bytes are digits. */
 static LEVADA_ALWAYS_INLINE bool levada_quick_digits(uint64_t x)
 {
     return ((x | (x + UINT64_C(0x0606060606060606))) & UINT64_C(0xf0f0f0f0f0f0f0f0)) == 0;
 }
 
-/* The number that eight digits make: pairs, then fours, then all. */
+/* Returns the number that eight digits make: pairs, then fours, then all. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_value(uint64_t x)
 {
     x = x * 10 + (x >> 8);
@@ -66,7 +66,7 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_unsigned(const uint8_t *end, size_
     return levada_quick_digits(low) && levada_quick_digits(high);
 }
 
-/* Up to 19 digits. */
+/* Reads up to 19 digits. */
 static LEVADA_ALWAYS_INLINE bool levada_quick_many(const uint8_t *end, size_t n, uint64_t *out)
 {
     uint64_t upper = 0, lower;
@@ -91,7 +91,7 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_int(const uint8_t *text, size_t n,
     return true;
 }
 
-/* 1 where the top bit of each byte that is a point, of eight. */
+/* Returns 1 if the top bit of each byte that is a point, of eight. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_points(uint64_t x)
 {
     x ^= UINT64_C(0x1e1e1e1e1e1e1e1e); /* '.' less '0', bit by bit */
@@ -110,8 +110,8 @@ static LEVADA_ALWAYS_INLINE uint64_t levada_quick_close(uint64_t x, uint64_t poi
     return (x & ~(below << 8 | 0xff)) | (x & below) << 8 | into;
 }
 
-/* Up to 16 characters in two words. Lengths and signs of a column differ from row to row, so that
- * branches on them would be guessed wrong: there are none. */
+/* Loads up to 16 characters into two words. Avoids branches on lengths and signs, which differ from
+ * row to row, so that processors would predict them badly. */
 static LEVADA_ALWAYS_INLINE bool levada_quick_words(const uint8_t *end, size_t n, uint64_t *digits,
                                                     size_t *places)
 {

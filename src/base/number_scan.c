@@ -69,7 +69,7 @@ static size_t scan_digits(const char *text, size_t n, size_t at, scan_decimal *d
     return at;
 }
 
-/* The exponent after an 'e', at most ±99999; `at` of the 'e' if there is none. */
+/* Returns the exponent after an 'e', at most ±99999; `at` of the 'e' if there is none. */
 static size_t scan_exponent(const char *text, size_t n, size_t at, int64_t *out)
 {
     size_t  from = at + 1;
@@ -85,7 +85,7 @@ static size_t scan_exponent(const char *text, size_t n, size_t at, int64_t *out)
     return from;
 }
 
-/* False where the text is not a decimal. */
+/* Returns false if the text is not a decimal. */
 static bool scan_decimal_read(const char *text, size_t n, scan_decimal *d)
 {
     size_t  at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0, from = at, figures;
@@ -120,8 +120,8 @@ static bool scan_named(const char *text, size_t n, double *out)
     return true;
 }
 
-/* A copy for strtod with the point of the locale; NULL where the text is too long for it, or has a
- * zero byte. */
+/* Returns a copy for strtod with the point of the locale; NULL where the text is too long for it,
+ * or has a zero byte. */
 static const char *scan_copy(const char *text, size_t n, char copy[SCAN_LONGEST + 16])
 {
     const char *point = memchr(text, '.', n);
@@ -149,7 +149,7 @@ static bool scan_is_hex(const char *text, size_t n)
     return n - at > 2 && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X');
 }
 
-/* False where it takes strtod. */
+/* Returns false if it takes strtod. */
 static bool scan_value(const scan_decimal *d, double *out)
 {
     if (d->count > 19 || !levada_number_decimal(d->digits, d->exponent, out)) return false;
@@ -157,7 +157,8 @@ static bool scan_value(const scan_decimal *d, double *out)
     return true;
 }
 
-/* True where *out has the value; else *copy is for strtod or strtof, and NULL for no number. */
+/* Returns true if *out has the value; else *copy is for strtod or strtof, and NULL for no number.
+ * */
 static bool scan_float(const char *text, size_t n, double *out, const char **copy,
                        char scratch[SCAN_LONGEST + 16])
 {
@@ -186,8 +187,8 @@ levada_number_kind levada_number_scan_f64(const char *text, size_t n, double *ou
     return *end == '\0' ? LEVADA_NUMBER_FLOAT : LEVADA_NUMBER_NONE;
 }
 
-/* Would rounding to float look at more than the bits that it has? Halfway between two floats, the
- * double may have been rounded there. */
+/* Returns true if rounding to float would look at more bits than the double has: halfway between
+ * two floats, the double may have been rounded there. */
 static bool scan_is_halfway(double value)
 {
     uint64_t bits;

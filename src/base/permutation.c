@@ -7,7 +7,8 @@
 #define PERMUTATION_FIRST UINT64_C(0x9E3779B97F4A7C15)
 #define PERMUTATION_SECOND UINT64_C(0xBF58476D1CE4E5B9)
 
-/* A number below `bound`, which is less than 2^32, that depends on all bits of x and key. */
+/* Returns a number below `bound`, which is less than 2^32, that depends on all bits of x and key.
+ * */
 static uint64_t permutation_mix(uint64_t x, uint64_t key, uint64_t bound)
 {
     x = (x + key) * PERMUTATION_FIRST;

@@ -22,9 +22,9 @@ typedef struct levada_permutation {
     uint64_t keys[LEVADA_PERMUTATION_ROUNDS];
 } levada_permutation;
 
-/* Of n numbers; which one depends on the key alone. n is at most 2^62. */
+/* Returns a permutation of n numbers, which depends on the key alone. n is at most 2^62. */
 levada_permutation levada_permutation_of(uint64_t n, uint64_t key);
-/* The number that stands at place i < n. */
+/* Returns the number that stands at place i < n. */
 uint64_t levada_permutation_at(const levada_permutation *p, uint64_t i);
 
 #endif

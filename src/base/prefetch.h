@@ -29,8 +29,8 @@ static LEVADA_ALWAYS_INLINE void levada_prefetch(const void *p, int64_t size)
     for (int64_t i = 0; i < size; i += LEVADA_PREFETCH_LINE) LEVADA_PREFETCH(at + i);
 }
 
-/* Whether a row begins soon after `before`, where the previous row begins: the hardware finds rows
- * in memory order. */
+/* Returns true if a row begins soon after `before`, where the previous row begins: the hardware
+ * finds rows in memory order. */
 static LEVADA_ALWAYS_INLINE bool levada_prefetch_near(const void *before, const void *p)
 {
     return (uintptr_t)p - (uintptr_t)before < LEVADA_PREFETCH_NEAR;

@@ -70,7 +70,7 @@ static void process_in_child(void)
     process_after(true);
 }
 
-/* Before main() or at the end of dlopen(): nothing of the library has run yet. It fails only where
+/* Runs before main() or at the end of dlopen(), before anything else of the library. Fails only if
  * memory for one entry of a list is short that early. */
 LEVADA_CONSTRUCTOR static void process_start(void)
 {

@@ -48,7 +48,7 @@ typedef struct levada_guard {
 /* Fork() and these exclude each other. The guard is a member of the object that it guards. */
 void levada_guard_add(levada_guard *guard, void (*hold)(void *object),
                       void (*release)(void *object, bool child), void *object);
-/* A guard that was never added (all zero) may be removed. */
+/* Removes a guard, even one that was never added (all zero). */
 void levada_guard_remove(levada_guard *guard);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct quoted_walk {
     bool           inside;
 } quoted_walk;
 
-/* Does a field end at this byte, if it is outside of quotes? */
+/* Returns true if a field ends at this byte, outside of quotes. */
 static bool quoted_ends(const levada_quoted *how, uint8_t c)
 {
     return c == how->delim || c == '\n' || c == '\r';
@@ -28,7 +28,7 @@ static void quoted_pair(quoted_walk *w)
     how->pairs[how->npairs++] = field;
 }
 
-/* A quote; false where it neither opens nor closes a field. */
+/* Handles a quote; returns false if it neither opens nor closes a field. */
 static bool quoted_quote(quoted_walk *w, int64_t at)
 {
     if (!w->inside) {

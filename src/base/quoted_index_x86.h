@@ -70,7 +70,7 @@ static LEVADA_ALWAYS_INLINE void levada_quoted_note(levada_quoted *how, uint64_t
     }
 }
 
-/* The result: the last 64 bytes begin at `at`, and may have gone beyond `max` positions. */
+/* Returns the result: the last 64 bytes begin at `at`, and may have gone beyond `max` positions. */
 static inline int64_t levada_quoted_finish(const levada_quoted_state *s, levada_quoted *how,
                                            const int32_t *pos, int64_t count, int64_t max,
                                            size_t at, size_t n, size_t *scanned)

@@ -3,7 +3,8 @@
 
 #define RANDOM_STEP UINT64_C(0x9E3779B97F4A7C15) /* odd, 2^64 / golden ratio: counters spread */
 
-/* A permutation of the 64-bit numbers in which each input bit flips half of the output bits. */
+/* Returns a permutation of the 64-bit numbers in which each input bit flips half of the output
+ * bits. */
 static uint64_t random_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);

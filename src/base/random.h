@@ -13,7 +13,7 @@
 uint64_t levada_random_key(uint64_t seed, uint64_t epoch);
 /* 64 random bits. */
 uint64_t levada_random_at(uint64_t key, uint64_t counter);
-/* The same as levada_random_at(levada_random_key(seed, epoch), counter). */
+/* Returns levada_random_at(levada_random_key(seed, epoch), counter). */
 uint64_t levada_random_draw(uint64_t seed, uint64_t epoch, uint64_t counter);
 /* Maps 64 random bits to 0 <= result < bound (0 for bound 0), all alike. */
 uint64_t levada_random_below(uint64_t bits, uint64_t bound);

@@ -29,7 +29,7 @@ static inline void levada_refs_add_many(levada_refs *refs, int n)
     (void)before;
 }
 
-/* Whether it was the last one. */
+/* Returns true if it was the last one. */
 static inline bool levada_refs_drop(atomic_int *refs)
 {
     int before = atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel);
@@ -38,7 +38,7 @@ static inline bool levada_refs_drop(atomic_int *refs)
     return before == 1;
 }
 
-/* Whether these were the last ones. */
+/* Returns true if these were the last ones. */
 static inline bool levada_refs_drop_many(levada_refs *refs, int n)
 {
     int before = atomic_fetch_sub_explicit(refs, n, memory_order_acq_rel);

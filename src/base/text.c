@@ -88,7 +88,7 @@ static void text_escape(levada_text *text, uint32_t c)
     }
 }
 
-/* Bytes of the valid character that begins at p, 0 if there is none. */
+/* Returns the number of bytes of the valid character that begins at p, 0 if there is none. */
 static size_t text_character(const unsigned char *p, size_t n)
 {
     size_t size = p[0] < 0x80u ? 1 : p[0] < 0xC2u ? 0 : p[0] < 0xE0u ? 2 : p[0] < 0xF0u ? 3 : 4;
@@ -104,7 +104,7 @@ static size_t text_character(const unsigned char *p, size_t n)
     return size;
 }
 
-/* A character of up to 3 bytes; what is escaped has no more. */
+/* Returns a character of up to 3 bytes; what is escaped has no more. */
 static uint32_t text_code(const unsigned char *p, size_t size)
 {
     if (size == 1) return p[0];
@@ -150,7 +150,7 @@ static uint64_t text_less(uint64_t word, uint64_t than)
     return (word - TEXT_ONES * than) & ~word;
 }
 
-/* Are these eight bytes printable ASCII that no JSON string escapes? */
+/* Returns true if these eight bytes are printable ASCII that no JSON string escapes. */
 static bool text_is_plain(const unsigned char *p)
 {
     uint64_t word = text_word(p);

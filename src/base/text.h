@@ -23,10 +23,10 @@ LEVADA_PRINTF(2, 3) void levada_text_format(levada_text *text, const char *fmt, 
 /* A JSON string with its quotes. Control characters (C0, DEL, C1), separators of lines and
  * paragraphs, and bidi controls are escaped; each byte that is not UTF-8 becomes U+FFFD. */
 void levada_text_json(levada_text *text, const char *bytes, size_t n);
-/* Is the first character of n bytes, at least one, of those that a terminal obeys? */
+/* Returns true if the first character of n bytes, at least one, is one that a terminal obeys. */
 bool levada_text_obeyed(const char *bytes, size_t n);
-/* The name of a feature as a JSON string that can be read back: a name that is not UTF-8, holds a
- * zero byte or begins with "base64:" becomes "base64:" and its bytes in base64. */
+/* Writes the name of a feature as a JSON string that can be read back: a name that is not UTF-8,
+ * holds a zero byte or begins with "base64:" becomes "base64:" and its bytes in base64. */
 void levada_text_json_name(levada_text *text, const char *bytes, size_t n);
 void levada_text_base64(levada_text *text, const char *bytes, size_t n);
 
@@ -35,13 +35,13 @@ void levada_text_base64(levada_text *text, const char *bytes, size_t n);
 LEVADA_MUST_USE levada_status levada_text_steal(levada_text *text, char **out, levada_error *err);
 void levada_text_clear(levada_text *text);
 
-/* Offset of the first byte that is not valid UTF-8; n where all are. */
+/* Returns the offset of the first byte that is not valid UTF-8; n where all are. */
 size_t levada_utf8_check(const char *bytes, size_t n);
 /* Writes one character (up to U+10FFFF, no surrogate) to out; returns its bytes, 1 to 4. */
 size_t levada_utf8_write(uint32_t character, char out[4]);
 
-/* What the system says about one of its error numbers, written to text, which it returns. Of any
- * thread, unlike strerror. */
+/* Writes the text of the system for an error number to text, and returns it. Unlike strerror, any
+ * thread may call it. */
 const char *levada_text_errno(int code, char *text, size_t size);
 
 /* The nearest of the names to `name`: few letters missing, added, changed or swapped. Start with

@@ -15,7 +15,7 @@ int64_t levada_varint_count_portable(const uint8_t *p, size_t n)
     return count;
 }
 
-/* The top bits of eight bytes, in the order of the bytes. */
+/* Returns the top bits of eight bytes, in the order of the bytes. */
 static LEVADA_ALWAYS_INLINE uint64_t varint_tops(const uint8_t *p)
 {
     return ((levada_load_u64(p) & LEVADA_VARINT_TOPS) >> 7) * 0x0102040810204080u >> 56;
@@ -45,7 +45,7 @@ static LEVADA_ALWAYS_INLINE uint64_t varint_squeeze(uint64_t x)
     return (x & 0x0fffffffu) | (x & 0x0fffffff00000000u) >> 4;
 }
 
-/* One varint at p. Returns its size, 0 when it is too long. */
+/* Reads one varint at p. Returns its size, 0 when it is too long. */
 static LEVADA_ALWAYS_INLINE size_t varint_read(const uint8_t *p, uint64_t *value)
 {
     uint64_t word = levada_load_u64(p);

@@ -60,7 +60,7 @@ static LEVADA_ALWAYS_INLINE void levada_varint_run_end(const levada_varint_runs 
     if (r->over_10) *sizes |= LEVADA_VARINT_OVER_10;
 }
 
-/* Whether `value` fits wherever the values go to. */
+/* Returns true if `value` fits wherever the values go to. */
 static LEVADA_ALWAYS_INLINE bool levada_varint_fits(const levada_varint_sink *sink, uint64_t value)
 {
     bool small = sink->sixteen != NULL || sink->eight != NULL;
@@ -68,7 +68,7 @@ static LEVADA_ALWAYS_INLINE bool levada_varint_fits(const levada_varint_sink *si
     return !small || (value + sink->bias) >> sink->bits == 0;
 }
 
-/* The result of a decoder that met no overlong varint. */
+/* Returns the result of a decoder that met no overlong varint. */
 static LEVADA_ALWAYS_INLINE int64_t levada_varint_result(const levada_varint_sink *sink)
 {
     return sink->misfit != 0 ? -2 : sink->count;

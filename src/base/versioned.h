@@ -19,8 +19,8 @@ LEVADA_MUST_USE levada_status levada_versioned_check(const void *theirs, size_t 
  * does not change. */
 LEVADA_MUST_USE levada_status levada_versioned_read(void *ours, size_t size, const void *theirs,
                                                     const char *name, levada_error *err);
-/* For a struct that the caller reads: copies the members that both have, except struct_size. Call
- * levada_versioned_check first. */
+/* Copies the members that both structs have, except struct_size, to a struct that the caller reads.
+ * Call levada_versioned_check first. */
 void levada_versioned_write(void *theirs, const void *ours, size_t size);
 
 /* Implements _init functions: sets `given` bytes of a caller's struct to their defaults, and

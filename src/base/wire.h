@@ -52,7 +52,7 @@ static inline const uint8_t *levada_wire_sized(const uint8_t *p, const uint8_t *
     return (uint64_t)*size <= (uint64_t)(end - p) ? p : NULL;
 }
 
-/* The 8 bytes at p as a little endian number. */
+/* Returns the 8 bytes at p as a little endian number. */
 static inline uint64_t levada_wire_load(const uint8_t *p)
 {
     uint64_t word;

@@ -37,7 +37,7 @@ static int64_t boundaries_floor(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
-/* The first integer x at which line k is strictly below line j < k. */
+/* Returns the first integer x at which line k is strictly below line j < k. */
 static int64_t boundaries_from(const boundaries_job *job, int32_t j, int32_t k)
 {
     return boundaries_floor(job->cost[k] - job->cost[j], job->records[k] - job->records[j]) + 1;
@@ -128,7 +128,7 @@ static void boundaries_solve(boundaries_job *job, int64_t k, int64_t *out, int64
     boundaries_trace(job, k, out, nout);
 }
 
-/* All arrays in one allocation. */
+/* Allocates all arrays in one allocation. */
 static void *boundaries_alloc(boundaries_job *job, int64_t n, int64_t k)
 {
     size_t   m = (size_t)n + 1;

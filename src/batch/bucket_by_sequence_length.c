@@ -91,7 +91,7 @@ static levada_status bucket_fail(const char *message, levada_error *err)
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", message);
 }
 
-/* What excludes what, apart from boundaries. */
+/* Returns a message about options that exclude each other, apart from boundaries; NULL = none. */
 static const char *bucket_conflict(const levada_bucket_stage_args *a)
 {
     bool budget = levada_bucket_stage_has_budget(a), ahead = a->lookahead != LEVADA_NULL_INT;
@@ -201,7 +201,7 @@ static levada_status bucket_batch_spec(const levada_bucket_stage_args *a, const 
                               levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
 }
 
-/* The same, and is_padding. */
+/* Sets the columns of the batch, and is_padding. */
 static levada_status bucket_flagged_spec(const levada_bucket_stage_args *a, const levada_spec *in,
                                          levada_spec **out, levada_error *err)
 {
@@ -238,7 +238,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
 
 /* -- open */
 
-/* The padded length of a field in padded_shapes, -1 = the longest of a batch. */
+/* Returns the padded length of a field in padded_shapes, -1 = the longest of a batch. */
 static int64_t bucket_width(const levada_bucket_stage_args *a, const char *field)
 {
     const levada_value *shape =
@@ -454,7 +454,7 @@ static levada_status bucket_flag(levada_bucket_stage *s, bool filled, levada_blo
     return st;
 }
 
-/* The batch of one rank, with its flags where it has some. */
+/* Finishes the batch of one rank, with its flags where it has some. */
 static levada_status bucket_finish(levada_bucket_stage *s, const levada_block *in,
                                    levada_block **out, levada_error *err)
 {

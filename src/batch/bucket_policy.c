@@ -117,8 +117,8 @@ static void bucket_count(levada_bucket_stage *s, const int64_t *keys, bool *due)
     else *due = levada_choice_add(&s->choice, levada_lengths_sum(keys, s->cost.fields));
 }
 
-/* A record longer than all before it, where batches have the shapes of their buckets: the last
- * bucket becomes wider, when it is empty. */
+/* Widens the last bucket, if it is empty, for a record longer than all before it, if batches have
+ * the shapes of their buckets. */
 static levada_status bucket_widen(levada_bucket_stage *s, levada_grouping *g, int64_t *full,
                                   levada_error *err)
 {
@@ -142,7 +142,8 @@ static levada_status bucket_widen(levada_bucket_stage *s, levada_grouping *g, in
 
 /* -- with boundaries */
 
-/* Whether the next arrival fits in the group, which has at least one record, within the budget. */
+/* Sets *space if the next arrival fits in the group, which has at least one record, within the
+ * budget. */
 static levada_status bucket_has_space(const levada_group *group, const levada_cost *cost,
                                       const int64_t *keys, bool *out, levada_error *err)
 {
@@ -157,7 +158,7 @@ static levada_status bucket_has_space(const levada_group *group, const levada_co
     return LEVADA_OK;
 }
 
-/* Whether the record may join its bucket now. It may not where *full is set, or where it is gone
+/* Decides if the record may join its bucket now. It may not if *full is set, or if it is gone
  * because it is too long. */
 static levada_status bucket_admit(levada_bucket_stage *s, levada_grouping *g, int64_t bucket,
                                   bool waits, bool *admitted, int64_t *full, levada_error *err)
@@ -207,8 +208,8 @@ static levada_status bucket_place_record(levada_bucket_stage *s, levada_grouping
     return LEVADA_OK;
 }
 
-/* Whether a record of one length and a linear cost may join its group: -1 = it exceeds the budget
- * alone, 0 = not before the group has left. */
+/* Returns whether a record of one length and a linear cost may join its group: -1 = it exceeds the
+ * budget alone, 0 = not before the group has left. */
 static int bucket_fits(const levada_cost *cost, const levada_group *group, int64_t key,
                        int64_t longest)
 {
@@ -219,8 +220,8 @@ static int bucket_fits(const levada_cost *cost, const levada_group *group, int64
            !levada_cost_exceeds(cost, group->n + 1, padded > 1 ? (double)padded : 1);
 }
 
-/* The same for the usual case, as fast as it can be: places arrivals with one length, a linear cost
- * and given boundaries until one needs a decision that is made elsewhere. */
+/* Places arrivals with one length, a linear cost and given boundaries as fast as possible, until
+ * one needs a decision that is made elsewhere. */
 static levada_status bucket_place_run(levada_bucket_stage *s, levada_grouping *g, int64_t *full,
                                       levada_error *err)
 {
@@ -334,7 +335,7 @@ const levada_grouping_policy levada_bucket_stage_policy = {
 
 /* -- with a look-ahead */
 
-/* How many of the next arrivals fit in the budget, each alone. */
+/* Counts how many of the next arrivals fit in the budget, each alone. */
 static levada_status bucket_fitting(const levada_bucket_stage *s, const levada_grouping *g,
                                     int64_t *out, levada_error *err)
 {

@@ -56,15 +56,15 @@ typedef struct levada_buckets {
 /* Reads the option. Every boundary is checked. `out` is all-zero or cleared. */
 LEVADA_MUST_USE levada_status levada_buckets_read(const levada_value *boundaries, int64_t fields,
                                                   levada_buckets *out, levada_error *err);
-/* The same from n numbers; replaces what `out` has. */
+/* Sets the boundaries from n numbers; replaces the content of `out`. */
 LEVADA_MUST_USE levada_status levada_buckets_set(levada_buckets *out, const int64_t *at, int64_t n,
                                                  levada_error *err);
 void levada_buckets_clear(levada_buckets *buckets);
-/* To be called when a boundary was changed. */
+/* Updates the index; call it after a boundary was changed. */
 void levada_buckets_index(levada_buckets *buckets);
-/* The bucket of a record with these lengths. Numbers bound their sum. */
+/* Returns the bucket of a record with these lengths. Numbers bound their sum. */
 int64_t levada_buckets_find(const levada_buckets *buckets, const int64_t *keys, int64_t nkeys);
-/* The sum of the lengths, limited to INT64_MAX. */
+/* Returns the sum of the lengths, limited to INT64_MAX. */
 int64_t levada_lengths_sum(const int64_t *keys, int64_t nkeys);
 
 /* Boundaries that fit the lengths of an index, if there is one; else they follow the data. Then the
@@ -114,8 +114,8 @@ LEVADA_MUST_USE levada_status levada_choice_fix(levada_choice *choice, levada_bu
 LEVADA_MUST_USE levada_status levada_choice_widen(const levada_choice *choice,
                                                   levada_buckets *buckets, const levada_cost *cost,
                                                   int64_t length, levada_error *err);
-/* The boundaries as they are now: for levada_iter_explain, and if they were made now, in the log.
- */
+/* Reports the boundaries as they are now: for levada_iter_explain, and if they were made now, in
+ * the log. */
 void levada_choice_report(const levada_choice *choice, const levada_buckets *buckets,
                           const levada_context *context, bool made);
 LEVADA_MUST_USE levada_status levada_choice_save(const levada_choice  *choice,
@@ -132,7 +132,7 @@ typedef struct levada_truncation {
     int64_t             limit;
 } levada_truncation;
 
-/* The longest length that all fields of a record may have within the budget; 0 if none. */
+/* Computes the longest length that all fields of a record may have within the budget; 0 if none. */
 LEVADA_MUST_USE levada_status levada_truncation_limit(const levada_cost *cost, int64_t *limit,
                                                       levada_error *err);
 /* The fields must be sequences. */
@@ -191,7 +191,7 @@ LEVADA_MUST_USE levada_status levada_bucket_stage_choose_pending(levada_bucket_s
 /* Rules and layouts of the boundaries as they are now. All groups must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_stage_set_rules(levada_bucket_stage *s,
                                                             levada_error        *err);
-/* For ranks (run/own.h): whether numbers with lengths can take the place of records. */
+/* Returns true if numbers with lengths can take the place of records, for ranks (run/own.h). */
 bool levada_bucket_stage_needs(const void *args, const levada_spec *in, levada_needed *out);
 LEVADA_MUST_USE levada_status levada_bucket_stage_divide(const void *args, const levada_rank *rank,
                                                          levada_value **changes, levada_error *err);

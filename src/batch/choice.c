@@ -44,7 +44,7 @@ static int choice_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lengths of the window in ascending order: counted if they are short, else sorted. */
+/* Sorts the lengths of the window in ascending order: counted if they are short, else sorted. */
 static levada_status choice_sort(const levada_choice *c, int64_t *to, levada_error *err)
 {
     int64_t  n = choice_count(c), longest = 0, k = 0;
@@ -98,7 +98,7 @@ static double choice_padded(const levada_choice *c, int64_t length)
     return (double)((length + c->multiple - 1) / c->multiple * c->multiple);
 }
 
-/* The elements of padding that these boundaries cost. */
+/* Returns the elements of padding that these boundaries cost. */
 static double choice_waste(const levada_choice *c, const levada_buckets *b, const int64_t *lengths,
                            const int64_t *counts, int64_t n)
 {
@@ -184,7 +184,7 @@ levada_status levada_choice_widen(const levada_choice *c, levada_buckets *bucket
     return LEVADA_OK;
 }
 
-/* Where boundaries come from. */
+/* Returns the text that says where boundaries come from. */
 static const char *choice_origin(const levada_choice *c)
 {
     if (c->fixed) return "from the index";

@@ -20,7 +20,7 @@ typedef struct collect_state {
 
 static const levada_arg collect_options[] = { LEVADA_ARG_END };
 
-/* Blocks of a batch need not carry the mark: the description has it. */
+/* Derives the blocks of a batch, which need not carry the mark, because the pipeline has it. */
 static levada_status collect_derive(const void *args, const levada_spec *in, levada_spec **out,
                                     levada_error *err)
 {

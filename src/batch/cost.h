@@ -41,7 +41,7 @@ typedef struct levada_cost {
     levada_cost_function *function; /* borrowed; of LEVADA_COST_FUNCTION */
 } levada_cost;
 
-/* The padded length of field `i` in a batch whose longest record has `longest`. */
+/* Returns the padded length of field `i` in a batch whose longest record has `longest`. */
 static inline int64_t levada_cost_length(const levada_cost *cost, int32_t i, int64_t longest)
 {
     int64_t m = cost->multiple;
@@ -51,7 +51,7 @@ static inline int64_t levada_cost_length(const levada_cost *cost, int32_t i, int
     return m > 1 && longest <= INT64_MAX - m ? (longest + m - 1) / m * m : longest;
 }
 
-/* All costs but the linear one of a single field. */
+/* Computes all costs but the linear one of a single field. */
 LEVADA_MUST_USE levada_status levada_cost_compute(const levada_cost *cost, const int64_t *longest,
                                                   double *out, levada_error *err);
 
@@ -76,7 +76,7 @@ LEVADA_MUST_USE static inline levada_status levada_cost_record(const levada_cost
 LEVADA_MUST_USE levada_status levada_cost_learn(const levada_cost *cost, const int64_t *lengths,
                                                 int64_t rows, levada_error *err);
 
-/* Whether `records` records, at least one, that cost `each` exceed the budget. */
+/* Returns true if `records` records, at least one, that cost `each` exceed the budget. */
 static inline bool levada_cost_exceeds(const levada_cost *cost, int64_t records, double each)
 {
     if (cost->ranks > 1) records = (records + cost->ranks - 1) / cost->ranks;

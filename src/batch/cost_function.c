@@ -93,7 +93,7 @@ void levada_cost_function_cancel(levada_cost_function *function)
     if (function) levada_call_cancel(&function->call);
 }
 
-/* The entry of these lengths, or the free one where it belongs. */
+/* Returns the entry of these lengths, or the free one where it belongs. */
 static cost_function_entry *cost_function_find(const levada_cost_function *f,
                                                const int64_t              *padded)
 {
@@ -141,7 +141,7 @@ levada_status levada_cost_function_note(levada_cost_function *f, const int64_t *
     return LEVADA_OK;
 }
 
-/* All entries without a cost: those of this call, and of earlier ones that failed. */
+/* Collects all entries without a cost: those of this call, and of earlier ones that failed. */
 static levada_status cost_function_collect(levada_cost_function *f, levada_error *err)
 {
     f->nunknown = 0;
@@ -174,7 +174,7 @@ static levada_status cost_function_block(const levada_cost_function *f, levada_b
     return st;
 }
 
-/* The costs as the function returned them; NULL if they are neither integers nor floats. */
+/* Returns the costs as the function returned them; NULL if they are neither integers nor floats. */
 static const double *cost_function_doubles(const levada_block *made, double *copy)
 {
     const levada_column *column = levada_block_at(made, 0);
@@ -185,7 +185,7 @@ static const double *cost_function_doubles(const levada_block *made, double *cop
     return copy;
 }
 
-/* A budget compares costs, so each must be a number that can be compared. */
+/* Refuses costs that are not numbers, because a budget compares them. */
 static levada_status cost_function_refuse(const levada_cost_function *f, double cost,
                                           const int64_t *padded, levada_error *err)
 {

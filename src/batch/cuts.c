@@ -28,7 +28,7 @@ typedef struct cuts_job {
     int32_t       n;
 } cuts_job;
 
-/* The last j such that records [i, j) are within the budget, which is not before `from`. */
+/* Returns the last j such that records [i, j) are within the budget, which is not before `from`. */
 static int32_t cuts_reach(const cuts_job *c, int32_t i, int32_t from)
 {
     int32_t j = from > i ? from : i + 1;
@@ -37,7 +37,7 @@ static int32_t cuts_reach(const cuts_job *c, int32_t i, int32_t from)
     return j;
 }
 
-/* Whether the later beginning is at least as good for j. */
+/* Returns true if the later beginning is at least as good for j. */
 static bool cuts_is_better(const cuts_job *c, const cuts_begin *later, const cuts_begin *earlier,
                            int32_t j)
 {
@@ -46,7 +46,7 @@ static bool cuts_is_better(const cuts_job *c, const cuts_begin *later, const cut
            c->least[earlier->i] + (double)(j - earlier->i) * c->each[j - 1];
 }
 
-/* The first j after the last record of `later` for which it is better. */
+/* Returns the first j after the last record of `later` for which it is better. */
 static int32_t cuts_from(const cuts_job *c, const cuts_begin *later, const cuts_begin *earlier)
 {
     int32_t low = later->i + 1, high = earlier->reach + 1;

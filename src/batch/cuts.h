@@ -13,9 +13,10 @@
 
 #include <stdint.h>
 
-/* each[i], ascending: what record i costs in a batch of which it is the longest. A batch of one may
- * exceed the budget. Writes where the batch that ends after record i - 1 begins into begin[i], for
- * i = 1 to n: the last batch is [begin[n], n), the one before it [begin[begin[n]], begin[n]). */
+/* Finds the cuts. each[i], ascending: what record i costs in a batch of which it is the longest. A
+ * batch of one may exceed the budget. Writes where the batch that ends after record i - 1 begins
+ * into begin[i], for i = 1 to n: the last batch is [begin[n], n), the one before it
+ * [begin[begin[n]], begin[n]). */
 LEVADA_MUST_USE levada_status levada_cuts_find(const double *each, int32_t n, double budget,
                                                double price, int32_t *begin, levada_error *err);
 

@@ -49,7 +49,7 @@ static const levada_arg group_by_options[] = {
 
 /* -- columns */
 
-/* The field that is the key as it is; NULL if the key is computed. */
+/* Returns the field that is the key as it is; NULL if the key is computed. */
 static const char *group_by_field(const levada_window_key *key)
 {
     return key->length || key->op != LEVADA_WINDOW_PLAIN ? NULL : key->field;

@@ -145,7 +145,7 @@ static bool group_less(const group_state *s, int64_t a, int64_t b)
     return s->text ? levada_window_names_compare(&s->names, a, b) < 0 : a < b;
 }
 
-/* The first group whose key is not less. */
+/* Returns the first group whose key is not less. */
 static int64_t group_search(const group_state *s, int64_t key)
 {
     int64_t low = 0, high = group_count(s);
@@ -159,7 +159,7 @@ static int64_t group_search(const group_state *s, int64_t key)
     return low;
 }
 
-/* A new group at place i; its memory is that of a removed one, if there is any. */
+/* Inserts a new group at place i; its memory is that of a removed one, if there is any. */
 static levada_status group_insert(group_state *s, int64_t i, int64_t key, levada_error *err)
 {
     int64_t       n = group_count(s);

@@ -45,7 +45,7 @@ void levada_grouping_close(levada_grouping *g)
     memset(g, 0, sizeof *g);
 }
 
-/* Space for as many arrivals, and for their keys. */
+/* Reserves space for as many arrivals, and for their keys. */
 static levada_status grouping_reserve(levada_grouping *g, int64_t rows, levada_error *err)
 {
     if (levada_reserve(&g->arrivals, &g->arrivals_capacity, rows, sizeof *g->arrivals) &&
@@ -219,8 +219,8 @@ static void grouping_measure_numbers(const levada_spec *records, const levada_bl
     }
 }
 
-/* What is common to the batches that all ranks make of a group: the lengths that they are padded
- * to; and whether this one was filled. `all`: the records of all ranks, or their numbers. */
+/* Marks what the batches that all ranks make of a group have in common: the lengths that they are
+ * padded to, and if this one was filled. `all`: the records of all ranks, or their numbers. */
 static levada_status grouping_mark(const levada_grouping *g, const levada_group *from,
                                    const levada_block *all, bool filled, levada_block *block,
                                    levada_error *err)
@@ -350,13 +350,13 @@ static levada_status grouping_flush_together(levada_grouping *g, levada_block **
     return g->nends ? grouping_emit(g, out, err) : LEVADA_END;
 }
 
-/* Whether there are too few records for all ranks, and they are dropped. */
+/* Returns true if there are too few records for all ranks, and they are dropped. */
 static bool grouping_is_rest(const levada_grouping *g, const levada_group *group)
 {
     return g->options.world && !g->options.fill && group->n < g->options.world;
 }
 
-/* At the end of the input: the next of the groups that are left. */
+/* Emits the next of the remaining groups at the end of the input. */
 static levada_status grouping_flush(levada_grouping *g, levada_block **out, levada_error *err)
 {
     if (g->options.together) return grouping_flush_together(g, out, err);

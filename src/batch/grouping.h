@@ -111,7 +111,7 @@ void levada_grouping_close(levada_grouping *g);
 
 /* -- for policies */
 
-/* Space for `rows` records in all. */
+/* Reserves space for `rows` records in all. */
 LEVADA_MUST_USE levada_status levada_group_reserve(levada_group *group, int64_t rows,
                                                    int64_t nkeys, levada_error *err);
 
@@ -173,7 +173,7 @@ LEVADA_MUST_USE levada_status levada_grouping_first(const levada_grouping *g, in
 LEVADA_MUST_USE levada_status levada_grouping_next(void *state, const void *args,
                                                    levada_input *in, levada_block **out,
                                                    levada_error *err);
-/* Columns of a batch that stays ragged: apply() of stages that do not pad. */
+/* Gathers columns of a batch that stays ragged: apply() of stages that do not pad. */
 LEVADA_MUST_USE levada_status levada_grouping_gather(void *state, const void *args,
                                                      const levada_block *in, levada_block **out,
                                                      levada_error *err);

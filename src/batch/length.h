@@ -12,13 +12,13 @@
 /* EINVALID_ARGUMENT where records of `in` have no length under this name. */
 LEVADA_MUST_USE levada_status levada_length_check(const char *field, const levada_spec *in,
                                                   levada_error *err);
-/* One integer of that dtype; an unsigned one beyond INT64_MAX is INT64_MAX. */
+/* Returns one integer of that dtype; an unsigned one beyond INT64_MAX is INT64_MAX. */
 int64_t levada_length_number(levada_dtype dtype, const void *at);
-/* The length of each row of a block of any kind, into lengths[0], lengths[stride], ... */
+/* Measures the length of each row of a block of any kind, into lengths[0], lengths[stride], ... */
 LEVADA_MUST_USE levada_status levada_length_measure(const char *field, const levada_block *block,
                                                     int64_t *lengths, int64_t stride,
                                                     levada_error *err);
-/* The same for several fields: those of row i into lengths[i * fields->n] and after it. */
+/* Measures several fields: the lengths of row i go into lengths[i * fields->n] and after it. */
 LEVADA_MUST_USE levada_status levada_lengths_measure(const levada_texts *fields,
                                                      const levada_block *block, int64_t *lengths,
                                                      levada_error *err);

@@ -47,7 +47,7 @@ levada_status levada_length_summary_make(levada_length_histogram *histogram,
     return LEVADA_OK;
 }
 
-/* The smallest of 1, 2, 5, 10, 20, ... of which SUMMARY_BINS exceed the length. */
+/* Returns the smallest of 1, 2, 5, 10, 20, ... of which SUMMARY_BINS exceed the length. */
 static int64_t summary_width(int64_t length)
 {
     static const int64_t steps[] = { 1, 2, 5 };

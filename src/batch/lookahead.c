@@ -78,7 +78,7 @@ static int64_t lookahead_length(const lookahead_plan *p, int64_t position, int64
     return length > 0 ? length : 0;
 }
 
-/* The sum of all lengths but the first. */
+/* Returns the sum of all lengths but the first. */
 static int64_t lookahead_rest(const lookahead_plan *p, int64_t position)
 {
     int64_t sum = 0;
@@ -162,7 +162,7 @@ static levada_status lookahead_grow(const levada_lookahead *l, const lookahead_p
     return LEVADA_OK;
 }
 
-/* The largest batch that ends before position `to` of the order. */
+/* Cuts the largest batch that ends before position `to` of the order. */
 static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_plan *p,
                                    lookahead_batch *b, levada_error *err)
 {
@@ -276,7 +276,8 @@ static levada_status lookahead_cut_least(const levada_lookahead *l, lookahead_pl
 
 static const lookahead_batch *lookahead_at(const void *p) { return *(lookahead_batch *const *)p; }
 
-/* Those that must leave first, then by waste; the order of equal ones is that of their lengths. */
+/* Orders batches: first those that must leave first, then by waste, and equal ones by their
+ * lengths. */
 static int lookahead_compare(const void *a, const void *b)
 {
     const lookahead_batch *x = lookahead_at(a), *y = lookahead_at(b);
@@ -385,7 +386,7 @@ static void lookahead_copy(const lookahead_plan *p, const lookahead_batch *b, ui
     }
 }
 
-/* The ages of the records that wait, one window older. */
+/* Makes the records that wait one window older. */
 static int64_t lookahead_wait(levada_lookahead *l, const lookahead_plan *p, uint8_t *ages)
 {
     int64_t n = 0;

@@ -47,7 +47,7 @@ void levada_lookahead_clear(levada_lookahead *ahead);
 LEVADA_MUST_USE levada_status levada_lookahead_place(levada_lookahead *ahead, levada_grouping *g,
                                                      int64_t rows, int64_t *full,
                                                      levada_error *err);
-/* After the last arrival: the next batch, while there are any. */
+/* Emits the next batch after the last arrival, while there are any. */
 LEVADA_MUST_USE levada_status levada_lookahead_end(levada_lookahead *ahead, levada_grouping *g,
                                                    int64_t *full, levada_error *err);
 LEVADA_MUST_USE levada_status levada_lookahead_save(const levada_lookahead *ahead,

@@ -137,7 +137,7 @@ static int64_t pack_bins(const pack_state *s) { return s->grouping.options.group
 
 static int64_t pack_entry(int64_t left, int64_t bin) { return left * PACK_BINS + bin; }
 
-/* The first of the entries order[low ... low + n) that is not less. */
+/* Returns the first of the entries order[low ... low + n) that is not less. */
 static int64_t pack_search(const pack_state *s, int64_t low, int64_t n, int64_t entry)
 {
     while (n > 0) {
@@ -332,14 +332,14 @@ static void pack_close(void *state)
     levada_free(s->leaving.at);
 }
 
-/* What a record has before this piece: the first piece may be of any size. */
+/* Returns the size of a record before this piece; the first piece may be of any size. */
 static int32_t pack_part(const pack_state *s, const pack_cut *cut)
 {
     return (int32_t)((cut->begin + s->args->length - 1) / s->args->length);
 }
 
-/* A record of the selection with values to cut: *row of *out, which is borrowed. An encoded one is
- * decoded once for all of its pieces that leave one after the other. */
+/* Decodes a record of the selection with values to cut: *row of *out, which is borrowed. An encoded
+ * one is decoded once for all of its pieces that leave one after the other. */
 static levada_status pack_decode(pack_state *s, const levada_block *rows, int64_t at,
                                  const levada_block **out, int64_t *row, levada_error *err)
 {

@@ -15,7 +15,7 @@ static bool packing_is_range(const levada_field *f)
     return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
 }
 
-/* Whether field i of `spec` is packed. */
+/* Returns true if field i of `spec` is packed. */
 static bool packing_has(const levada_packing *p, const levada_spec *spec, int32_t i)
 {
     const levada_field *f = levada_spec_field(spec, i);
@@ -236,7 +236,7 @@ typedef struct packing_job {
     levada_builder     *b;
 } packing_job;
 
-/* The rows of the first level of each group, as one range. */
+/* Joins the rows of the first level of each group, as one range. */
 static levada_status packing_join(const packing_job *j, int32_t i, const levada_column *from,
                                   levada_error *err)
 {
@@ -344,7 +344,7 @@ static levada_status packing_origins(const packing_job *j, levada_pool *pool, le
     return LEVADA_OK;
 }
 
-/* A block of its own columns, with packed offsets. */
+/* Gathers a block of its own columns, with packed offsets. */
 static levada_status packing_gather(levada_pool *pool, const levada_block *in, levada_block **out,
                                     levada_error *err)
 {

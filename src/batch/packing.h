@@ -22,22 +22,22 @@ typedef struct levada_packing {
 /* The columns of packed records. EINVALID_ARGUMENT where a field cannot be packed. */
 LEVADA_MUST_USE levada_status levada_packing_spec(const levada_packing *p, const levada_spec *in,
                                                   levada_spec **out, levada_error *err);
-/* The length of each row of a block of any kind: that of its packed fields; -1 where they differ.
- */
+/* Measures the length of each row of a block of any kind: that of its packed fields; -1 where they
+ * differ. */
 LEVADA_MUST_USE levada_status levada_packing_measure(const levada_packing *p,
                                                      const levada_block *block, int64_t *lengths,
                                                      levada_error *err);
 /* EINVALID_ARGUMENT, which names two packed fields of the record that differ in length. */
 levada_status levada_packing_uneven(const levada_packing *p, const levada_block *record,
                                     levada_error *err);
-/* Steps [begin, begin + size) of the packed fields of one row, as a block of one that shares its
- * values. `part` is the number of this piece of the record, for its origin. */
+/* Cuts steps [begin, begin + size) of the packed fields of one row, as a block of one that shares
+ * its values. `part` is the number of this piece of the record, for its origin. */
 LEVADA_MUST_USE levada_status levada_packing_cut(const levada_packing *p, levada_pool *pool,
                                                  const levada_block *block, int64_t row,
                                                  int64_t begin, int64_t size, int32_t part,
                                                  levada_block **out, levada_error *err);
-/* One record for each group of rows (levada_block_ends). `out_spec` is levada_packing_spec of the
- * columns of `in`. */
+/* Makes one record for each group of rows (levada_block_ends). `out_spec` is levada_packing_spec of
+ * the columns of `in`. */
 LEVADA_MUST_USE levada_status levada_packing_apply(const levada_packing *p, levada_pool *pool,
                                                    const levada_block *in,
                                                    const levada_spec *out_spec, levada_block **out,

@@ -111,7 +111,7 @@ levada_status levada_padding_value(const levada_value *v, const levada_field *fi
     return LEVADA_OK;
 }
 
-/* How to pad one field, whose padded form is `field`. */
+/* Sets how to pad one field, whose padded form is `field`. */
 static levada_status padding_field(const levada_padding_options *o, const levada_field *from,
                                    levada_field *field, levada_padding *how, levada_error *err)
 {
@@ -181,8 +181,8 @@ void levada_padding_clear(levada_padding_plan *plan)
     plan->how = NULL;
 }
 
-/* The same plan with the dimensions that are left open set to the bucket's boundary; a ragged one
- * to the next multiple. */
+/* Sets a plan whose open dimensions are the bucket's boundary; for a ragged one, the next multiple.
+ * */
 static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bound,
                                      levada_padding **out, levada_error *err)
 {
@@ -204,7 +204,7 @@ static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bo
     return LEVADA_OK;
 }
 
-/* The same plan with dimensions as long as those of other ranks. */
+/* Sets a plan with dimensions as long as those of other ranks. */
 static levada_status padding_in_step(const levada_padding_plan *plan, const levada_layout *layout,
                                      levada_padding **out, levada_error *err)
 {

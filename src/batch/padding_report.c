@@ -389,7 +389,7 @@ static levada_status padding_report_check(const levada_padding_report_options *o
                        (long long)o->nboundaries, o->boundaries ? "is a list" : "are NULL");
 }
 
-/* What the report is about, before the strategies. */
+/* Begins the report with its subject, before the strategies. */
 static levada_status padding_report_begin(padding_report *r, levada_error *err)
 {
     for (int64_t i = 0; i < r->n; i++) {

@@ -91,7 +91,7 @@ void levada_padding_strategy_clear(levada_padding_strategy *s)
     levada_text_clear(&s->call);
 }
 
-/* name(first, second=..., ...) */
+/* Calls name(first, second=..., ...) */
 static levada_status strategy_call(levada_text *to, const char *name,
                                            const levada_value *options, levada_error *err)
 {

@@ -21,7 +21,7 @@ typedef struct levada_padding_strategy {
 } levada_padding_strategy;
 
 void levada_padding_strategy_clear(levada_padding_strategy *s);
-/* The stages on top of `in`, as a dataset. Writes both texts. */
+/* Makes the stages on top of `in`, as a dataset. Writes both texts. */
 LEVADA_MUST_USE levada_status levada_padding_strategy_make(levada_padding_strategy *s,
                                                            const levada_dataset *in,
                                                            levada_dataset **out, levada_error *err);

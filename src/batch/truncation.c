@@ -51,7 +51,7 @@ levada_status levada_truncation_lengths(const levada_truncation *t, int64_t *len
     return LEVADA_OK;
 }
 
-/* Lengths of all rows as they are and as they are to be, row by row; *cut: some differ. */
+/* Measures lengths of all rows as they are and as they are to be, row by row; *cut: some differ. */
 static levada_status truncation_measure(const levada_truncation *t, const levada_block *in,
                                         int64_t *now, int64_t *want, bool *cut, levada_error *err)
 {

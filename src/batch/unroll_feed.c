@@ -38,7 +38,7 @@ static levada_status feed_check_finite(const levada_ready_state *own,
     return LEVADA_OK;
 }
 
-/* Whether the column can be the new values of a state. */
+/* Checks that the column can be the new values of a state. */
 static levada_status feed_check(const levada_unroll_state *s, const levada_ready_batch *batch,
                                 int32_t state, const levada_column *c, levada_error *err)
 {
@@ -117,7 +117,7 @@ static levada_status feed_save_states(const levada_unroll_state *s, levada_ready
     return LEVADA_OK;
 }
 
-/* The one number that all rows have. */
+/* Returns the one number that all rows have. */
 static levada_status feed_number(const levada_block *back, const char *name, levada_dtype dtype,
                                   int64_t *out, levada_error *err)
 {
@@ -138,7 +138,8 @@ static levada_status feed_number(const levada_block *back, const char *name, lev
                        levada_dtype_name(dtype));
 }
 
-/* Where a block has the column of its batch, rows must be those of the batch, in order. */
+/* Checks that the rows of a block that has the column of its batch are those of the batch, in
+ * order. */
 static levada_status feed_same_rows(const levada_ready_batch *batch, const levada_block *back,
                                     levada_error *err)
 {

@@ -54,7 +54,7 @@ levada_unrolling levada_unroll_how(const levada_unroll_args *args);
 /* The option `states`: dense numbers of known shapes. */
 LEVADA_MUST_USE levada_status levada_unroll_states(const levada_unroll_args *args,
                                                    levada_spec **out, levada_error *err);
-/* check() of the stage. */
+/* Implements check() of the stage. */
 LEVADA_MUST_USE levada_status levada_unroll_check(const void *args, const levada_spec *in,
                                                   levada_spec **out, levada_error *err);
 levada_status levada_unroll_memory(levada_error *err);
@@ -70,8 +70,8 @@ LEVADA_MUST_USE levada_status levada_unroll_records_next(levada_unroll_records *
                                                          levada_input *in,
                                                          levada_unroll_record *out,
                                                          levada_error *err);
-/* That record cannot be used after all: the `errors` policy of the iterator skips and counts it. It
- * leaves the store. */
+/* Rejects a record that cannot be used after all: the `errors` policy of the iterator skips and
+ * counts it. It leaves the store. */
 LEVADA_MUST_USE levada_status levada_unroll_records_reject(levada_unroll_records *r,
                                                            const levada_unroll_record *record,
                                                            const levada_error *why,

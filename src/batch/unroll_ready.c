@@ -131,7 +131,7 @@ void levada_ready_add_key(levada_ready_state *own, levada_ready_sequence *e)
     e->keyed = true;
 }
 
-/* Only live sequences need different keys. */
+/* Removes the keys, because only live sequences need different keys. */
 static void ready_remove_keys(levada_ready_state *own, const levada_ready_batch *batch)
 {
     for (int64_t i = 0; i < batch->taken.n; i++) {
@@ -378,7 +378,7 @@ typedef struct ready_rows {
     int64_t n;
 } ready_rows;
 
-/* The first n ready segments, which are not taken yet. */
+/* Cuts the first n ready segments, which are not taken yet. */
 static void ready_cut(const levada_unroll_state *s, ready_rows *to)
 {
     const levada_ready_state *own = s->own;
@@ -431,7 +431,7 @@ static levada_ready_batch *ready_new_batch(const levada_ready_state *own, int64_
     return batch;
 }
 
-/* Everything that can fail comes before the segments are taken. */
+/* Makes the batch: everything that can fail comes before the segments are taken. */
 static levada_status ready_make(levada_unroll_state *s, int64_t n, levada_block **out,
                                 levada_error *err)
 {

@@ -82,7 +82,7 @@ void levada_ready_return(levada_ready_state *own, levada_ready_batch *batch);
 void levada_ready_discard(levada_ready_state *own, levada_ready_batch *batch);
 /* Lets the records that are done leave the store. */
 LEVADA_MUST_USE levada_status levada_ready_sweep(levada_unroll_state *s, levada_error *err);
-/* For statistics. */
+/* Adds the counts to the statistics. */
 void levada_ready_show(const levada_unroll_state *s);
 
 /* Hooks of the layout. */

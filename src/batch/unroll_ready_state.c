@@ -33,7 +33,7 @@ static int state_order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* After the end of all batches nothing is left of a sequence. */
+/* Counts the states; after the end of all batches nothing is left of a sequence. */
 static int64_t state_count(const levada_ready_state *own)
 {
     int64_t n = own->over ? 0 : own->ledger.counts.ready;
@@ -124,7 +124,7 @@ typedef struct state_read {
     size_t size;
 } state_read;
 
-/* The sequence with these numbers, of which `record` was measured again. */
+/* Makes the sequence with these numbers, of which `record` was measured again. */
 static levada_status state_make(levada_unroll_state *s, state_read *r, const int64_t *numbers,
                                 levada_unroll_record *record, levada_error *err)
 {

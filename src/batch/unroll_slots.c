@@ -85,7 +85,7 @@ static levada_status slots_fill(levada_unroll_state *s, levada_input *in, levada
     return LEVADA_OK;
 }
 
-/* What each slot has of the next batch; the records of the used ones, in order. */
+/* Records what each slot has of the next batch, and the records of the used slots, in order. */
 static void slots_cut(const levada_unroll_state *s)
 {
     slots_state *own = s->own;
@@ -244,7 +244,7 @@ static levada_status slots_save(const levada_unroll_state *s, levada_state_write
     return st;
 }
 
-/* Which slots are used, as the lists say. */
+/* Reads from the lists which slots are used. */
 static levada_status slots_read(levada_unroll_state *s, levada_state_reader *from,
                                 const int64_t **segments, const int64_t **numbers,
                                 levada_error *err)

@@ -155,7 +155,8 @@ static levada_status unrolling_check(const levada_unrolling *u, const levada_spe
                        "no field is a ragged sequence; set sequences= to the fields to cut");
 }
 
-/* The field that the steps of a sequence become: [width, ...], or ragged where the steps are. */
+/* Returns the field that the steps of a sequence become: [width, ...], or ragged where the steps
+ * are. */
 static levada_field unrolling_field(const levada_unrolling *u, const levada_field *from,
                                     const char *name)
 {
@@ -198,7 +199,7 @@ static int32_t unrolling_own_ready(const levada_unrolling *u, levada_field *to)
     return n;
 }
 
-/* The columns that say which segment a row is. */
+/* Returns the columns that say which segment a row is. */
 static int32_t unrolling_own(const levada_unrolling *u, const levada_spec *in, levada_field *to)
 {
     const levada_field *key = u->key ? levada_spec_field(in, levada_spec_find(in, u->key)) : NULL;

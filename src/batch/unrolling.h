@@ -43,8 +43,8 @@ typedef enum levada_unroll_part {
 } levada_unroll_part;
 
 levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada_field *f);
-/* The padding of the steps of field `from` in a column of the batch: that of the column's own name,
- * else that of `from`, else the one for all; NULL = 0. */
+/* Returns the padding of the steps of field `from` in a column of the batch: that of the column's
+ * own name, else that of `from`, else the one for all; NULL = 0. */
 const levada_value *levada_unrolling_padding(const levada_unrolling *u, const char *column,
                                              const char *from);
 
@@ -81,9 +81,9 @@ typedef struct levada_unroll_taken {
 LEVADA_MUST_USE levada_status levada_unrolling_spec(const levada_unrolling *u,
                                                     const levada_spec *in, levada_spec **out,
                                                     levada_error *err);
-/* The steps that are cut of record `row` of a block of any kind: those of its sequences, or of its
- * length field, without the shift; 0 or more. EINVALID_ARGUMENT: the record is bad, because its
- * sequences differ in length, or are shorter than its length field says. */
+/* Measures the steps that are cut of record `row` of a block of any kind: those of its sequences,
+ * or of its length field, without the shift; 0 or more. EINVALID_ARGUMENT: the record is bad,
+ * because its sequences differ in length, or are shorter than its length field says. */
 LEVADA_MUST_USE levada_status levada_unrolling_measure(const levada_unrolling *u,
                                                        const levada_block *block, int64_t row,
                                                        int64_t *steps, levada_error *err);

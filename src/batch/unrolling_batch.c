@@ -127,7 +127,7 @@ static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_c
     return LEVADA_OK;
 }
 
-/* The padding of steps that are byte strings. */
+/* Returns the padding of steps that are byte strings. */
 static const char *unrolling_text(const unrolling_job *j, const unrolling_column *how, int32_t i,
                                   size_t *size)
 {

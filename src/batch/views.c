@@ -72,7 +72,7 @@ static levada_status views_open(const levada_block *batch, const char *field, vi
     return views_find_segments(batch, field, v, err);
 }
 
-/* The same for views that only sequences have. */
+/* Opens the views that only sequences have. */
 static levada_status views_open_sequence(const levada_block *batch, const char *field,
                                          views_column *v, levada_error *err)
 {

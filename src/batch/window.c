@@ -152,7 +152,7 @@ static levada_status window_remove(window_state *s, int64_t n, levada_error *err
     return LEVADA_OK;
 }
 
-/* The next window, of which `span` records are buffered. */
+/* Emits the next window, of which `span` records are buffered. */
 static levada_status window_emit(window_state *s, const window_args *a, int64_t span,
                                  levada_block **out, levada_error *err)
 {

@@ -23,7 +23,7 @@ static size_t window_key_trim(const char **at, size_t size)
     return size;
 }
 
-/* The operator, and what follows it; NULL: there is none. */
+/* Returns the operator, and what follows it; NULL: there is none. */
 static const char *window_key_op(const char *text, levada_window_key *out)
 {
     const char *op = strstr(text, "//");
@@ -118,7 +118,7 @@ levada_status levada_window_key_check(const levada_window_key *key, const levada
     return levada_length_check(key->field, in, err);
 }
 
-/* As in Python: the quotient is rounded down. */
+/* Divides as Python does: the quotient is rounded down. */
 static int64_t window_key_divide(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);

@@ -35,10 +35,10 @@ void levada_window_key_clear(levada_window_key *key);
 /* EINVALID_ARGUMENT if records of `in` have no such key; a field may still appear in open ones. */
 LEVADA_MUST_USE levada_status levada_window_key_check(const levada_window_key *key,
                                                       const levada_spec *in, levada_error *err);
-/* Whether the keys are byte strings, in records of this spec. */
+/* Returns true if the keys are byte strings, in records of this spec. */
 bool levada_window_key_is_text(const levada_window_key *key, const levada_spec *in);
-/* The key of each row of a block of any kind: of byte strings, their numbers in `names`, which may
- * be NULL where there are no such keys. */
+/* Measures the key of each row of a block of any kind: of byte strings, their numbers in `names`,
+ * which may be NULL where there are no such keys. */
 LEVADA_MUST_USE levada_status levada_window_key_measure(const levada_window_key *key,
                                                         const levada_block      *block,
                                                         levada_window_names *names, int64_t *keys,

@@ -31,7 +31,7 @@ static bool names_equal(const levada_window_names *names, int64_t i, uint64_t ha
     return size == 0 || memcmp(names->bytes + name->begin, bytes, (size_t)size) == 0;
 }
 
-/* Where the name is in the table, or where it would be. */
+/* Returns the slot where the name is in the table, or would be. */
 static int64_t names_slot(const levada_window_names *names, uint64_t hash, const uint8_t *bytes,
                           int64_t size)
 {

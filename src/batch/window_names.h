@@ -24,13 +24,13 @@ typedef struct levada_window_names {
 } levada_window_names;
 
 void levada_window_names_clear(levada_window_names *names);
-/* The number of a byte string, a new one if it has none yet. */
+/* Finds the number of a byte string, a new one if it has none yet. */
 LEVADA_MUST_USE levada_status levada_window_names_find(levada_window_names *names,
                                                        const uint8_t *bytes, int64_t size,
                                                        int64_t *out, levada_error *err);
 /* Negative, 0 or positive, as memcmp; a prefix comes first. */
 int levada_window_names_compare(const levada_window_names *names, int64_t a, int64_t b);
-/* Whether most names may be out of use, so that it is time to keep those in use only. */
+/* Returns true if most names may be out of use, so that it is time to keep those in use only. */
 bool levada_window_names_many(const levada_window_names *names);
 /* Keeps the names of these numbers and renumbers them: numbers[i] becomes the new one. */
 LEVADA_MUST_USE levada_status levada_window_names_keep(levada_window_names *names,

@@ -38,7 +38,7 @@ static levada_status decode_flac_decode(void *state, const void *args, const lev
                                in, out, err);
 }
 
-/* As the header says, where it is within the limits. */
+/* Returns the size that the header declares, if it is within the limits. */
 static int64_t decode_flac_measure(const void *args, const uint8_t *data, int32_t size)
 {
     const decode_flac_args *a = args;

@@ -94,7 +94,7 @@ static levada_status decode_npy_look(const levada_field *f, const uint8_t *data,
     return LEVADA_OK;
 }
 
-/* In the order of C: value i of the result is the one at the index that i counts to. */
+/* Transposes to the order of C: value i of the result is the one at the index that i counts to. */
 static void decode_npy_transpose(const levada_npy *a, int64_t size, uint8_t *to)
 {
     int64_t stride[LEVADA_MAX_DIMS], at[LEVADA_MAX_DIMS] = { 0 }, from = 0, step = size;

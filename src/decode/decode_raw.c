@@ -95,7 +95,7 @@ static void decode_raw_swap(uint8_t *at, int64_t n, int64_t word)
     }
 }
 
-/* What is left to do where `bytes` bytes of numbers stand at `at`. */
+/* Finishes the column once `bytes` bytes of numbers are at `at`. */
 static void decode_raw_finish(const decode_raw_args *a, uint8_t *at, int64_t bytes)
 {
     bool    is_complex = a->dtype == LEVADA_COMPLEX64 || a->dtype == LEVADA_COMPLEX128;

@@ -105,7 +105,7 @@ static levada_status flac_create(levada_sound_tools *tools, levada_error *why)
     return LEVADA_OK;
 }
 
-/* Until the end, or the first damage. */
+/* Decodes until the end, or the first damage. */
 static levada_status flac_run(struct levada_flac *f)
 {
     while (f->why->code == LEVADA_OK) {
@@ -124,8 +124,8 @@ static levada_status flac_run(struct levada_flac *f)
                        FLAC__stream_decoder_get_resolved_state_string(f->decoder));
 }
 
-/* As many frames as the header declares, where it does: fewer where the data was cut between two of
- * its frames. */
+/* Checks that there are as many frames as the header declares, if it declares any: there are fewer
+ * if the data was cut between two of its frames. */
 static levada_status flac_check_frames(const struct levada_flac *f)
 {
     int64_t declared = (int64_t)FLAC__stream_decoder_get_total_samples(f->decoder);

@@ -54,7 +54,7 @@ static void jpeg_error_exit(j_common_ptr c)
     longjmp(j->back, 1);
 }
 
-/* Whether pixels are wrong after that warning. */
+/* Returns true if pixels are wrong after that warning. */
 static bool jpeg_is_damage(int code)
 {
     return code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_MUST_RESYNC ||
@@ -202,7 +202,7 @@ static void jpeg_from_cmyk(const struct levada_jpeg *j, const uint8_t *from, uin
     }
 }
 
-/* Rows that the library wrote to the scratch, to their place. */
+/* Copies rows that the library wrote to the scratch, to their place. */
 static void jpeg_copy(const struct levada_jpeg *j, int32_t rows, int64_t stride, int32_t column)
 {
     int64_t        size = (int64_t)j->window->width * j->options->channels;

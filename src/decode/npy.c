@@ -59,7 +59,7 @@ static bool npy_dim(npy_text *t, int64_t *out)
     return *out <= INT32_MAX;
 }
 
-/* A tuple: (), (3,), (3, 4) or (3, 4,). */
+/* Reads a tuple: (), (3,), (3, 4) or (3, 4,). */
 static bool npy_shape(npy_text *t, levada_npy *out)
 {
     bool comma = true;
@@ -143,7 +143,7 @@ static levada_status npy_dict(npy_text *t, levada_npy *out, levada_error *why)
                                                "fortran_order and shape");
 }
 
-/* Whether exactly the values of the shape follow. */
+/* Checks that exactly the values of the shape follow. */
 static levada_status npy_fits(levada_npy *out, int64_t rest, levada_error *why)
 {
     int64_t size = levada_dtype_size(out->dtype);

@@ -116,7 +116,8 @@ levada_status levada_picture_spec(const levada_picture_options *o, levada_spec *
 
 /* -- sizes */
 
-/* The key of the random numbers of a record: its origin, and its bytes where it has none. */
+/* Returns the key of the random numbers of a record: its origin, and its bytes where it has none.
+ * */
 static uint64_t picture_key(const levada_picture_tools *tools, const levada_strings *in, int64_t i)
 {
     size_t        size = (size_t)in->size[i];
@@ -178,7 +179,8 @@ static int64_t picture_bytes(const levada_picture_options *o, const picture_row 
     return (int64_t)row->window.height * row->window.width * picture_pixel_bytes(o);
 }
 
-/* What libjpeg-turbo is not built for, and would call damaged. */
+/* Refuses images that libjpeg-turbo was not built for, because the library would call them damaged.
+ * */
 static levada_status picture_support(const levada_picture *p, levada_error *why)
 {
     if (p->kind != LEVADA_PICTURE_JPEG || p->bits == 8) return LEVADA_OK;
@@ -228,7 +230,7 @@ static levada_status picture_look_all(const levada_picture_options *o,
     return LEVADA_OK;
 }
 
-/* Rows of pixels of each image, and pixels of each row. */
+/* Sets the rows of pixels of each image, and the pixels of each row. */
 static levada_status picture_shape(const levada_picture_options *o, const picture_row *rows,
                                    int64_t n, levada_builder *out, levada_error *err)
 {
@@ -267,7 +269,7 @@ static levada_status picture_one(const levada_picture_options *o, levada_picture
                               why);
 }
 
-/* Nothing is wrong with the record where a library or memory is missing. */
+/* Returns true if a library or memory is missing, so that nothing is wrong with the record. */
 static bool picture_is_ours(levada_status st)
 {
     return st == LEVADA_EUNIMPLEMENTED || st == LEVADA_ERESOURCE_EXHAUSTED;

@@ -102,7 +102,8 @@ levada_status levada_picture_spec(const levada_picture_options *o, levada_spec *
 levada_status levada_picture_decode(const levada_picture_options *o, levada_picture_tools *tools,
                                     const levada_strings *in, levada_builder *out,
                                     levada_error *err);
-/* Bytes that the image takes decoded, as far as its header can be believed. */
+/* Returns the number of bytes that the image takes decoded, as far as its header can be believed.
+ * */
 int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size);
 void levada_picture_close(levada_picture_tools *tools);
 
@@ -111,9 +112,9 @@ levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_pi
                                   levada_error *err);
 levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
                                         levada_error *err);
-/* What is random with these options. */
+/* Draws what is random with these options. */
 void levada_picture_vary(const void *args, levada_traits *traits);
-/* The hook of a decoder: random windows follow from the context. */
+/* Implements the hook of a decoder: random windows follow from the context. */
 levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err);
 

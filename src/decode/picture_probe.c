@@ -104,8 +104,9 @@ static levada_status probe_png(const uint8_t *data, int32_t size, levada_picture
     return LEVADA_OK;
 }
 
-/* Whether that many pixels may be in that many bytes. In JPEG a block of 64 numbers takes at least
- * one bit, and a quarter of the blocks may be there; deflate makes at most 1032 bytes of one. */
+/* Returns true if that many pixels may be in that many bytes. In JPEG a block of 64 numbers takes
+ * at least one bit, and a quarter of the blocks may be there; deflate makes at most 1032 bytes of
+ * one. */
 static bool probe_fits(const levada_picture *p, int32_t size)
 {
     int64_t pixels = (int64_t)p->height * p->width;

@@ -88,8 +88,8 @@ static void png_gray(png_structp png, png_row_infop row, png_bytep data)
     }
 }
 
-/* What makes the pixels of the file those that are wanted. Transparent colors always become an
- * alpha channel: more than one conversion of libpng makes it. */
+/* Chooses the conversions to the wanted pixels. Transparent colors always become an alpha channel,
+ * because more than one conversion of libpng makes it. */
 static void png_choose(png_structp png, png_infop info, const levada_picture_options *o)
 {
     int  color = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);

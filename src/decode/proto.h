@@ -126,9 +126,9 @@ LEVADA_MUST_USE levada_status levada_proto_plan_slot(levada_proto_plan *plan, co
                                                      size_t size, levada_list list,
                                                      const levada_feature *feature, int32_t *out,
                                                      levada_error *err);
-/* "int64", "float" and "string", as messages say. */
+/* Returns "int64", "float" and "string", as messages say. */
 const char *levada_list_name(levada_list list);
-/* "[2,3]" */
+/* Writes "[2,3]". */
 const char *levada_feature_shape(const levada_feature *f, char text[64]);
 
 /* -- memory that lives as long as a block is decoded ------------------------------------------ */
@@ -229,7 +229,7 @@ LEVADA_MUST_USE levada_status levada_proto_reserve(void **memory, int64_t *capac
 LEVADA_PRINTF(4, 5)
 LEVADA_MUST_USE levada_status
 levada_proto_reject(levada_proto *x, int64_t row, levada_error *err, const char *fmt, ...);
-/* The row of an item. */
+/* Returns the row of an item. */
 int64_t levada_items_row(const levada_items *items, int64_t item);
 
 /* Rejects a record that is a message of the other type: a SequenceExample where Examples are read,
@@ -245,25 +245,24 @@ typedef enum levada_plain {
     LEVADA_PLAIN_MEMORY
 } levada_plain;
 
-/* The key and value of one map entry in any form; a value in pieces is joined in x->arena. The
- * spans may be empty, never NULL. */
+/* Reads one map entry in any form; joins a value in pieces in x->arena. Spans are never NULL. */
 levada_plain levada_entry_read(levada_proto *x, const uint8_t *p, const uint8_t *end,
                                levada_span *key, levada_span *value);
 /* The general path: any Feature message to its list and plain payload. */
 levada_plain levada_feature_plain(levada_arena *arena, const uint8_t *p, const uint8_t *end,
                                   levada_list *list, levada_span *out);
-/* The same for one list message whose plain form has strange fields between its values. */
+/* Reads one list message whose plain form has strange fields between its values. */
 levada_plain levada_list_plain(levada_arena *arena, levada_list list, levada_span *span);
-/* The same as levada_payload_one for any size. */
+/* Reads a payload of any size, as levada_payload_one does. */
 bool levada_payload_long(const uint8_t *p, int64_t size, int64_t *out);
 /* Items of an int64 or float payload that is whole; -1 where it is not. */
 int64_t levada_payload_count(const levada_proto *x, levada_list list, const levada_span *span);
-/* The same, and bits of levada_varint_size for x->sizes. */
+/* Measures a payload, and sets the bits of levada_varint_size for x->sizes. */
 int64_t levada_payload_measure(levada_proto *x, levada_list list, const levada_span *span);
 
 #define LEVADA_PAYLOAD_TOPS UINT64_C(0x8080808080808080)
 
-/* The number in up to 8 bytes of 7 bits each, top bits clear. */
+/* Returns the number in up to 8 bytes of 7 bits each, top bits clear. */
 static inline uint64_t levada_payload_squeeze(uint64_t x)
 {
     x = (x & UINT64_C(0x007F007F007F007F)) | (x & UINT64_C(0x7F007F007F007F00)) >> 1;
@@ -338,15 +337,16 @@ LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levad
                                                     const levada_items *items, int64_t item,
                                                     levada_dtype dtype, int64_t count, void *to,
                                                     levada_error *err);
-/* Whether a feature may stay encoded in this block; its items are then measured while they are
- * counted. */
+/* Returns true if a feature may stay encoded in this block; its items are then measured while they
+ * are counted. */
 bool levada_late_wanted(const levada_proto *x, const levada_feature *f);
-/* Whether some of the items are as long as it takes. */
+/* Returns true if some of the items are as long as it takes. */
 bool levada_late_promises(const levada_proto *x, const levada_feature *f,
                           const levada_items *items);
 /* Floats per item from which leaving them encoded saves work, which is one copy. */
 #define LEVADA_LATE_FLOATS 128
-/* Whether that number of bytes of the records is worth keeping all records in memory for. */
+/* Returns true if that number of bytes of the records is worth keeping all records in memory for.
+ * */
 bool levada_late_in_place(const levada_proto *x, int64_t bytes);
 /* Leaves a feature list of `per` floats a step where it is; x->first[0] then has where the steps of
  * each row begin. Not done: another feature, or a step that is not as all others. */
@@ -357,7 +357,7 @@ LEVADA_MUST_USE levada_status levada_late_runs(levada_proto *x, const levada_fea
 LEVADA_MUST_USE levada_status levada_late_encode(levada_proto *x, const levada_feature *f,
                                                  const levada_items *items, const int32_t *offsets,
                                                  bool *done, levada_error *err);
-/* The same for `per` numbers in each item, which are measured here. */
+/* Keeps `per` numbers in each item, which are measured here. */
 LEVADA_MUST_USE levada_status levada_late_fixed(levada_proto *x, const levada_feature *f,
                                                 const levada_items *items, bool *done,
                                                 levada_error *err);
@@ -369,12 +369,12 @@ LEVADA_MUST_USE levada_status levada_numbers_fixed(levada_proto *x, const levada
 LEVADA_MUST_USE levada_status levada_numbers_count(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, int32_t *offsets,
                                                    levada_error *err);
-/* The values of all items, counted as above; *out (may be NULL) gets them. */
+/* Fills the values of all items, counted as above; *out (may be NULL) gets them. */
 LEVADA_MUST_USE levada_status levada_numbers_fill(levada_proto *x, const levada_feature *f,
                                                   int32_t column, const levada_items *items,
                                                   const int32_t *offsets, void **out,
                                                   levada_error *err);
-/* The same for strings; `level` is that of the byte ranges, which go to *begin and *end. */
+/* Keeps strings; `level` is the level of the byte ranges, which go to *begin and *end. */
 LEVADA_MUST_USE levada_status levada_strings_fixed(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, levada_error *err);
 LEVADA_MUST_USE levada_status levada_strings_count(levada_proto *x, const levada_feature *f,

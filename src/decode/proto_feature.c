@@ -86,7 +86,7 @@ static bool feature_run(const uint8_t *p, uint32_t size)
     return more == 0;
 }
 
-/* Bytes of the value after its tag in the list; NULL if it is broken. */
+/* Returns the number of bytes of the value after its tag in the list; NULL if it is broken. */
 static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_t *p,
                                     const uint8_t *end, bool *known, uint32_t *size)
 {

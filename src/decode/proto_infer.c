@@ -81,7 +81,7 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
 
 /* -- the spec */
 
-/* By kind, then by name. */
+/* Compares by kind, then by name. */
 static int infer_compare(const void *a, const void *b)
 {
     const infer_seen *x = a, *y = b;
@@ -92,7 +92,7 @@ static int infer_compare(const void *a, const void *b)
 
 static levada_value *infer_text(const char *text) { return levada_value_text(text, strlen(text)); }
 
-/* The shape of one step: [] or [n]. */
+/* Infers the shape of one step: [] or [n]. */
 static levada_status infer_shape(levada_value *map, int64_t n, levada_error *err)
 {
     levada_value *shape = levada_value_list(), *dim = levada_value_int(n);
@@ -105,7 +105,7 @@ static levada_status infer_shape(levada_value *map, int64_t n, levada_error *err
     return st;
 }
 
-/* {dtype, kind, ...} of a feature of which `all` is seen in `n` records. */
+/* Fills {dtype, kind, ...} of a feature of which `all` is seen in `n` records. */
 static levada_status infer_fill(const infer_job *job, const infer_seen *all, int64_t n,
                                 const char *key, levada_value *map, levada_error *err)
 {
@@ -127,7 +127,7 @@ static levada_status infer_fill(const infer_job *job, const infer_seen *all, int
     return levada_infer_set(map, "allow_missing", levada_value_bool(true), err);
 }
 
-/* What all records have of one feature: `n` entries from `first` on. */
+/* Merges what all records have of one feature: `n` entries from `first` on. */
 static levada_status infer_merge(const infer_seen *first, int64_t n, infer_seen *all,
                                  levada_error *err)
 {

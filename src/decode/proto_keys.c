@@ -44,7 +44,7 @@ static int32_t keys_look_up(const levada_keys *keys, const uint8_t *at, uint32_t
     return keys->table[i];
 }
 
-/* Of an entry of a slot, or of none. */
+/* Sets the form of an entry of a slot, or of none. */
 static void keys_form(levada_form *form, const levada_slot *slot)
 {
     uint8_t fixed[32] = { 0 }, grows[32] = { 0 }, keep[32] = { 0 };

@@ -48,7 +48,7 @@ void levada_keys_clear(levada_keys *keys);
 int32_t levada_keys_miss(levada_keys *keys, const uint8_t *at, uint32_t size, uint64_t head,
                          uint64_t tail);
 
-/* The bits in which 16 bytes at p are not what a form says of its words w and w + 1. */
+/* Returns the bits in which 16 bytes at p are not what a form says of its words w and w + 1. */
 static inline uint64_t levada_form_other(const levada_form *form, int w, const uint8_t *p,
                                          uint64_t each)
 {
@@ -58,8 +58,8 @@ static inline uint64_t levada_form_other(const levada_form *form, int w, const u
     return (a & form->keep[w]) | (b & form->keep[w + 1]);
 }
 
-/* Whether the entry at p, of the map that ends at `end`, is of the key that is expected now and has
- * its form: then that key, else NULL. May read 32 bytes after p. */
+/* Returns whether the entry at p, of the map that ends at `end`, is of the key that is expected now
+ * and has its form: then that key, else NULL. May read 32 bytes after p. */
 static inline const levada_key *levada_keys_expected(levada_keys *keys, const uint8_t *p,
                                                      const uint8_t *end)
 {

@@ -14,7 +14,7 @@ typedef struct kind_span {
     const uint8_t *at, *end; /* NULL = the record has no such field */
 } kind_span;
 
-/* The last field of that number, which holds a map. */
+/* Returns the last field of that number, which holds a map. */
 static kind_span kind_field(const levada_proto *x, int64_t row, uint32_t number)
 {
     const uint8_t *p = x->in->data[row], *end = p + x->in->size[row];

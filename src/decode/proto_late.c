@@ -19,7 +19,8 @@ static levada_encoding late_encoding(const levada_feature *f)
     return f->list == LEVADA_LIST_FLOAT ? LEVADA_ENCODING_ELEMENTS : LEVADA_ENCODING_VARINTS;
 }
 
-/* Whether decoding needs nothing but the payload. Single numbers are for everybody to look at. */
+/* Returns true if decoding needs nothing but the payload. Single numbers are for everybody to look
+ * at. */
 static bool late_possible(const levada_feature *f)
 {
     if (f->kind == LEVADA_FEATURE_FIXED && f->ndim == 0) return false;

@@ -126,7 +126,7 @@ static numbers_result numbers_result_of(int64_t got, int64_t count)
     return got == count ? NUMBERS_OK : NUMBERS_BROKEN;
 }
 
-/* What fits in a dtype of 8 or 16 bits, or in a bool: for varint_narrow. */
+/* Returns the range of a dtype of 8 or 16 bits, or of a bool, for varint_narrow. */
 static levada_varint_range numbers_range(levada_dtype dtype)
 {
     uint32_t bits = dtype == LEVADA_BOOL ? 1 : 8 * (uint32_t)levada_dtype_size(dtype);
@@ -137,7 +137,7 @@ static levada_varint_range numbers_range(levada_dtype dtype)
                                   .bias = sign ? UINT32_C(1) << (bits - 1) : 0 };
 }
 
-/* Whether a kernel decodes numbers straight to their dtype. */
+/* Returns true if a kernel decodes numbers straight to their dtype. */
 static bool numbers_direct(levada_dtype dtype)
 {
     return dtype == LEVADA_INT64 || dtype == LEVADA_INT32 || levada_dtype_size(dtype) == 1 ||

@@ -28,7 +28,7 @@ static bool plan_is_dense(const levada_feature *f)
     return f->kind == LEVADA_FEATURE_FIXED || f->kind == LEVADA_FEATURE_SEQUENCE;
 }
 
-/* A slot that is there already: may this feature use it too? */
+/* Shares a slot that is there already, if this feature may use it too. */
 static levada_status plan_share(levada_slot *s, levada_list list, const levada_feature *f,
                                 levada_dtype dtype, levada_error *err)
 {
@@ -48,7 +48,7 @@ static levada_status plan_share(levada_slot *s, levada_list list, const levada_f
     return LEVADA_OK;
 }
 
-/* The place of a key in the index: free where no slot has it. */
+/* Returns the place of a key in the index: free where no slot has it. */
 static uint32_t plan_place(const levada_proto_plan *plan, const char *key, size_t size, bool steps)
 {
     uint32_t i = (uint32_t)levada_hash64(key, size, steps) & plan->mask;
@@ -61,7 +61,7 @@ static uint32_t plan_place(const levada_proto_plan *plan, const char *key, size_
     return i;
 }
 
-/* Memory for one more slot; the index is at most half full. */
+/* Reserves memory for one more slot; the index is at most half full. */
 static levada_status plan_reserve(levada_proto_plan *plan, levada_error *err)
 {
     int64_t most = plan->nslots + 1;
@@ -119,7 +119,7 @@ levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key, s
     return LEVADA_OK;
 }
 
-/* What the first pass needs to know of a feature's own slot. */
+/* Marks what the first pass needs to know of a feature's own slot. */
 static void plan_mark(levada_proto_plan *plan, const levada_feature *f)
 {
     levada_slot *s = &plan->slots[f->slot];
@@ -156,7 +156,7 @@ static levada_status plan_read(levada_proto_plan *plan, const levada_value *spec
     return LEVADA_OK;
 }
 
-/* "name/indices"; NULL without memory. */
+/* Makes "name/indices"; NULL without memory. */
 static char *plan_name(const levada_feature *f, const char *end)
 {
     size_t size = strlen(f->name), more = strlen(end) + 1;

@@ -49,7 +49,7 @@ static bool runs_expect(runs_head *h, const levada_proto *x, const levada_featur
     return true;
 }
 
-/* Whether each step of a list begins with the head. */
+/* Returns true if each step of a list begins with the head. */
 static bool runs_only(const runs_head *h, const levada_span *list)
 {
     const uint8_t *end = list->at + list->size;
@@ -80,7 +80,7 @@ static bool runs_count(levada_proto *x, const runs_head *h, const levada_span *l
     return true;
 }
 
-/* Whether it is worth it to keep the lists where they are, which their sizes say. */
+/* Returns true if it is worth it to keep the lists where they are, which their sizes say. */
 static bool runs_promise(const levada_proto *x, const levada_span *lists, int64_t *bytes)
 {
     for (int64_t row = 0; row < x->rows; row++) *bytes += lists[row].at ? lists[row].size : 0;

@@ -24,7 +24,7 @@ static void scan_forget(levada_proto *x, int32_t slot)
     x->trouble[slot].kind = LEVADA_TROUBLE_NONE;
 }
 
-/* A single number to its column, whatever its dtype and size. */
+/* Writes a single number to its column, whatever its dtype and size. */
 static void scan_number(levada_proto *x, int32_t slot, int64_t row, const levada_span *span)
 {
     const levada_slot *s = &x->plan->slots[slot];
@@ -252,7 +252,8 @@ static levada_plain scan_entry_at(levada_proto *x, const uint8_t **at, const uin
     return LEVADA_PLAIN_OK;
 }
 
-/* The map of a Features or FeatureLists message. As in TensorFlow nothing else may stand in it. */
+/* Reads the map of a Features or FeatureLists message. As in TensorFlow nothing else may be in it.
+ * */
 static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *end, bool lists,
                              int64_t row)
 {

@@ -150,7 +150,7 @@ static levada_status spec_shape(levada_feature *f, const levada_value *shape, le
     return LEVADA_OK;
 }
 
-/* One number of a default, to element i of `to`. */
+/* Stores one number of a default as element i of `to`. */
 static bool spec_number(const levada_feature *f, const levada_value *value, void *to, int64_t i)
 {
     levada_value_kind kind = levada_value_kind_of(value);

@@ -127,7 +127,7 @@ static levada_status steps_of_row(steps_reader *r, const levada_span *list, leva
     return LEVADA_OK;
 }
 
-/* What usual steps begin with. */
+/* Sets the bytes that usual steps begin with. */
 static void steps_expect(steps_reader *r)
 {
     uint64_t tag = r->slot->tag, sized = LEVADA_WIRE_SIZED(1);

@@ -7,13 +7,13 @@
 
 #include "tensor/pool.h"
 
-/* The next string of a payload that was checked. */
+/* Returns the next string of a payload that was checked. */
 static const uint8_t *strings_next(const uint8_t *p, const uint8_t *end, uint32_t *size)
 {
     return levada_wire_sized(p + 1, end, size);
 }
 
-/* Strings in a payload; -1 if it is broken, -2 if it has a field of another number. */
+/* Walks strings in a payload; -1 if it is broken, -2 if it has a field of another number. */
 static int64_t strings_walk(const levada_span *span)
 {
     const uint8_t *p = span->at, *end = p + span->size;
@@ -74,7 +74,7 @@ levada_status levada_strings_count(levada_proto *x, const levada_feature *f,
     return LEVADA_OK;
 }
 
-/* True if every string is within 2 GiB of the buffer that owns the records. */
+/* Returns true if every string is within 2 GiB of the buffer that owns the records. */
 static bool strings_share(const levada_proto *x, const levada_items *items)
 {
     const levada_buffer *owner = x->in->owner;
@@ -119,7 +119,7 @@ static void strings_put(strings_target *t, const levada_span *span, int64_t at)
     }
 }
 
-/* Bytes that a copy takes: no more than the payload. */
+/* Makes the target of a copy, which takes no more bytes than the payload. */
 static levada_status strings_target_make(levada_proto *x, int32_t column, int32_t level,
                                          const levada_items *items, int64_t total,
                                          strings_target *t, levada_error *err)

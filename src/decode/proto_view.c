@@ -62,8 +62,8 @@ static const int8_t view_parts[VIEW_PARTS][4] = {
     [VIEW_LIST] = { -1, VIEW_FEATURE, -1, -1 },
 };
 
-/* Whether the part is whole and has only fields of these messages; counts the parts. The depth is
- * that of the messages: at most 7. */
+/* Returns true if the part is whole and has only fields of these messages; counts the parts. The
+ * depth is that of the messages: at most 7. */
 static bool view_known(view_part part, const uint8_t *p, const uint8_t *end,
                        int64_t count[VIEW_PARTS])
 {
@@ -124,7 +124,7 @@ void levada_example_view_destroy(levada_example_view **view)
     levada_free(v);
 }
 
-/* Memory for `entries` features, and an empty table of their names. */
+/* Reserves memory for `entries` features, and an empty table of their names. */
 static levada_status view_reserve(levada_example_view *v, int64_t entries, levada_error *err)
 {
     LEVADA_TRY(levada_proto_reserve((void **)&v->features, &v->features_capacity, entries,
@@ -140,7 +140,7 @@ static levada_status view_reserve(levada_example_view *v, int64_t entries, levad
     return LEVADA_OK;
 }
 
-/* The feature of a name, made where this is its first entry. */
+/* Returns the feature of a name, made where this is its first entry. */
 static int64_t view_find(levada_example_view *v, const levada_span *key, bool sequence)
 {
     size_t   size = (size_t)key->size;
@@ -162,7 +162,7 @@ static int64_t view_find(levada_example_view *v, const levada_span *key, bool se
     }
 }
 
-/* The entries of one map; a later entry replaces the value of an earlier one. */
+/* Reads the entries of one map; a later entry replaces the value of an earlier one. */
 static levada_plain view_map(levada_example_view *v, const uint8_t *p, const uint8_t *end,
                              bool sequence)
 {
@@ -241,7 +241,7 @@ static levada_plain view_item(levada_example_view *v, const uint8_t *p, const ui
     return LEVADA_PLAIN_OK;
 }
 
-/* The steps of a FeatureList as items. */
+/* Returns the steps of a FeatureList as items. */
 static levada_plain view_steps(levada_example_view *v, const levada_span *list)
 {
     const uint8_t *p = list->at, *end = p + list->size;

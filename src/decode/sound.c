@@ -146,7 +146,7 @@ static void sound_s32_to_f32(const uint8_t *at, int64_t n, float *to)
     for (int k = 0; i + k < n; k++) to[i + k] = (float)v[k] * 0x1p-31F;
 }
 
-/* Whether the bytes are those that are wanted. */
+/* Returns true if the bytes are those that are wanted. */
 static bool sound_is_plain(const levada_sound *s, levada_dtype dtype)
 {
     if (s->big_endian || s->bytes != levada_dtype_size(dtype)) return false;

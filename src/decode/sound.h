@@ -71,20 +71,20 @@ levada_status levada_sound_decode(const levada_sound_options *o, levada_sound_to
                                   const levada_strings *in, levada_builder *out,
                                   levada_error *err);
 void levada_sound_close(levada_sound_tools *tools);
-/* Whether a sound is as long as the options allow. */
+/* Checks that audio is not longer than the options allow. */
 levada_status levada_sound_limit(const levada_sound_options *o, int64_t samples,
                                  levada_error *why);
 
 /* Headers. `recovers` takes the samples that are there where fewer are than declared. */
 levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
                                levada_sound *out, levada_error *why);
-/* Bytes of the ID3v2 tags that some programs write before FLAC data. */
+/* Returns the number of bytes of the ID3v2 tags that some programs write before FLAC data. */
 int64_t       levada_sound_tags(const uint8_t *data, int32_t size);
 bool          levada_flac_is(const uint8_t *data, int32_t size);
 levada_status levada_flac_probe(const uint8_t *data, int32_t size, levada_sound *out,
                                 levada_error *why);
 
-/* The library: appends the samples to tools->samples. */
+/* Decodes with the library, and appends the samples to tools->samples. */
 levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_options *o,
                                  bool md5, const uint8_t *data, int32_t size, levada_sound *out,
                                  levada_error *why);

@@ -81,8 +81,8 @@ static levada_status probe_bits(const levada_sound *s, levada_error *why)
                        s->bytes);
 }
 
-/* Whether the writer of the header did not know how many bytes of samples would follow: none is a
- * length only where the RIFF header counts what follows. */
+/* Returns true if the writer of the header did not know how many bytes of samples would follow:
+ * none is a length only where the RIFF header counts what follows. */
 static bool probe_is_endless(const probe_wav *w, int64_t size)
 {
     bool counted = w->riff_size < PROBE_ENDLESS && w->riff_size > w->at - w->begin;
@@ -91,7 +91,7 @@ static bool probe_is_endless(const probe_wav *w, int64_t size)
     return size >= PROBE_ENDLESS && size > w->end - w->at;
 }
 
-/* What follows the samples, after a padding byte or without it, is a chunk or nothing. */
+/* Returns true if a chunk or nothing follows the samples, after a padding byte or without it. */
 static bool probe_ends_well(const uint8_t *at, const uint8_t *end, bool padded)
 {
     for (int pad = padded; pad >= 0; pad--) {

@@ -9,8 +9,8 @@
 #include "tensor/block_priv.h"
 #include <levada/value.h>
 
-/* A block of `spec` whose column i is column from[i] of `in` (which must be DATA); origins and the
- * rest go with it. from = NULL: the column of that name. */
+/* Picks a block of `spec` whose column i is column from[i] of `in` (which must be DATA); origins
+ * and the rest go with it. from = NULL: the column of that name. */
 LEVADA_MUST_USE levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
                                                   const levada_spec *spec, const int32_t *from,
                                                   levada_block **out, levada_error *err);
@@ -49,8 +49,8 @@ void levada_derived_clear(levada_derived *derived);
 LEVADA_MUST_USE levada_status levada_spec_add_field(const levada_spec *in, const char *name,
                                                     levada_dtype dtype, levada_spec **out,
                                                     levada_error *err);
-/* The fields of `in` without `decoded`, followed by those of `made`, which replace others of their
- * name: the columns downstream of a decoder. */
+/* Joins the fields of `in` without `decoded`, followed by those of `made`, which replace others of
+ * their name: the columns downstream of a decoder. */
 LEVADA_MUST_USE levada_status levada_spec_join(const levada_spec *in, const char *decoded,
                                                const levada_spec *made, levada_spec **out,
                                                levada_error *err);
@@ -68,9 +68,9 @@ LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const
  * {member: entry}: {m: [{a: int64}]} is one field 'm.a'. */
 LEVADA_MUST_USE levada_status levada_spec_read(const levada_value *map, int32_t flags,
                                                levada_spec **out, levada_error *err);
-/* Whether blocks of `is` are what was declared: the same columns in that order, dimensions as
- * declared or anything where that says -1, with lengths where declared. An open `declared` fits
- * all. Else EINVALID_ARGUMENT. */
+/* Checks that blocks of `is` have the declared columns: the same columns in that order, dimensions
+ * as declared or any if that is -1, with lengths if declared. An open `declared` accepts all. Else
+ * fails with EINVALID_ARGUMENT. */
 LEVADA_MUST_USE levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *is,
                                                levada_error *err);
 

@@ -117,10 +117,12 @@ static levada_status dataset_adopt(levada_dataset *ds, levada_dataset *const *in
     return LEVADA_OK;
 }
 
-/* In a pipe a record may name them, which an iterator checks as it opens the pipe. */
+/* Returns true if the files are known. In a pipe a record may name them, which an iterator checks
+ * as it opens the pipe. */
 static bool dataset_is_known(const char *text) { return text && !strchr(text, '{'); }
 
-/* Which records of the files: part and records are pairs, and what needs an index has one. */
+/* Checks which records of the files are read: part and records are pairs, and what needs an index
+ * has one. */
 static levada_status dataset_check_range(const levada_number_args *a, levada_error *err)
 {
     if (a->part.n != 0 && (a->part.n != 2 || a->part.at[0] >= a->part.at[1])) {
@@ -226,7 +228,7 @@ static levada_status dataset_merge(const levada_dataset *ds, const levada_value 
     return status;
 }
 
-/* Options that the files or the records determine, or NULL. */
+/* Finds options that the files or the records determine, or NULL. */
 static levada_status dataset_find(levada_dataset *ds, levada_value **out, levada_error *err)
 {
     const levada_op        *op = ds->op;

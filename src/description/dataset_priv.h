@@ -68,13 +68,13 @@ typedef struct levada_making {
     const levada_default_path *within; /* the default that it is part of, or NULL */
 } levada_making;
 
-/* The same as levada_dataset_append with an op that was found, and with options that it may empty
- * (NULL = none). */
+/* Makes a dataset as levada_dataset_append does, from an op that was found and options that it may
+ * empty (NULL = none). */
 LEVADA_MUST_USE levada_status levada_dataset_make(const levada_making *by, const levada_op *op,
                                                   levada_value          *options,
                                                   levada_dataset *const *inputs, int32_t ninputs,
                                                   levada_dataset **out, levada_error *err);
-/* The options of an op alone, of which it may empty `options`. */
+/* Binds the options of an op alone, of which it may empty `options`. */
 LEVADA_MUST_USE levada_status levada_op_bind(const levada_making *by, const levada_op *op,
                                              levada_value *options, levada_bound *out,
                                              levada_error *err);
@@ -91,8 +91,8 @@ LEVADA_MUST_USE levada_status levada_dataset_choose(levada_dataset *dataset, con
 /* Derives spec and middle from the inputs; resolves the field of decoders. */
 LEVADA_MUST_USE levada_status levada_dataset_derive(levada_dataset *dataset, levada_error *err);
 
-/* True for one byte string per record, which is what decoders read: checked before any data where
- * the columns are known, and for each block where they are not. */
+/* Returns true for one byte string per record, which decoders read: checked before any data if the
+ * columns are known, else for each block. */
 bool levada_field_decodable(const levada_field *field);
 /* Fails with the reason why a field cannot be decoded. */
 LEVADA_MUST_USE levada_status levada_field_undecodable(const levada_field *field,
@@ -104,22 +104,22 @@ void levada_dataset_print_own(levada_text *text, const levada_dataset *dataset);
 /* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
 void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
 
-/* The traits of the last stage with its options, with those that others imply. */
+/* Returns the traits of the last stage with its options, with those that others imply. */
 levada_traits levada_traits_of(const levada_dataset *dataset);
-/* Whether every record of the result is one of the input. */
+/* Returns true if every record of the result is one of the input. */
 bool levada_traits_unchanged(const levada_traits *traits);
-/* Whether random numbers decide which records there are, or their order. */
+/* Returns true if random numbers decide which records there are, or their order. */
 bool levada_traits_order(const levada_traits *traits);
-/* The records (batches) that the last stage makes of n; -1 = not known. */
+/* Returns the records (batches) that the last stage makes of n; -1 = not known. */
 int64_t levada_traits_count(const levada_dataset *dataset, int64_t n);
 /* Appends what they are with any options, as members of JSON. */
 void levada_traits_print(levada_text *text, const levada_op *op);
-/* The dataset whose last stage batches for one rank; what reads ahead downstream of that stage
- * stays. *out stays NULL where the stage has no ranks of that kind. */
+/* Finds the dataset whose last stage batches for one rank; what reads ahead downstream of that
+ * stage stays. *out stays NULL if the stage has no ranks of that kind. */
 LEVADA_MUST_USE levada_status levada_dataset_rank(const levada_dataset *dataset,
                                                   const levada_rank *rank, levada_dataset **out,
                                                   levada_error *err);
-/* The last stage that does more than read ahead. */
+/* Returns the last stage that does more than read ahead. */
 const levada_dataset *levada_dataset_last(const levada_dataset *dataset);
 
 /* What is drawn: the order or choice of records from the seed of the iterator; the same, also from
@@ -130,9 +130,9 @@ typedef enum levada_draws {
     LEVADA_DRAWS_ANY
 } levada_draws;
 
-/* The first stage or source that draws that, or NULL. */
+/* Returns the first stage or source that draws that, or NULL. */
 const levada_dataset *levada_dataset_draws(const levada_dataset *at, levada_draws what);
-/* One that draws from the seed of the iterator upstream of a shard, or NULL. */
+/* Returns a stage that draws from the seed of the iterator upstream of a shard, or NULL. */
 const levada_dataset *levada_dataset_draws_before_shard(const levada_dataset *at);
 
 #endif

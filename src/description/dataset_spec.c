@@ -32,7 +32,7 @@ static levada_status dataset_spec_format(levada_dataset *ds, levada_error *err)
     return decoder->check(ds->args, &ds->spec, err);
 }
 
-/* The same columns, marked as batches. */
+/* Marks the columns as batches. */
 static levada_status dataset_spec_mark(levada_dataset *ds, levada_error *err)
 {
     levada_spec *spec = ds->spec, *marked = NULL;
@@ -93,7 +93,7 @@ static levada_status dataset_spec_no_field(const levada_spec *in, levada_error *
     return status;
 }
 
-/* The column that a decoder reads if no option names it. NULL = not known. */
+/* Returns the column that a decoder reads if no option names it. NULL = not known. */
 static const char *dataset_spec_guess(const levada_decoder_def *def, const levada_spec *in)
 {
     const char *only = NULL;

@@ -200,7 +200,7 @@ static levada_value *parse_constant(const char *word, size_t n)
     return levada_value_text(word, n);
 }
 
-/* What is a word of JSON: numbers have its grammar in descriptions too. */
+/* Returns true if the text is a word of JSON: numbers have its grammar in pipeline text too. */
 static bool parse_is_json(const char *word, size_t n)
 {
     return parse_is(word, n, "true") || parse_is(word, n, "false") || parse_is(word, n, "null") ||

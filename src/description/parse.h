@@ -48,13 +48,14 @@ LEVADA_MUST_USE levada_status levada_parser_expect(levada_parser *p, char c, lev
 /* Opens and closes brackets: counts the nesting. */
 LEVADA_MUST_USE levada_status levada_parser_enter(levada_parser *p, levada_error *err);
 void                          levada_parser_leave(levada_parser *p);
-/* Bytes of the word at the cursor, without those of `stop`; nothing is taken. */
+/* Returns the number of bytes of the word at the cursor, without those of `stop`; nothing is taken.
+ * */
 size_t levada_parser_word(const levada_parser *p, const char *stop);
 
 /* One value, not resolved. `plain`: words are texts (null is still null). */
 LEVADA_MUST_USE levada_status levada_parse_raw(levada_parser *p, bool plain, levada_value **out,
                                                levada_error *err);
-/* All of the text is one value. */
+/* Checks that all of the text is one value. */
 LEVADA_MUST_USE levada_status levada_parse_whole(levada_parser *p, bool plain, levada_value **out,
                                                  levada_error *err);
 /* The value of a file, in place of "@path". */

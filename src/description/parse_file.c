@@ -25,7 +25,7 @@ static levada_status parse_file_fail(const char *path, int why, levada_error *er
     return levada_fail(err, LEVADA_EUNAVAILABLE, "@%s: cannot be read (error %d)", path, why);
 }
 
-/* Only files: a description that names a terminal or a pipe must not wait for it. */
+/* Accepts only files, because a pipeline that names a terminal or a pipe must not wait for it. */
 static levada_status parse_file_size(int fd, const char *path, size_t *out, levada_error *err)
 {
     struct stat info;

@@ -77,7 +77,7 @@ static levada_status parse_pipe_name(levada_parser *p, const levada_op **out, le
     return LEVADA_OK;
 }
 
-/* True if NAME "=" is next; consumes both. */
+/* Returns true if NAME "=" is next; consumes both. */
 static bool parse_pipe_named(levada_parser *p, char *name, size_t size)
 {
     size_t start = p->at, n = levada_parser_word(p, "");
@@ -91,7 +91,7 @@ static bool parse_pipe_named(levada_parser *p, char *name, size_t size)
     return true;
 }
 
-/* Which option it is: by name, or the positional one. */
+/* Finds the option: by name, or the positional one. */
 static levada_status parse_pipe_which(levada_parser *p, const levada_op *op, bool first,
                                       int32_t *out, levada_error *err)
 {
@@ -162,7 +162,7 @@ static levada_status parse_pipe_options(levada_parser *p, const levada_op *op,
     return LEVADA_OK;
 }
 
-/* The options of an op whose name was read, and the dataset that it makes. */
+/* Makes the options of an op whose name was read, and the dataset that it makes. */
 static levada_status parse_pipe_make(levada_parser *p, const levada_op *op,
                                      levada_dataset *const *inputs, int32_t ninputs,
                                      levada_dataset **out, levada_error *err)
@@ -324,7 +324,7 @@ static levada_status parse_json_args(const levada_parser *p, const char *name, l
     return LEVADA_OK;
 }
 
-/* The op on top of its inputs; `args` may be NULL. */
+/* Makes the op on top of its inputs; `args` may be NULL. */
 static levada_status parse_json_make(const levada_parser *p, const char *name, levada_value *args,
                                      levada_dataset *const *inputs, int32_t ninputs,
                                      levada_dataset **out, levada_error *err)
@@ -489,7 +489,7 @@ levada_status levada_dataset_parse(levada_env *env, const char *text, levada_dat
     return status;
 }
 
-/* All of the text is one value, whose marks are resolved. */
+/* Parses a text that is one value, and resolves its marks. */
 static levada_status parse_value(levada_parser *p, bool plain, levada_value **out,
                                  levada_error *err)
 {

@@ -13,11 +13,11 @@ typedef struct levada_policy {
     double  share; /* of all records so far, 0..1; negative = no rule */
 } levada_policy;
 
-/* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; else EINVALID_ARGUMENT. */
+/* Parses NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; else fails with EINVALID_ARGUMENT. */
 LEVADA_MUST_USE levada_status levada_policy_parse(const char *text, levada_policy *out,
                                                   levada_error *err);
-/* True when `bad` of `records` (good and bad ones) are within the budget. A share counts from 1000
- * records on, so that one bad record early in a file is not half of all. */
+/* Returns true if `bad` of `records` (good and bad ones) are within the budget. A share counts from
+ * 1000 records on, so that one bad record early in a file is not half of all. */
 bool levada_policy_allows(const levada_policy *policy, int64_t bad, int64_t records);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Only the last part of a path goes into fingerprints: files may move. */
+/* Prints only the last part of a path, for fingerprints, because files may move. */
 static void print_base_names(levada_text *text, const levada_value *value)
 {
     const char *path = levada_value_as_text(value, NULL);
@@ -83,7 +83,7 @@ void levada_dataset_print_own(levada_text *text, const levada_dataset *ds)
     levada_text_char(text, '}');
 }
 
-/* True when both print alike. Without memory, text fails. */
+/* Returns true if both print alike. Without memory, text fails. */
 static bool print_same(levada_text *text, const levada_value *a, const levada_value *b)
 {
     levada_text one = {0}, two = {0};

@@ -25,7 +25,8 @@ static int resolve_digit(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Bytes of n digits with padding; -1 where they are no base64 as it is written canonically. */
+/* Returns the number of bytes of n digits with padding; -1 where they are no base64 as it is
+ * written canonically. */
 static int64_t resolve_decode(const char *text, size_t n, uint8_t *to)
 {
     uint8_t *begin = to;

@@ -72,7 +72,7 @@ static const levada_arg interleave_options[] = {
     LEVADA_ARG_END,
 };
 
-/* What cannot be opened is refused here, not at the first record. */
+/* Refuses here what cannot be opened, not at the first record. */
 static levada_status interleave_check_nested(const interleave_args *a, levada_error *err)
 {
     int64_t sources = a->cycle_length * levada_pipe_sources(a->pipe);
@@ -327,7 +327,7 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
     return LEVADA_OK;
 }
 
-/* Up to block_rows records in turn. What stops it is returned again after the records before it. */
+/* Emits up to block_rows records in turn, and then again what stopped it. */
 static levada_status interleave_records(interleave_state *s, levada_block **out,
                                         levada_error *err)
 {

@@ -321,7 +321,7 @@ static uint64_t mix_key(const mix_state *s, const mix_args *a)
                              (uint64_t)s->context->pass);
 }
 
-/* The input of a random draw. */
+/* Returns the input of a random draw. */
 static mix_input *mix_draw_record(const mix_state *s, uint64_t key)
 {
     double     at = levada_random_unit(levada_random_at(key, (uint64_t)s->ordinal)) * s->sum;
@@ -338,7 +338,7 @@ static mix_input *mix_draw_record(const mix_state *s, uint64_t key)
     return last; /* rounding: the last one that is left */
 }
 
-/* The input with the least tokens for its weight; the first of several. */
+/* Returns the input with the least tokens for its weight; the first of several. */
 static mix_input *mix_draw_tokens(const mix_state *s)
 {
     mix_input *least = NULL;
@@ -536,7 +536,8 @@ static levada_status mix_save(const void *state, levada_state_writer *to, levada
     return levada_state_put_i64(to, "ordinal", s->ordinal, err);
 }
 
-/* What states of earlier versions do not have, since they had no option that needs it. */
+/* Restores counts that checkpoints of earlier versions lack, because those had no option that needs
+ * them. */
 static levada_status mix_restore_counts(mix_state *s, levada_state_reader *from, levada_error *err)
 {
     static const char *const names[] = { "drawn", "tokens", "read" };
@@ -604,7 +605,8 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     return mix_restore_counts(s, from, err);
 }
 
-/* Where the epoch ends by a number, or by one input, parts of the records do not end together. */
+/* Marks that parts of the records do not end together, if the epoch ends by a number or by one
+ * input. */
 static void mix_vary(const void *args, levada_traits *traits)
 {
     const mix_args *a = args;

@@ -101,7 +101,7 @@ static void zip_close(void *state)
     levada_free(s->parts);
 }
 
-/* Records that all inputs have ready. */
+/* Fills records that all inputs have ready. */
 static levada_status zip_fill(zip_state *s, int64_t *out, levada_error *err)
 {
     int64_t n = INT64_MAX;
@@ -151,7 +151,7 @@ static levada_status zip_spec(zip_state *s, levada_block *const *parts, const le
     return LEVADA_OK;
 }
 
-/* One block of equally many rows of each input. */
+/* Builds one block of equally many rows of each input. */
 static levada_status zip_build(zip_state *s, levada_block *const *parts, levada_block **out,
                                levada_error *err)
 {

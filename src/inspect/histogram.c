@@ -24,7 +24,7 @@ static int64_t histogram_bucket(int64_t value)
     return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
 }
 
-/* The middle of a bucket. */
+/* Returns the middle of a bucket. */
 static int64_t histogram_value(int64_t bucket)
 {
     int64_t shift;
@@ -60,7 +60,7 @@ static int64_t histogram_clip(const levada_histogram *h, int64_t value)
     return value > h->max ? h->max : value;
 }
 
-/* The quantile: a share of 0..1 of all values is at or below it; 0 if there are none. */
+/* Returns the quantile: a share of 0..1 of all values is at or below it; 0 if there are none. */
 static int64_t histogram_quantile(const levada_histogram *h, double share)
 {
     int64_t below = 0, wanted = (int64_t)(share * (double)h->n + 0.5);

@@ -81,7 +81,7 @@ static levada_status index_check_open(index_check *x, levada_error *err)
     return st == LEVADA_OK ? index_check_pages(x, at, err) : st;
 }
 
-/* The index alone; errors name it. */
+/* Checks the index alone; errors name it. */
 static levada_status index_check_index(levada_env *env, const char *path, index_check *x,
                                        levada_error *err)
 {

@@ -71,7 +71,7 @@ levada_status levada_inspect_count(const levada_dataset *dataset, int64_t *recor
     return LEVADA_OK;
 }
 
-/* {name: value}, which is taken. */
+/* Sets {name: value}, and takes the value. */
 static levada_status index_read_set(levada_value *map, const char *name, levada_value *value,
                                     levada_error *err)
 {
@@ -197,8 +197,8 @@ static void index_lookup_keep(const levada_dataset *ds, index_lookup *x)
     if (other) other->drop(other);
 }
 
-/* What was kept fails where something has changed, or belongs to the parent of this process; what
- * is opened now decides. */
+/* Opens the kept index again if something has changed, or if it belongs to the parent of this
+ * process. */
 static levada_status index_lookup_read(const levada_dataset *dataset, int64_t number,
                                        levada_block **out, levada_error *err)
 {
@@ -217,7 +217,7 @@ static levada_status index_lookup_read(const levada_dataset *dataset, int64_t nu
     return st;
 }
 
-/* With functions: the dataset once more, with a source that reads one record. */
+/* Reads with functions: opens the dataset once more, with a source that reads one record. */
 static levada_status index_read_alone(const levada_dataset *dataset, int64_t number,
                                       levada_block **out, levada_error *err)
 {

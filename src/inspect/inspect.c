@@ -16,7 +16,7 @@
 
 /* -- verify */
 
-/* The writer writes TFRecord files, in compressions that have an encoder. */
+/* Checks that the writer can write the file: TFRecord, in a compression that has an encoder. */
 static levada_status inspect_repair_check(const levada_scan *scan, levada_error *err)
 {
     const levada_filter_def *filter = levada_registry_filter(scan->dataset->env, scan->compression);

@@ -20,7 +20,7 @@ static levada_status open_short(levada_error *err)
 
 /* -- the format */
 
-/* Only the name of a format: what options after a colon would say is found here. */
+/* Accepts only the name of a format, so that an option after a colon is an error here. */
 static levada_status open_asked(int32_t nfiles, const char *source, levada_error *err)
 {
     const char *colon = source ? strchr(source, ':') : NULL;
@@ -34,7 +34,7 @@ static levada_status open_asked(int32_t nfiles, const char *source, levada_error
                        source, (int)(colon - source), source);
 }
 
-/* A name that the content contradicts without a checksum is a question to the caller. */
+/* Asks the caller about a name that the content contradicts without a checksum. */
 static levada_status open_check(const levada_scan *scan, const char *path, const char *named,
                                 levada_error *err)
 {
@@ -120,7 +120,7 @@ static levada_status open_decoder(const levada_dataset *ds, const char **out, le
 
 /* -- the dataset */
 
-/* {key: value}; takes the value, NULL = no memory. */
+/* Sets {key: value}; takes the value, NULL = no memory. */
 static levada_status open_set(levada_value *map, const char *key, levada_value *value,
                               levada_error *err)
 {

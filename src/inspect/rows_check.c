@@ -38,7 +38,7 @@ static int check_compare(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* In the order of rows, the first of each. */
+/* Compares by row; takes the first of each. */
 static int32_t check_sort(levada_reject *rejects, int32_t n)
 {
     int32_t kept = 0;

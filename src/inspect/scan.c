@@ -20,8 +20,8 @@
 #define SCAN_BLOCK 1024
 #define SCAN_NAME 128
 
-/* The format with the most evidence in these first bytes; NULL where none has more than one bit,
- * which anything may pass for. */
+/* Returns the format with the most evidence in these first bytes; NULL where none has more than one
+ * bit, which anything may pass for. */
 static const levada_op *scan_best(const levada_env *env, const uint8_t *head, int64_t size)
 {
     const levada_op *best = NULL;
@@ -48,7 +48,8 @@ static bool scan_ends_with(const char *path, size_t size, const char *end)
     return n > 0 && n < size && memcmp(path + size - n, end, n) == 0;
 }
 
-/* Bytes of the path without "-00000-of-00012", as files of one data set are numbered. */
+/* Returns the number of bytes of the path without "-00000-of-00012", as files of one data set are
+ * numbered. */
 static size_t scan_unnumbered(const char *path, size_t size)
 {
     size_t at = size, end;
@@ -63,7 +64,7 @@ static size_t scan_unnumbered(const char *path, size_t size)
     return at > 0 && path[at - 1] == '-' ? at - 1 : size;
 }
 
-/* The filter whose suffix these bytes of the path end with; NULL = none. */
+/* Returns the filter whose suffix these bytes of the path end with; NULL = none. */
 static const levada_filter_def *scan_filter(const levada_env *env, const char *path, size_t size)
 {
     for (int32_t i = 0;; i++) {
@@ -74,7 +75,7 @@ static const levada_filter_def *scan_filter(const levada_env *env, const char *p
     }
 }
 
-/* Bytes of the path without the suffix of a filter. */
+/* Returns the number of bytes of the path without the suffix of a filter. */
 static size_t scan_unpacked(const levada_env *env, const char *path, size_t size)
 {
     const levada_filter_def *filter = scan_filter(env, path, size);
@@ -82,8 +83,8 @@ static size_t scan_unpacked(const levada_env *env, const char *path, size_t size
     return filter ? size - strlen(filter->suffix) : size;
 }
 
-/* Bytes of the path up to the suffix of the format. Handles a.tfrecord-00000-of-00012.gz, and the
- * number after .gz. */
+/* Returns the number of bytes of the path up to the suffix of the format. Handles
+ * a.tfrecord-00000-of-00012.gz, and the number after .gz. */
 static size_t scan_stem(const levada_env *env, const char *path)
 {
     size_t size = scan_unnumbered(path, scan_unpacked(env, path, strlen(path)));
@@ -102,7 +103,7 @@ static size_t scan_suffix(const levada_op *op, const char *path, size_t size)
     return longest;
 }
 
-/* The format with the longest suffix that the name has; NULL for an unknown one. */
+/* Returns the format with the longest suffix that the name has; NULL for an unknown one. */
 static const levada_op *scan_named(const levada_env *env, const char *path)
 {
     size_t           size = scan_stem(env, path), longest = 0;
@@ -149,7 +150,7 @@ static levada_status scan_source(const levada_env *env, const char *path, const 
     return LEVADA_OK;
 }
 
-/* The probe of no format: if no compression recognizes the first bytes, the name decides. */
+/* Probes for no format: if no compression recognizes the first bytes, the name decides. */
 static int32_t scan_no_format(const uint8_t *data, int64_t size)
 {
     (void)data, (void)size;
@@ -208,7 +209,7 @@ static const levada_op *scan_search(const levada_env *env, const uint8_t *head, 
     }
 }
 
-/* Is the first line a whole object? A longer line than the window counts as one. */
+/* Returns true if the first line is a whole object. A line longer than the window counts as one. */
 static bool scan_is_json_line(const uint8_t *head, int64_t size)
 {
     int64_t        at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0, last;
@@ -350,7 +351,7 @@ static levada_status scan_with_options(levada_scan *scan, levada_env *env, const
                        source);
 }
 
-/* The compression that the options of the source name; NULL where they do not. */
+/* Returns the compression that the options of the source name; NULL where they do not. */
 static const char *scan_compression(const levada_scan *scan)
 {
     const levada_file_args *options = scan_options(scan);

@@ -55,16 +55,16 @@ void levada_scan_close(levada_scan *scan);
 LEVADA_MUST_USE levada_status levada_scan_next(levada_scan *scan, levada_block **out, int64_t *next,
                                                levada_error *err);
 
-/* Is this row of the block that levada_scan_next has returned last good? */
+/* Returns true if this row of the block that levada_scan_next returned last is good. */
 bool levada_scan_is_good(const levada_scan *scan, int64_t row);
 
 /* Calls `progress`, which may be NULL, with what was read so far. */
 void levada_scan_report(const levada_scan *scan, levada_inspect_progress *progress, void *user);
 
-/* What was read so far; rows that do not convert count as skipped. */
+/* Returns the counts so far; rows that do not convert count as skipped. */
 levada_file_reader_counts levada_scan_counted(const levada_scan *scan);
 
-/* Whether its records are lines of text, without columns. */
+/* Returns true if its records are lines of text, without columns. */
 bool levada_scan_is_text(const levada_scan *scan);
 
 #endif

@@ -62,7 +62,7 @@ void levada_survey_destroy(levada_survey **survey)
 
 /* -- features */
 
-/* Where the index has this feature, or would have it. */
+/* Returns the place where the index has this feature, or would have it. */
 static int32_t *survey_place(levada_survey *s, const levada_example_feature *seen)
 {
     uint64_t at = levada_hash64(seen->name, seen->name_size, seen->sequence);

@@ -13,7 +13,7 @@ typedef struct levada_survey levada_survey;
 LEVADA_MUST_USE levada_status levada_survey_create(levada_survey **out, levada_error *err);
 void levada_survey_destroy(levada_survey **survey);
 
-/* One payload. ERESOURCE_EXHAUSTED is the only failure. */
+/* Adds one payload. ERESOURCE_EXHAUSTED is the only failure. */
 LEVADA_MUST_USE levada_status levada_survey_add(levada_survey *survey, const uint8_t *data,
                                                 int64_t size, levada_error *err);
 

@@ -19,7 +19,7 @@ typedef struct codec_zlib {
     size_t      tail;     /* of that damage: bytes of the trailer that zlib has not read       */
 } codec_zlib;
 
-/* zlib asks for memory through these, so that limits and counts of the allocator hold. */
+/* Allocates for zlib, so that limits and counts of the allocator hold. */
 static void *codec_zlib_alloc(void *user, uInt count, uInt size)
 {
     size_t bytes;

@@ -26,7 +26,8 @@ extern const levada_codec *const levada_codec_deflate; /* the same, at a level o
 extern const levada_codec        levada_codec_zlib_inflate;
 extern const levada_codec        levada_codec_zlib_deflate;
 
-/* True when the first bytes can be inflated without an error but a wrong checksum at the end. */
+/* Returns true if the first bytes can be inflated without an error but a wrong checksum at the end.
+ * */
 bool levada_inflate_tries(levada_wrap wrap, const uint8_t *data, size_t size);
 
 /* A stream that is compressed: at level -1 by the faster library, at 0 to 9 by zlib. All-zero is a
@@ -53,7 +54,7 @@ typedef struct levada_inflate_state {
  * `ended` when the stream is complete, also when its checksum is wrong. */
 levada_status levada_inflate_step(levada_inflate_state *state, const char *name,
                                   levada_filter_step *step, levada_error *err);
-/* After a stream: skips zeros, which are padding, and finishes at the end of the input. */
+/* Skips zeros, which are padding, after a stream, and finishes at the end of the input. */
 void levada_inflate_padding(levada_filter_step *step);
 
 #endif

@@ -85,9 +85,9 @@ static int inflate_isal_header(inflate_isal *c)
     return code == ISAL_DECOMP_OK && c->zlib.dict_flag ? ISAL_NEED_DICT : code;
 }
 
-/* Where the fast loop finds damage, it has counted bytes that it did not write. The plain loop,
- * which reads the last bytes of its input, does not: a call that failed is made again, its end
- * bytewise. `end` is that of the input. */
+/* Repeats a call that failed, its end bytewise: after damage the fast loop has counted bytes that
+ * it did not write, and the plain loop, which reads the last bytes of its input, has not. `end` is
+ * the end of the input. */
 static int inflate_isal_again(inflate_isal *c, const uint8_t *end)
 {
     struct inflate_state *s = &c->stream;
@@ -106,7 +106,7 @@ static int inflate_isal_again(inflate_isal *c, const uint8_t *end)
     return code;
 }
 
-/* After damage: first the bytes that ISA-L had decompressed but not yet copied out. */
+/* Reports damage, after the bytes that ISA-L had decompressed but not yet copied out. */
 static levada_status inflate_isal_report(inflate_isal *c, levada_filter_step *step,
                                          levada_error *err)
 {

@@ -9,7 +9,8 @@ typedef struct zlib_state {
     levada_deflate       out;
 } zlib_state;
 
-/* Two bytes say too little ("x^2" passes as a header), so the beginning is inflated on trial. */
+/* Probes by inflating the beginning on trial, because two bytes say too little ("x^2" passes as a
+ * header). */
 static int32_t zlib_probe(const uint8_t *data, size_t size)
 {
     if (size < 8 || (data[0] & 0x8f) != 8 || (data[0] << 8 | data[1]) % 31 != 0) return 0;

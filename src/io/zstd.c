@@ -89,7 +89,7 @@ static levada_status zstd_failed(size_t code, levada_error *err)
                        ZSTD_getErrorName(code));
 }
 
-/* After a wrong checksum the frame is complete, and another one may follow. */
+/* Reports a wrong checksum, after which the frame is complete and another one may follow. */
 static levada_status zstd_report(zstd_state *s, levada_filter_step *step, levada_error *err)
 {
     size_t code = s->failed;
@@ -110,7 +110,7 @@ static size_t zstd_piece(const zstd_state *s)
     return s->hint > header ? s->hint - header : s->hint > 0 ? s->hint : 1;
 }
 
-/* One call of the decoder. False when it made no progress. */
+/* Calls one call of the decoder. False when it made no progress. */
 static bool zstd_call(zstd_state *s, ZSTD_inBuffer *in, ZSTD_outBuffer *out, size_t size)
 {
     size_t before = in->pos, wrote = out->pos, piece = zstd_piece(s), left;
@@ -167,7 +167,8 @@ static levada_status zstd_create_encoder(int level, ZSTD_CCtx **out, levada_erro
     return LEVADA_OK;
 }
 
-/* With threads: frames of pieces, which do not depend on their number. */
+/* Opens an encoder; with threads it writes frames of pieces, which do not depend on the number of
+ * threads. */
 static levada_status zstd_open_encoder(void *state, int32_t level, int32_t threads,
                                        levada_error *err)
 {
@@ -251,7 +252,7 @@ static void zstd_job_fill(const zstd_state *s, zstd_job *job, levada_filter_step
     step->used += n;
 }
 
-/* On a thread of its own, or here where there is none to be had. */
+/* Runs the job on a thread of its own, or here if no thread can be started. */
 static void zstd_job_start(zstd_state *s, zstd_job *job)
 {
     job->given = 0;

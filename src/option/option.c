@@ -113,7 +113,7 @@ static levada_status option_check_names(const option_binder *b, levada_error *er
     return LEVADA_OK;
 }
 
-/* The value of option i: given, or its default. Null counts as not given. */
+/* Chooses the value of option i: given, or its default. Null counts as not given. */
 static levada_status option_choose(const option_binder *b, int32_t i, levada_value **out,
                                    levada_error *err)
 {
@@ -265,7 +265,7 @@ void levada_bound_clear(levada_bound *bound)
     *bound = (levada_bound){0};
 }
 
-/* Bytes of the member that an option fills. */
+/* Returns the number of bytes of the member that an option fills. */
 static size_t option_size(levada_arg_type type)
 {
     switch (type) {

@@ -58,19 +58,19 @@ void levada_bound_clear(levada_bound *bound);
  * the error begins with "name=value". An optional null stays null. */
 LEVADA_MUST_USE levada_status levada_option_convert(const levada_arg *arg, levada_value **value,
                                                     levada_error *err);
-/* Index of a text among "a|b|c", -1 where it is not there. */
+/* Returns the index of a text among "a|b|c", -1 where it is not there. */
 int32_t levada_option_choice(const char *choices, const char *text, size_t size);
 
 /* Index in the table, -1 if there is none. */
 int32_t levada_option_find(const levada_arg *args, const char *name);
-/* Index of the positional option, -1 if there is none. */
+/* Returns the index of the positional option, -1 if there is none. */
 int32_t levada_option_positional(const levada_arg *args);
 /* The error for a name that is not in the table. `where` is " at column 14" or "". */
 levada_status levada_option_unknown(const levada_arg *args, const char *name, const char *where,
                                     levada_error *err);
-/* True where a word of a description is text, whatever it looks like. */
+/* Returns true if a word of a description is text, whatever it looks like. */
 bool levada_option_holds_text(levada_arg_type type);
-/* How a value of this option prints in text: PLAIN or TEXT. */
+/* Returns how a value of this option prints in text: PLAIN or TEXT. */
 levada_print levada_option_print(const levada_arg *arg);
 /* A table that breaks the contract is refused with the reason; its defaults are not looked at. */
 LEVADA_MUST_USE levada_status levada_option_check_table(const levada_arg *args, size_t args_size,

@@ -237,7 +237,7 @@ static uint32_t value_slot(const levada_value *map, const char *key)
     return slot;
 }
 
-/* Number of the entry, -1 if there is none. */
+/* Returns the number of the entry, -1 if there is none. */
 static int64_t value_find(const levada_value *map, const char *key)
 {
     if (map->index != NULL) return (int64_t)map->index[value_slot(map, key)] - 1;

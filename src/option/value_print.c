@@ -23,7 +23,7 @@ static bool value_print_json(levada_print how)
     return how == LEVADA_PRINT_JSON || how == LEVADA_PRINT_HASH;
 }
 
-/* True when text can stand without quotes, apart from words that mean something else. */
+/* Returns true if text can stand without quotes, apart from words that mean something else. */
 static bool value_print_is_word(const char *text, size_t n)
 {
     if (n == 0 || text[0] == '@') return false;
@@ -35,7 +35,7 @@ static bool value_print_is_word(const char *text, size_t n)
     return true;
 }
 
-/* True when the word would be read as something that is not a text. */
+/* Returns true if the word would be read as something that is not a text. */
 static bool value_print_is_taken(const char *word, size_t n, bool plain)
 {
     static const char *const words[] = {"null", "true", "false", "nan", "inf", "-inf"};
@@ -71,7 +71,7 @@ static void value_print_key(levada_text *text, const char *key, levada_print how
     }
 }
 
-/* {"name": and what follows is the caller's. */
+/* Marks a map: {"name": and what follows is the caller's. */
 static void value_print_mark(levada_text *text, const char *name, levada_print how)
 {
     levada_text_char(text, '{');

@@ -30,10 +30,10 @@ typedef enum levada_print {
 
 void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
 
-/* The hash of the records of a block, for fingerprints. */
+/* Returns the hash of the records of a block, for fingerprints. */
 int64_t levada_value_block_hash(const levada_value *value);
 
-/* NULL when memory is short. */
+/* Returns NULL if memory is short. */
 levada_value *levada_value_copy(const levada_value *value);
 /* Levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */
 int32_t levada_value_nest(const levada_value *value);
@@ -52,11 +52,12 @@ levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
 /* The stages of a value that is a pipe, without brackets. */
 void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how);
 
-/* Bytes of the name of a function without the hash of its code; see levada_function_def. */
+/* Returns the number of bytes of the name of a function without the hash of its code; see
+ * levada_function_def. */
 size_t levada_function_name_size(const char *name);
-/* Whether its name says all that its results depend on. */
+/* Returns true if its name says all that its results depend on. */
 bool levada_function_is_known(const levada_function *function);
-/* Bytes of its name for messages: without arguments, too. */
+/* Returns the number of bytes of its name for messages: without arguments, too. */
 int levada_function_name_shown(const char *name);
 
 /* Moves an entry or item out, leaving null there; needs no memory. NULL if there is none. */

@@ -77,7 +77,7 @@ levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_o
     return forward_table->flac_decode(tools, o, md5, data, size, out, why);
 }
 
-/* Where it cannot be opened, levada_resampler_run() fails; with 0 frames it would not be called. */
+/* Returns 0, because levada_resampler_run() fails if the library cannot be opened. */
 int64_t levada_resampler_capacity(const levada_resampling *r, int64_t frames)
 {
     levada_error why = LEVADA_ERROR_INIT;

@@ -159,7 +159,7 @@ static levada_status plugin_find_entry(void *library, const char *path, levada_p
     return LEVADA_OK;
 }
 
-/* A plug-in that continues after a refused descriptor is refused all the same. */
+/* Refuses a plug-in that continues after a refused descriptor. */
 static levada_status plugin_run(levada_plugin_entry entry, const char *path, levada_plugin *plugin,
                                 levada_error *err)
 {
@@ -209,7 +209,7 @@ static levada_status plugin_check_defaults(plugin_loading *loading, levada_error
     return st;
 }
 
-/* The names and the entry of the library: what can fail comes first. */
+/* Publishes the names and the entry of the library: what can fail comes first. */
 static levada_status plugin_publish(plugin_loading *loading, const char *path,
                                     const levada_plugin *plugin, levada_error *err)
 {

@@ -145,7 +145,7 @@ void levada_env_destroy(levada_env **env)
     levada_env_unref(env);
 }
 
-/* NULL only when memory is short. */
+/* Returns the default environment; NULL only if memory is short. */
 static levada_env *env_get_default(void)
 {
     levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire), *made = NULL;
@@ -313,7 +313,7 @@ levada_status levada_env_add_function(levada_env *env, const levada_function *fu
     return LEVADA_OK;
 }
 
-/* In the table, or NULL. */
+/* Returns the function in the table, or NULL. */
 static const levada_function *env_known_function(const levada_env *env, const char *kind,
                                                  const char *name)
 {

@@ -12,13 +12,14 @@
 #include "tensor/pool.h"
 #include <levada/env.h>
 
-/* NULL means the default environment everywhere here. Borrowed. */
+/* Returns the kernels of an environment; NULL means the default environment everywhere here.
+ * Borrowed. */
 const levada_kernels *levada_env_kernels(const levada_env *env);
-/* Whether the calling thread was interrupted, as levada_env_set_interrupted says. */
+/* Returns true if the calling thread was interrupted, as levada_env_set_interrupted says. */
 bool levada_env_is_interrupted(const levada_env *env);
 /* CPUs of the process. */
 int32_t levada_env_cpus(const levada_env *env);
-/* A levada_late_decode. */
+/* Returns a levada_late_decode. */
 int32_t levada_env_late_decode(const levada_env *env);
 /* One line to the log callback, if there is one for that level. */
 LEVADA_PRINTF(3, 4)
@@ -50,15 +51,15 @@ LEVADA_MUST_USE levada_status levada_env_make_functions(const levada_env       *
                                                         levada_error *err);
 void levada_env_take_functions(levada_env *env, levada_env_function **functions);
 void levada_env_free_functions(levada_env_function **functions);
-/* By name, or by path where name is NULL; NULL if there is none. */
+/* Finds a plug-in by name, or by path if name is NULL; NULL if there is none. */
 const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
                                             const char *path);
 
 /* The table of names: registry.c knows what is in it. Made by levada_env_create. */
 struct levada_registry;
 struct levada_registry *levada_env_registry(const levada_env *env);
-/* Another environment that has these names and shares everything else with `env`, which it keeps;
- * *names is taken over. For looking at descriptions, not for running them. */
+/* Makes an environment that has these names and shares everything else with `env`, which it keeps;
+ * takes *names over. For looking at pipelines, not for running them. */
 LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
                                               levada_env **out, levada_error *err);
 
@@ -72,7 +73,7 @@ typedef struct levada_env_kept {
     struct levada_env_kept *older;
     void (*destroy)(struct levada_env_kept *kept);
 } levada_env_kept;
-/* The newest entry, or NULL; any thread may look while others add. */
+/* Returns the newest entry, or NULL; any thread may look while others add. */
 levada_env_kept *levada_env_kept_first(const levada_env *env);
 void             levada_env_keep(levada_env *env, levada_env_kept *kept); /* takes it */
 

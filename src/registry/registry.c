@@ -280,7 +280,7 @@ const levada_number_args *levada_op_numbers(const levada_op *op, const void *arg
     return (const void *)(core + offsetof(levada_file_args, numbers));
 }
 
-/* Where part i of `count` parts of n records begins: i * n / count without overflow. */
+/* Returns the beginning of part i of `count` parts of n records: i * n / count without overflow. */
 static int64_t registry_cut(int64_t n, int64_t i, int64_t count)
 {
     int64_t each = n / count, rest = n % count;
@@ -315,7 +315,7 @@ const levada_decoder_def *levada_op_decoder(const levada_op *op)
     return op->decoder.decode ? &op->decoder : NULL;
 }
 
-/* The option `out`, or else the name of the decoded column; NULL = as check() names it. */
+/* Returns the option `out`, or else the name of the decoded column; NULL = as check() names it. */
 static const char *registry_replaced(const levada_op *op, const void *args)
 {
     const levada_decoder_args *core = (const void *)((const char *)args + op->core_offset);
@@ -386,7 +386,8 @@ static const levada_traits *registry_declared(const levada_op *op)
     return NULL;
 }
 
-/* Without a declaration, an option `seed` says that something is random. */
+/* Takes the declared traits; without a declaration, an option `seed` means that something is
+ * random. */
 static levada_status registry_take_traits(levada_op *op, levada_error *err)
 {
     const levada_traits *declared = registry_declared(op);
@@ -446,7 +447,7 @@ levada_status levada_op_create(levada_family family, const void *def, const char
     return status;
 }
 
-/* Where the name is, or belongs. */
+/* Returns the place where the name is, or belongs. */
 static int32_t registry_place(const registry_table *table, int part, const char *name)
 {
     int32_t low = 0, high = table != NULL ? table->n[part] : 0;
@@ -467,7 +468,7 @@ static const levada_op *registry_find(const registry_table *table, int part, con
     return strcmp(table->ops[part][i]->name, name) == 0 ? table->ops[part][i] : NULL;
 }
 
-/* The old table and one op more; NULL when memory is short. */
+/* Returns the old table and one op more; NULL if memory is short. */
 static registry_table *registry_extend(registry_table *old, int part, levada_op *op)
 {
     int32_t         all = 0, at = registry_place(old, part, op->name);
@@ -607,7 +608,8 @@ static const registry_table *registry_now(const levada_env *env)
     return registry != NULL ? atomic_load_explicit(&registry->table, memory_order_acquire) : NULL;
 }
 
-/* Its table has nothing older below it: that is the other registry's. */
+/* Lends the names of the registry. Its table has nothing older below it, which belongs to the other
+ * registry. */
 levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops, int32_t n,
                                    levada_registry **out, levada_error *err)
 {
@@ -644,7 +646,7 @@ const levada_op *levada_registry_at(const levada_env *env, int32_t i)
     return registry_at(env, REGISTRY_DESCRIPTIONS, i);
 }
 
-/* By the first `size` bytes of a name, in any case. */
+/* Finds a stage by the first `size` bytes of a name, in any case. */
 static const levada_op *registry_find_any_case(const levada_env *env, int part, const char *name,
                                                size_t size)
 {

@@ -60,9 +60,9 @@ typedef struct levada_op {
 /* The hooks that turn byte strings into columns: of a decoder, or of a format with typed columns.
  * NULL where it has none. */
 const levada_decoder_def *levada_op_decoder(const levada_op *op);
-/* What the library's own stages tell the core; all NULL and 0 for everything else. */
+/* Returns what the library's own stages tell the core; all NULL and 0 for everything else. */
 const levada_stage_core *levada_op_core(const levada_op *op);
-/* Whether every record of a combiner is one of an input. */
+/* Returns true if every record of a combiner is one of an input. */
 bool levada_op_forwards(const levada_op *op);
 
 /* Which records of a source that numbers its records, and in which order. */
@@ -72,12 +72,13 @@ typedef struct levada_number_args {
     levada_ints part;    /* number and count; none = all */
 } levada_number_args;
 
-/* Those options of a format or a numbered source (source.h); NULL where it has none. */
+/* Returns the options that select records of a format or a numbered source (source.h); NULL if it
+ * has none. */
 const levada_number_args *levada_op_numbers(const levada_op *op, const void *args);
-/* Whether the core walks the numbers of a source. */
+/* Returns true if the core walks the numbers of a source. */
 bool levada_op_numbered(const levada_op *op);
-/* The numbers that the options choose of `count` records: [*first, *end). EOUT_OF_RANGE: there are
- * fewer records. */
+/* Chooses the numbers that the options choose of `count` records: [*first, *end). EOUT_OF_RANGE:
+ * there are fewer records. */
 LEVADA_MUST_USE levada_status levada_numbers_choose(const levada_number_args *args, int64_t count,
                                                     int64_t *first, int64_t *end,
                                                     levada_error *err);
@@ -107,7 +108,7 @@ LEVADA_MUST_USE levada_status levada_op_decoded_spec(const levada_op *op, const 
 
 typedef struct levada_registry levada_registry;
 
-/* With the built-in names. */
+/* Creates a registry with the built-in names. */
 LEVADA_MUST_USE levada_status levada_registry_create(levada_registry **out, levada_error *err);
 void                          levada_registry_destroy(levada_registry **registry);
 
@@ -130,17 +131,17 @@ LEVADA_MUST_USE levada_status levada_registry_insert(levada_registry  *registry,
 LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops,
                                                    int32_t n, levada_registry **out,
                                                    levada_error *err);
-/* "stage", "format", "source", "decoder", "combiner", "filter", "opener" */
+/* Returns "stage", "format", "source", "decoder", "combiner", "filter", "opener". */
 const char *levada_family_name(levada_family family);
 
-/* NULL if there is none. Borrowed. */
+/* Returns NULL if there is none. Borrowed. */
 const levada_op *levada_registry_find(const levada_env *env, const char *name);
-/* The i-th in order of names of descriptions, and the i-th filter; NULL beyond the last. */
+/* Returns the i-th in order of names of descriptions, and the i-th filter; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
-/* In any case of letters. */
+/* Finds a filter by its name, in any case of letters. */
 const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name);
-/* The opener whose scheme is the first `size` bytes of the name. */
+/* Returns the opener whose scheme is the first `size` bytes of the name. */
 const levada_opener_def *levada_registry_opener(const levada_env *env, const char *name,
                                                 size_t size);
 /* EINVALID_ARGUMENT unless it is NULL, "", auto, none or the name of a filter. */
@@ -151,7 +152,7 @@ LEVADA_MUST_USE levada_status levada_compression_check(const levada_env *env,
  * " at column 14" or "". */
 levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,
                                       levada_error *err);
-/* The filter whose probe knows these first bytes best; NULL = none: plain. */
+/* Returns the filter whose probe knows these first bytes best; NULL = none: plain. */
 const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
                                                size_t size);
 

@@ -7,7 +7,7 @@
 
 #include "registry/registry.h"
 
-/* What op->def lacks or has too much of; the message begins with the name. */
+/* Checks that op->def is complete and consistent; the message begins with the name. */
 LEVADA_MUST_USE levada_status levada_registry_check(const levada_op *op, levada_error *err);
 
 #endif

@@ -164,7 +164,7 @@ static levada_status columns_default(const levada_value *value, levada_csv_colum
                        levada_dtype_name(c->dtype));
 }
 
-/* An entry of record_defaults. */
+/* Reads an entry of record_defaults. */
 static levada_status columns_read(const levada_value *entry, levada_csv_column *c,
                                             levada_error *err)
 {
@@ -228,7 +228,7 @@ static levada_status columns_spec(const levada_csv_args *a, const levada_csv_col
     return st;
 }
 
-/* Without record_defaults: all fields of a row as strings. */
+/* Reads all fields of a row as strings, without record_defaults. */
 static levada_status columns_ragged(levada_spec **out, levada_error *err)
 {
     static const levada_field field = { .name = "fields", .dtype = LEVADA_TEXT, .depth = 1 };

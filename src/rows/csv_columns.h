@@ -76,7 +76,7 @@ typedef struct levada_csv_args {
     "int64, text, string, or datetime64[s], [ms], [us] or [ns] for ISO 8601 in int64; the field " \
     "is required), or {dtype: ..., default: ...}"
 
-/* Whether a field is empty, or one of the strings that mark a missing one. */
+/* Returns true if a field is empty, or one of the strings that mark a missing one. */
 bool levada_csv_is_missing(const levada_csv_args *args, const levada_csv_field *field);
 /* The field without separators between its digits, in `to`. False: it has none, is too long, or one
  * is elsewhere. */
@@ -138,14 +138,14 @@ LEVADA_MUST_USE levada_status levada_csv_spec(const levada_csv_args *args, levad
 LEVADA_MUST_USE levada_status levada_csv_read_columns(const levada_csv_args *args,
                                                       levada_csv_column     *columns,
                                                       levada_error          *err);
-/* Whether record_defaults names the columns: {name: entry, ...}. With a header, each file must have
- * these names. */
+/* Returns true if record_defaults names the columns: {name: entry, ...}. With a header, each file
+ * must have these names. */
 static inline bool levada_csv_is_named(const levada_csv_args *args)
 {
     return levada_value_kind_of(args->record_defaults) == LEVADA_VALUE_MAP;
 }
 
-/* The name of a column: given, or made in text. */
+/* Returns the name of a column: given, or made in text. */
 const char *levada_csv_name(const levada_csv_args *args, int64_t i, char text[LEVADA_CSV_NAME]);
 
 /* `csv` is zero before. close() also after a failure. */
@@ -153,7 +153,8 @@ LEVADA_MUST_USE levada_status levada_csv_open(levada_csv *csv, const levada_csv_
                                               bool file, const levada_context *context,
                                               levada_error *err);
 void levada_csv_close(levada_csv *csv);
-/* The hook of a decoder. `refused` is what is wrong with each row, or NULL: nothing with any. */
+/* Implements the hook of a decoder. `refused` is what is wrong with each row, or NULL: nothing with
+ * any. */
 LEVADA_MUST_USE levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
                                                 const levada_strings *in,
                                                 const char *const *refused, levada_builder *out,
@@ -177,7 +178,7 @@ bool levada_csv_index_even(levada_csv *csv, const levada_strings *in);
 /* The ends of a column in even rows, at distances of the stride, and one field of them. */
 const int32_t   *levada_csv_even_ends(const levada_csv *csv, int64_t column);
 levada_csv_field levada_csv_even_field(const levada_csv *csv, int64_t row, int64_t column);
-/* Do some fields of this column of even rows have "" in their quotes? */
+/* Returns true if some fields of this column of even rows have "" in their quotes. */
 bool levada_csv_even_has_pairs(const levada_csv *csv, int64_t column);
 
 #endif

@@ -156,7 +156,7 @@ static long long decode_number(const decode_block *b, int64_t column)
                                                 : (long long)column;
 }
 
-/* " (column 'age', byte 17 of the row)" where rows come from a file. */
+/* Writes " (column 'age', byte 17 of the row)" if rows come from a file. */
 static const char *decode_place(const decode_block *b, int64_t row, int64_t column, char text[96])
 {
     const levada_csv_field field = decode_field(b, row, column);
@@ -182,8 +182,8 @@ static levada_status decode_required(const decode_block *b, int64_t row, int64_t
                          decode_place(b, row, column, place));
 }
 
-/* False where digits became infinite. decode_csv of TensorFlow accepts that, rows of files do not.
- */
+/* Returns false if digits became infinite. decode_csv of TensorFlow accepts that, rows of files do
+ * not. */
 static bool decode_in_range(bool file, double value, const char *text, size_t n)
 {
     if (!file || !isinf(value)) return true;
@@ -281,7 +281,8 @@ static levada_status decode_slowly(const decode_block *b, int64_t row, int64_t c
                          decode_place(b, row, column, place));
 }
 
-/* Does a text of missing fields look like a number? Then every field is compared with it. */
+/* Returns true if a text of missing fields looks like a number, because every field must then be
+ * compared with it. */
 static bool decode_na_is_number(const levada_csv_args *a)
 {
     bool found = false;
@@ -330,7 +331,7 @@ static bool decode_ranges(const decode_block *b, int64_t column, int32_t *begin,
     return empty == 0;
 }
 
-/* The same copied, with one quote for each pair. */
+/* Copies the fields, with one quote for each pair. */
 static levada_status decode_copies(const decode_block *b, int64_t column, int32_t *begin,
                                    int32_t *end, bool *full, levada_error *err)
 {

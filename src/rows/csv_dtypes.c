@@ -63,7 +63,7 @@ levada_status levada_csv_declared(const levada_csv_args *args, const char *name,
     return *out ? LEVADA_OK : dtypes_short(err);
 }
 
-/* "a, b, c" */
+/* Shows "a, b, c" */
 static void dtypes_show(const levada_value *names, char text[DTYPES_SHOWN])
 {
     size_t at = 0;

@@ -9,13 +9,13 @@
 
 #include "rows/csv_columns.h"
 
-/* Whether some columns are declared. */
+/* Returns true if some columns are declared. */
 static inline bool levada_csv_is_declared(const levada_csv_args *args)
 {
     return args->dtypes || args->dates;
 }
 
-/* Whether a column of this name is declared. */
+/* Returns true if a column of this name is declared. */
 bool levada_csv_declares(const levada_csv_args *args, const char *name, size_t size);
 /* Sets *out to a new entry of record_defaults for a declared column. EINVALID_ARGUMENT: its unit is
  * not known. */

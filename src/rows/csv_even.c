@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* Bytes between a row and the next, the same for all of them: 1 or 2; else 0. */
+/* Returns the number of bytes between a row and the next, the same for all of them: 1 or 2; else 0.
+ * */
 static int64_t even_gap(const levada_strings *in)
 {
     const levada_buffer *owner = in->owner;
@@ -87,7 +88,7 @@ static bool even_check_pairs(const levada_csv *csv)
     return !strange;
 }
 
-/* Does every row end at its last mark? */
+/* Returns true if every row ends at its last mark. */
 static bool even_check_rows(const levada_csv_even *even, const levada_strings *in, int64_t fields)
 {
     for (int64_t row = 0; row < in->n; row++) {

@@ -165,7 +165,7 @@ static uint8_t *fit_put(uint8_t *to, const void *bytes, int32_t n)
     return to + n;
 }
 
-/* The fields of a row in the order of the columns, with the quotes that they have. */
+/* Reorders the fields of a row in the order of the columns, with the quotes that they have. */
 static uint8_t *fit_reorder(const levada_csv_fit *fit, const levada_csv_fit_file *file,
                             const uint8_t *row, uint8_t *to)
 {
@@ -234,7 +234,7 @@ static levada_origin fit_origin(const levada_strings *in, int64_t row)
     return in->block ? levada_block_origin(in->block, row) : (levada_origin){ 0 };
 }
 
-/* Whether the rows are of one file, as most blocks are. */
+/* Returns true if the rows are of one file, as most blocks are. */
 static bool fit_is_one(const levada_block *block)
 {
     return !block || (block->kind == LEVADA_BLOCK_DATA && !block->origins.each);

@@ -41,7 +41,7 @@ typedef struct levada_csv_fit {
     int64_t                fields_capacity;
 } levada_csv_fit;
 
-/* What is passed stays valid. close() also after a failure. */
+/* Opens the search for rows. What is passed stays valid. Call close() even after a failure. */
 LEVADA_MUST_USE levada_status levada_csv_fit_open(levada_csv_fit *fit, const levada_csv_args *args,
                                                   const levada_file_args *source,
                                                   const levada_context   *context,

@@ -95,7 +95,7 @@ static bool header_in_order(const levada_value *defaults, const levada_value *na
     return true;
 }
 
-/* Where the name is among those of a header, looked for from place *at on; -1 = nowhere. */
+/* Finds the name among those of a header, from place *at on; -1 = nowhere. */
 static levada_status header_find(const levada_value *names, const char *name, int64_t at,
                                  int32_t *out, levada_error *err)
 {
@@ -162,7 +162,7 @@ levada_status levada_csv_header_map(const levada_csv_args *args, const levada_va
                        "record_defaults in the header; omit select_cols to match them by name");
 }
 
-/* map[name] = a copy of the entry. */
+/* Sets map[name] = a copy of the entry. */
 static levada_status header_set(levada_value *map, const char *name, const levada_value *entry,
                                 levada_error *err)
 {

@@ -9,7 +9,8 @@
 #include "rows/csv_columns.h"
 
 levada_csv_rules levada_csv_rules_of(const levada_csv_args *args);
-/* The names in the row data[0, size), as a list of texts. EINVALID_ARGUMENT: it breaks a rule. */
+/* Reads the names in the row data[0, size), as a list of texts. EINVALID_ARGUMENT: it breaks a
+ * rule. */
 LEVADA_MUST_USE levada_status levada_csv_header_read(const levada_csv_args *args,
                                                      const uint8_t *data, int32_t size,
                                                      levada_value **out, levada_error *err);
@@ -20,8 +21,8 @@ LEVADA_MUST_USE levada_status levada_csv_header_read(const levada_csv_args *args
 LEVADA_MUST_USE levada_status levada_csv_header_map(const levada_csv_args *args,
                                                     const levada_value *names, int32_t *map,
                                                     bool *in_order, levada_error *err);
-/* record_defaults as a map, in the order of `names`, which a list of defaults gets. *out is NULL
- * where it is that already, or has other names. */
+/* Makes a map of record_defaults, in the order of `names`, which a list of defaults gets. *out is
+ * NULL where it is that already, or has other names. */
 LEVADA_MUST_USE levada_status levada_csv_header_name(const levada_csv_args *args,
                                                      const levada_value *names,
                                                      levada_value **out, levada_error *err);

@@ -59,7 +59,7 @@ static infer_kind infer_kind_of(const levada_csv_args *args, const levada_csv_fi
                                                                                    : INFER_TEXT;
 }
 
-/* What is wrong with a row; NULL if its fields are job->fields. */
+/* Returns what is wrong with a row; NULL if its fields are job->fields. */
 static const char *infer_split(infer_job *job, int64_t row, int64_t *n)
 {
     const char *wrong = levada_csv_split_row(&job->csv, job->rows->data[row], job->rows->size[row],
@@ -93,7 +93,7 @@ static void infer_look(infer_job *job)
     }
 }
 
-/* Do the fields of the first row look like names: distinct texts? */
+/* Returns true if the fields of the first row look like names: distinct texts. */
 static bool infer_has_names(const infer_job *job)
 {
     for (int64_t i = 0; i < job->n; i++) {
@@ -109,7 +109,7 @@ static bool infer_has_names(const infer_job *job)
     return job->n > 0;
 }
 
-/* Does the first row have the name of a column whose dtype is declared? */
+/* Returns true if the first row has the name of a column whose dtype is declared. */
 static bool infer_is_declared(const infer_job *job)
 {
     bool found = false;
@@ -120,7 +120,7 @@ static bool infer_is_declared(const infer_job *job)
     return found;
 }
 
-/* Whether the first row is the header. */
+/* Decides if the first row is the header. */
 static levada_status infer_header(const infer_job *job, bool *header, levada_error *err)
 {
     bool names = infer_has_names(job), numbers = false;

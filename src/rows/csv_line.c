@@ -30,7 +30,7 @@ static levada_csv_field line_plain(line_split *s)
     return field;
 }
 
-/* Is this the quote that ends a field? */
+/* Returns true if this is the quote that ends a field. */
 static bool line_ends(const line_split *s, const uint8_t *at)
 {
     return *at == s->rules->quote && (at + 1 == s->end || at[1] == s->rules->delim);

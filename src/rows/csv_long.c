@@ -8,7 +8,7 @@
 /* What is known of a newline of the row. */
 typedef enum long_verdict { LONG_CUT, LONG_ENDS, LONG_GOES_ON } long_verdict;
 
-/* Does the row end at the newline data[at]? Cut: the next bytes decide. */
+/* Decides if the row ends at the newline data[at]. If the data is cut, the next bytes decide. */
 static long_verdict long_newline(const levada_csv_long *row, const levada_csv_framing *f,
                                  const uint8_t *data, int64_t at, int64_t size, bool at_end)
 {
@@ -24,7 +24,8 @@ static long_verdict long_newline(const levada_csv_long *row, const levada_csv_fr
     return levada_csv_is_row(f, data, begin, end) ? LONG_ENDS : LONG_GOES_ON;
 }
 
-/* The byte after a quote in quotes: the quote stood for one, closed the field, or is misplaced. */
+/* Reads the byte after a quote in quotes: the quote stood for one, closed the field, or is
+ * misplaced. */
 static void long_after_quote(levada_csv_long *row, const levada_csv_framing *f, uint8_t c)
 {
     bool closes = c == f->rules.delim || c == '\n' || c == '\r';

@@ -67,8 +67,8 @@ static void csv_break(csv_rows *w, int64_t at)
     w->counted = at;
 }
 
-/* Does the broken row end at this newline? A line that ends after the limit of the row is not
- * looked at, because not every window has it. */
+/* Returns true if the broken row ends at this newline. Does not look at a line that ends after the
+ * limit of the row, because not every window has it. */
 static bool csv_ends_broken(csv_rows *w, int64_t at)
 {
     const levada_csv_framing *f = w->framing;
@@ -84,7 +84,7 @@ static bool csv_ends_broken(csv_rows *w, int64_t at)
 
 /* -- framing */
 
-/* A quote: it opens or closes a field, stands for one in it, or is an error of the row. */
+/* Handles a quote: it opens or closes a field, stands for one in it, or is an error of the row. */
 static void csv_quote(csv_rows *w, int64_t at)
 {
     const levada_csv_rules *rules = &w->framing->rules;

@@ -43,8 +43,8 @@ LEVADA_MUST_USE levada_status levada_csv_rows_find(const levada_csv_framing *fra
                                                    const uint8_t *data, int64_t size, bool at_end,
                                                    int32_t capacity, levada_spans *out,
                                                    levada_error *err);
-/* After a quote at data[0] that nothing closes: the next line that is a whole row by itself, as the
- * hook resync(). One field does not tell a row from a line of the text in quotes. */
+/* Returns the next line that is a whole row by itself, after a quote at data[0] that nothing
+ * closes, as the hook resync(). One field does not tell a row from a line of the text in quotes. */
 int64_t levada_csv_rows_resync(const levada_csv_framing *framing, const uint8_t *data,
                                int64_t size, bool at_end);
 /* Passes over a row that exceeds the limit, as the hook leave_out(). If its quote is still open at
@@ -58,27 +58,27 @@ int64_t levada_csv_long_fields(const levada_csv_framing *framing, const uint8_t 
 
 /* -- lines: what csv_rows.c and csv_long.c share */
 
-/* The end of the line that begins at `from`; `size` if data[0, size) lacks it. */
+/* Returns the end of the line that begins at `from`; `size` if data[0, size) lacks it. */
 static inline int64_t levada_csv_line_end(const uint8_t *data, int64_t from, int64_t size)
 {
     while (from < size && data[from] != '\n' && data[from] != '\r') from++;
     return from;
 }
 
-/* After the newline at data[at]. */
+/* Returns the position after the newline at data[at]. */
 static inline int64_t levada_csv_line_after(const uint8_t *data, int64_t at, int64_t size)
 {
     return at + 1 + (data[at] == '\r' && at + 1 < size && data[at + 1] == '\n');
 }
 
-/* Whether the line at data[begin] is a comment. */
+/* Returns true if the line at data[begin] is a comment. */
 static inline bool levada_csv_is_comment(const levada_csv_framing *framing, const uint8_t *data,
                                          int64_t begin)
 {
     return framing->rules.comment && data[begin] == framing->rules.comment;
 }
 
-/* Whether data[begin, end) is a row of framing->columns fields by itself. */
+/* Returns true if data[begin, end) is a row of framing->columns fields by itself. */
 bool levada_csv_is_row(const levada_csv_framing *framing, const uint8_t *data, int64_t begin,
                        int64_t end);
 

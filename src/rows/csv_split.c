@@ -47,7 +47,7 @@ static bool split_quoted(split_row *s, bool *more)
     return false;
 }
 
-/* False where the row breaks a rule. */
+/* Returns false if the row breaks a rule. */
 static bool split_marked(split_row *s)
 {
     bool more = true, quotes = s->rules->quotes;

@@ -12,7 +12,7 @@
 
 #include <levada/dataset.h>
 
-/* Whether the value of an option is the word "auto". */
+/* Returns true if the value of an option is the word "auto". */
 bool levada_infer_is_auto(const levada_value *value);
 
 /* Looks at one record. EDATA_LOSS: the record is bad, and passed over unless all are; any other
@@ -27,7 +27,7 @@ LEVADA_MUST_USE levada_status levada_infer_records(const levada_dataset *input, 
                                                    levada_infer_look look, void *user,
                                                    int64_t *records, levada_error *err);
 
-/* map[key] = item. Takes the item; NULL = no memory. */
+/* Sets map[key] = item. Takes the item; NULL = no memory. */
 LEVADA_MUST_USE levada_status levada_infer_set(levada_value *map, const char *key,
                                                levada_value *item, levada_error *err);
 

@@ -163,7 +163,8 @@ static int64_t columns_count(const levada_json_column *c, int32_t level)
     return last ? c->values.n : c->ends[level + 1].n;
 }
 
-/* Of a row or an object without the field: the default, or what keeps the column well-formed. */
+/* Fills a row or an object without the field: with the default, or with what keeps the column
+ * well-formed. */
 static bool columns_otherwise(columns_adder *a)
 {
     const levada_value *value = a->c->otherwise;
@@ -205,7 +206,7 @@ static bool columns_look(const levada_json_step *step, levada_json_value root,
     }
 }
 
-/* The step that begins in the items of this level; NULL = they are values. */
+/* Returns the step that begins in the items of this level; NULL = they are values. */
 static const levada_json_step *columns_member(const levada_json_column *c, int32_t level)
 {
     for (int32_t s = 0; s + 1 < c->nsteps; s++)
@@ -215,7 +216,7 @@ static const levada_json_step *columns_member(const levada_json_column *c, int32
 
 static bool columns_item(void *user, levada_json_value value);
 
-/* A value or a list of this level. */
+/* Adds a value or a list of this level. */
 static bool columns_add(columns_adder *a, levada_json_value value)
 {
     int32_t level = a->level;
@@ -276,7 +277,7 @@ static columns_mark columns_here(const levada_json_column *c)
     return mark;
 }
 
-/* How messages name a column. */
+/* Returns the name of a column for messages. */
 static const char *columns_path(const levada_json_column *c)
 {
     return c->nsteps == 1 ? c->step[0].path : c->name;
@@ -288,7 +289,7 @@ static void columns_return(levada_json_column *c, const columns_mark *to)
     c->values.n = to->values;
 }
 
-/* What does not fit, for messages. */
+/* Returns what does not fit, for messages. */
 static const char *columns_wrong(const columns_adder *a)
 {
     static const char *const kinds[] = {
@@ -455,7 +456,7 @@ static levada_status columns_keep(levada_json_columns *c, levada_text_span *span
     return LEVADA_OK;
 }
 
-/* Without fields: the rows as they are, except for text that is replaced. */
+/* Emits the rows as they are, without fields, except for text that is replaced. */
 static levada_status columns_lines(levada_json_columns *c, const levada_strings *in,
                                    levada_builder *out, levada_error *err)
 {

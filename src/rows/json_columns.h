@@ -78,12 +78,12 @@ LEVADA_MUST_USE levada_status levada_json_columns_open(levada_json_columns    *c
                                                        const levada_json_args *args,
                                                        levada_error           *err);
 void levada_json_columns_close(levada_json_columns *c);
-/* The hook of a decoder. */
+/* Implements the hook of a decoder. */
 LEVADA_MUST_USE levada_status levada_json_columns_decode(levada_json_columns  *c,
                                                          const levada_strings *in,
                                                          levada_builder *out, levada_error *err);
 
-/* The same. */
+/* Returns the number of columns that were found. */
 int64_t levada_json_columns_found(const levada_json_columns *c, bool *there, char *names,
                                   size_t size);
 

@@ -84,7 +84,7 @@ static levada_status fields_dtype(fields_walk *w, const levada_value *value, lev
                        name ? name : "?");
 }
 
-/* Whether a map is {dtype: ..., default: ..., path: ...}, not an object with members. */
+/* Returns true if a map is {dtype: ..., default: ..., path: ...}, not an object with members. */
 static bool fields_is_leaf(const levada_value *entry)
 {
     const levada_value *type = levada_value_get(entry, "dtype");

@@ -98,7 +98,8 @@ static infer_field *infer_add(infer_job *job, uint64_t hash)
     return f;
 }
 
-/* The field of the current path; NULL = refused. Records often have their fields in one order. */
+/* Returns the field of the current path; NULL = refused. Records often have their fields in one
+ * order. */
 static infer_field *infer_find(infer_job *job)
 {
     uint64_t     hash = levada_hash64(job->path, job->used, 0);
@@ -162,7 +163,7 @@ static int32_t infer_depth(const infer_job *job, const infer_field *f)
     return depth;
 }
 
-/* Whether no column holds the values of a field: then the JSON of each is text. */
+/* Returns true if no column holds the values of a field: then the JSON of each is text. */
 static bool infer_whole(const infer_job *job, const infer_field *f)
 {
     bool several = !infer_is_number(f) && (f->seen & (f->seen - 1)) != 0;
@@ -376,7 +377,7 @@ static levada_status infer_one(infer_job *job, const infer_field *f, const char 
     return st;
 }
 
-/* Whether the field is a member of something that is text as a whole. */
+/* Returns true if the field is a member of something that is text as a whole. */
 static bool infer_inside_whole(const infer_job *job, const infer_field *f)
 {
     for (int64_t i = 0; i < job->fields.n; i++) {

@@ -58,11 +58,11 @@ LEVADA_MUST_USE levada_status levada_json_parser_read(levada_json_parser *p, con
                                                       size_t size, const char **wrong,
                                                       levada_json_value *root, levada_error *err);
 
-/* What a LEVADA_JSON_BIG stands for. Its text is valid until the next call. */
+/* Returns what a LEVADA_JSON_BIG stands for. Its text is valid until the next call. */
 levada_json_odd levada_json_parser_odd(levada_json_parser *p, levada_json_value value);
 /* Adds the JSON of a value. */
 void levada_json_text(levada_json_parser *p, levada_json_value value, levada_text *out);
-/* Whether the number has a double: *f. */
+/* Returns true if the number has a double: *f. */
 bool levada_json_odd_float(const levada_json_odd *odd, double *f);
 
 #endif

@@ -44,7 +44,8 @@ void levada_json_reader_destroy(levada_json_reader **reader);
 LEVADA_MUST_USE levada_status levada_json_reader_reserve(levada_json_reader *reader, size_t size,
                                                          levada_error *err);
 
-/* text[0, size) has 64 readable bytes after it. Returns what is wrong with it, or NULL. */
+/* Parses text[0, size), which has 64 readable bytes after it. Returns what is wrong with it, or
+ * NULL. */
 const char *levada_json_reader_parse(levada_json_reader *reader, const uint8_t *text, size_t size,
                                      levada_json_value *out);
 
@@ -52,16 +53,16 @@ levada_json_kind levada_json_kind_of(levada_json_value value);
 bool             levada_json_as_bool(levada_json_value value);
 int64_t          levada_json_as_int(levada_json_value value);
 uint64_t         levada_json_as_big(levada_json_value value);
-/* Of an INT or FLOAT. */
+/* Returns an INT or FLOAT as a double. */
 double           levada_json_as_float(levada_json_value value);
 const uint8_t   *levada_json_as_text(levada_json_value value, size_t *size);
-/* The member of a map with this name, the last one where there are several. */
+/* Finds the member of a map with this name, the last one where there are several. */
 bool levada_json_find(levada_json_value map, const char *name, size_t size,
                       levada_json_value *out);
 /* Calls see() for each item of a list, until it returns false. Returns whether it never did. */
 bool levada_json_each(levada_json_value list, bool (*see)(void *user, levada_json_value item),
                       void *user);
-/* The same for the members of a map. */
+/* Calls a function for the members of a map. */
 bool levada_json_each_member(levada_json_value map,
                              bool (*see)(void *user, const char *name, size_t size,
                                          levada_json_value item),

@@ -45,7 +45,7 @@ static bool scan_replace(scan *s, int64_t n, const char *text)
     return scan_put(s, text, (int64_t)strlen(text));
 }
 
-/* The same for a number of n bytes. */
+/* Scans a number of n bytes. */
 static bool scan_odd(scan *s, int32_t n, bool integer)
 {
     levada_json_array *to = &s->p->odd;
@@ -93,7 +93,7 @@ static void scan_path(const scan *s, char path[SCAN_PATH])
     if (used > 0) (void)snprintf(path + used, SCAN_PATH - used, "', ");
 }
 
-/* False, as the functions of the scan return. */
+/* Sets the error and returns false, as the functions of the scan do. */
 LEVADA_PRINTF(2, 3) static bool scan_fail(scan *s, const char *format, ...)
 {
     char   *wrong = s->p->wrong;
@@ -128,7 +128,8 @@ static bool scan_want(scan *s, const char *what)
 
 /* -- strings */
 
-/* Bytes of the character at the place; where it is none, -1 and less: of what begins one. */
+/* Returns the number of bytes of the character at the place; where it is none, -1 and less: of what
+ * begins one. */
 static int32_t scan_character(const scan *s)
 {
     uint8_t lead = *s->at, low = 0x80, high = 0xbf;
@@ -163,7 +164,7 @@ static int32_t scan_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The code of an escape \uXXXX at the place; -1 where there is none. */
+/* Returns the code of an escape \uXXXX at the place; -1 where there is none. */
 static int32_t scan_code(const scan *s, const uint8_t *at)
 {
     int32_t code = 0;
@@ -317,7 +318,7 @@ static bool scan_value(scan *s, bool *whole)
     return *s->at == '-' || (*s->at >= '0' && *s->at <= '9') ? scan_number(s) : scan_word(s);
 }
 
-/* After a value of an object or a list. *whole: that ends here. */
+/* Reads what follows a value of an object or a list. *whole: that ends here. */
 static bool scan_after(scan *s, bool *whole)
 {
     bool    object = s->p->keys[s->depth - 1] != SCAN_LIST;
@@ -332,7 +333,7 @@ static bool scan_after(scan *s, bool *whole)
     return *whole || !object || scan_key(s);
 }
 
-/* After the record. */
+/* Checks that nothing follows the record. */
 static bool scan_end(scan *s)
 {
     const uint8_t *from = s->at;

@@ -23,7 +23,7 @@ struct levada_absent_decoder {
     bool         ended;
 };
 
-/* Whether two paths differ in numbers of slots only: "1.interleave/0/2.parse_example". */
+/* Returns true if two paths differ in numbers of slots only: "1.interleave/0/2.parse_example". */
 static bool absent_same_path(const char *a, const char *b)
 {
     bool begins = true; /* a name of the path */

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* In the spec of a batch a field has lengths where its first dimension is open, or where the field
- * of that name had them before. */
+/* Marks the lengths of a field in the spec of a batch if its first dimension is open, or if the
+ * field of that name had lengths before. */
 static levada_status call_mark_padded(const levada_spec *declared, const levada_spec *in,
                                       levada_spec **out, levada_error *err)
 {
@@ -170,7 +170,8 @@ static const levada_column *call_padded(const levada_block *in, const levada_col
     return before && before->field->padded && before->lengths ? before : NULL;
 }
 
-/* Which fields get lengths: those that had some before, and those whose spec says so. */
+/* Finds the fields that get lengths: those that had lengths before, and those whose spec says so.
+ * */
 static levada_status call_find_padded(const levada_block *in, const levada_block *made,
                                       const levada_spec *spec, levada_field *fields, bool *any,
                                       levada_error *err)
@@ -241,7 +242,7 @@ static levada_status call_with_lengths(const levada_call *call, const levada_blo
     return LEVADA_OK;
 }
 
-/* What came back as it was padded keeps its lengths. */
+/* Keeps the lengths of a result that came back as it was padded. */
 static levada_status call_keep_lengths(const levada_call *call, const levada_block *in,
                                        const levada_spec *spec, levada_block **made,
                                        levada_error *err)

@@ -29,9 +29,9 @@ void levada_call_cancel(const levada_call *call);
 /* One block of any kind (borrowed) or NULL in; a new DATA block out. */
 LEVADA_MUST_USE levada_status levada_call_block(const levada_call *call, const levada_block *in,
                                                 levada_block **out, levada_error *err);
-/* The same for functions from rows to rows: the result has as many rows as `in`, fits `spec`
- * (NULL = any), and has its origins. A padded field of `in` that comes back without lengths of its
- * own keeps those that it had. */
+/* Calls a function from rows to rows: the result has as many rows as `in`, fits `spec` (NULL =
+ * any), and has its origins. A padded field of `in` that comes back without lengths keeps those
+ * that it had. */
 LEVADA_MUST_USE levada_status levada_call_rows(const levada_call *call, const levada_block *in,
                                                const levada_spec *spec, levada_block **out,
                                                levada_error *err);

@@ -16,12 +16,13 @@ LEVADA_MUST_USE levada_status levada_context_file(const levada_context *context,
                                                   const levada_origin *of, char **out,
                                                   levada_error *err);
 
-/* What a stage with one input reads, as a description: borrowed for its life; NULL where it is not
+/* Returns the pipeline that a stage with one input reads: borrowed for its life; NULL if it is not
  * known. */
 const levada_dataset *levada_context_input(const levada_context *context);
 
-/* Whether the input has numbers in place of records: columns with the lengths that the stage said
- * it needs. The core makes the records of what next() returns, which must have a layout. */
+/* Returns true if the input has numbers in place of records: columns with the lengths that the
+ * stage said it needs. The core makes the records of what next() returns, which must have a layout.
+ * */
 bool levada_context_numbers(const levada_context *context);
 /* A stage makes batches of `rows` neighboring records. The fused stages that it reads, if they read
  * a file, then emit blocks that are whole batches where they can; others never matter. At open. */

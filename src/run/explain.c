@@ -40,7 +40,7 @@ static const char *explain_saved(const levada_op *op)
     return op->traits.saves ? op->traits.saves : "its position";
 }
 
-/* The last stage alone, as in a description. */
+/* Writes the last stage alone, as in pipeline text. */
 static void explain_name(levada_text *text, const levada_dataset *at)
 {
     levada_text whole = { 0 };
@@ -63,7 +63,7 @@ static void explain_name(levada_text *text, const levada_dataset *at)
     levada_text_clear(&whole);
 }
 
-/* The node that runs a stage by itself; NULL = none. */
+/* Returns the node that runs a stage by itself; NULL = none. */
 static const levada_node *explain_node(const levada_node *it, const levada_dataset *at)
 {
     const levada_node *found = it->at == at && (it->shown.chosen || it->shown.reads) ? it : NULL;
@@ -72,7 +72,7 @@ static const levada_node *explain_node(const levada_node *it, const levada_datas
     return found;
 }
 
-/* What a stage with ranks would read, if bad records are errors. */
+/* Explains what a stage with ranks would read, if bad records are errors. */
 static void explain_reads(levada_text *text, const levada_dataset *at)
 {
     levada_error  err = LEVADA_ERROR_INIT;

@@ -50,7 +50,7 @@ void levada_fused_set_input_batched(levada_fused *fused) { fused->batched = true
 
 void levada_fused_set_encoded(levada_fused *fused) { fused->encoded = true; }
 
-/* Whether what link i - 1 makes may be encoded. */
+/* Returns true if what link i - 1 makes may be encoded. */
 static bool fused_reads_encoded(const levada_fused *fused, int32_t i)
 {
     for (; i < fused->n; i++) {
@@ -63,7 +63,7 @@ static bool fused_reads_encoded(const levada_fused *fused, int32_t i)
     return fused->encoded;
 }
 
-/* What the decoder that is link i may leave encoded. */
+/* Returns what the decoder that is link i may leave encoded. */
 static levada_late_decode fused_late(const levada_fused *fused, const levada_run *run, int32_t i)
 {
     levada_late_decode how = (levada_late_decode)levada_env_late_decode(run->env);
@@ -80,8 +80,8 @@ bool levada_fused_reads_encoded(const levada_fused *fused) { return fused_reads_
 #define FUSED_BATCH_LEAST 128
 #define FUSED_BATCH_MOST  2048
 
-/* Whether all columns come from a decoder that does not look at its records before, and rows stay
- * as many. */
+/* Returns true if all columns come from a decoder that does not look at its records before, and
+ * rows stay as many. */
 static bool fused_keeps_rows(const levada_fused *fused)
 {
     for (int32_t i = 0; i < fused->n; i++) {
@@ -167,7 +167,7 @@ static levada_status fused_reserve(levada_fused *fused, levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
-/* Whether a stage calls a function for each record, which may take long. */
+/* Returns true if a stage calls a function for each record, which may take long. */
 static bool fused_paced(const levada_dataset *at)
 {
     for (int64_t i = 0; i < levada_value_count(at->options); i++) {

@@ -19,27 +19,27 @@ struct levada_absent;
 LEVADA_MUST_USE levada_status levada_fused_create(int32_t threads, levada_fused **out,
                                                   levada_error *err);
 void levada_fused_destroy(levada_fused **fused);
-/* One more stage at the end. `path` is copied. */
+/* Adds one more stage at the end. `path` is copied. */
 LEVADA_MUST_USE levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
                                                const levada_context *context, const char *path,
                                                levada_error *err);
 int32_t            levada_fused_count(const levada_fused *fused);
-/* Of its last stage; NULL without one. */
+/* Returns the spec of its last stage; NULL without one. */
 const levada_spec *levada_fused_spec(const levada_fused *fused);
 const char        *levada_fused_path(const levada_fused *fused);
-/* True when rows can be followed through it (no stage is FREE). */
+/* Returns true if rows can be followed through it (no stage is FREE). */
 bool levada_fused_rereadable(const levada_fused *fused);
 
-/* Its input is batches, which are not cut. Before it is applied. */
+/* Declares that its input is batches, which are not cut. Call it before the first block. */
 void levada_fused_set_input_batched(levada_fused *fused);
 /* Lets the result have columns that are not decoded (tensor/encoded.h). Before it is applied. */
 void levada_fused_set_encoded(levada_fused *fused);
-/* Whether its input may have such columns: its first stage that does not only pass columns on
- * reads them, or there is none and the result may have them. */
+/* Returns true if its input may have such columns: its first stage that does not only pass columns
+ * on reads them, or there is none and the result may have them. */
 bool levada_fused_reads_encoded(const levada_fused *fused);
-/* Its result becomes batches of `rows` records: it wants its input in blocks that become whole
+/* Makes batches of `rows` records of its result: it wants its input in blocks that become whole
  * batches, if all stages keep the number of rows and all columns can be passed on as those of a
- * batch. A record that was rejected shifts the next batches; a smaller block puts them right. */
+ * batch. A rejected record shifts the next batches, until a smaller block puts them right. */
 void levada_fused_set_batch(levada_fused *fused, int64_t rows);
 /* Returns what it wants of the next block that it is applied to: as many rows as the batch lacks,
  * and as the pace of a function of the user for single records allows (run/pace.h). */

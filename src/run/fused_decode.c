@@ -95,7 +95,7 @@ static levada_status fused_decode_joined(const levada_fused_link *l, const levad
                             err);
 }
 
-/* Columns of `decoded` and, by name, those of `in` that stay, in the order of the spec. */
+/* Merges columns of `decoded` and, by name, those of `in` that stay, in the order of the spec. */
 static levada_status fused_decode_merge(levada_pool *pool, const levada_spec *spec,
                                         const levada_block *in, levada_block **decoded,
                                         levada_error *err)

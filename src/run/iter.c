@@ -37,7 +37,7 @@ void levada_iter_leave(levada_iter *it)
     atomic_fetch_sub(&it->calls, 1);
 }
 
-/* The same for calls of any thread. */
+/* Looks at the iterator, for calls of any thread. */
 static void iter_look(const levada_iter *it)
 {
     atomic_fetch_add(&it->self->calls, 1);
@@ -364,7 +364,7 @@ typedef struct iter_place {
     int         key_size; /* of the name, which ends three bytes before its value */
 } iter_place;
 
-/* Bytes of the string whose quote is at `text`, with its quotes. */
+/* Returns the number of bytes of the string whose quote is at `text`, with its quotes. */
 static size_t iter_string(const char *text, const char *end)
 {
     const char *at = text + 1;
@@ -373,7 +373,7 @@ static size_t iter_string(const char *text, const char *end)
     return (size_t)(at - text) + 1;
 }
 
-/* Bytes of the value at `text`. */
+/* Returns the number of bytes of the value at `text`. */
 static int iter_value(const char *text, const char *end)
 {
     const char *at = text;

@@ -88,7 +88,7 @@ void levada_node_destroy(levada_node **it)
     levada_free(i);
 }
 
-/* Whether a node reads columns that are not decoded, as far as is known. */
+/* Returns true if a node reads columns that are not decoded, as far as is known. */
 static bool node_reads_encoded(const levada_node *it)
 {
     const levada_op *op = it->at->op;

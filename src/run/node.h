@@ -224,7 +224,8 @@ LEVADA_MUST_USE levada_status levada_node_keep(levada_node *it, const levada_rej
 /* Rejects a record that the stage in next() has pulled: the last one but `unread`. */
 LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_error *why,
                                                  int64_t unread, levada_error *err);
-/* A note that goes to the consumer before the next row of `it`: no record is lost. In next(). */
+/* Passes on a note that goes to the consumer before the next row of `it`: no record is lost. In
+ * next(). */
 LEVADA_MUST_USE levada_status levada_node_note(levada_node *it, const levada_error *why,
                                                levada_error *err);
 /* Records that the stage in next() drops by design. */

@@ -95,7 +95,7 @@ static levada_status combiner_reread_joined(levada_node *it, const levada_origin
 
 /* -- of one that passes records on: each is of the input that has its source */
 
-/* As many of the origins, which ascend by source, as are of one input. */
+/* Returns how many of the origins, which ascend by source, are of one input. */
 static int64_t combiner_run(const levada_node *in, const levada_origin *origins, int64_t n)
 {
     int64_t k = 0;
@@ -180,7 +180,8 @@ static const levada_node_ops combiner_ops = {
                                           .reread = combiner_reread },
 };
 
-/* Where its inputs emit numbers, so does a combiner that passes records on. */
+/* Passes on numbers if the inputs of the combiner emit numbers, and the combiner passes records on.
+ * */
 static void combiner_take_numbers(levada_node *it)
 {
     if (!it->inputs[0]->numbers) return;

@@ -8,7 +8,7 @@
 #include "run/workers.h"
 #include "tensor/merge.h"
 
-/* As origins have it. */
+/* Returns the number of the pass, as origins have it. */
 static int32_t format_pass(const levada_node *it)
 {
     return (int32_t)(it->context.pass & INT32_MAX);
@@ -231,7 +231,7 @@ bool levada_node_can_coalesce(const levada_node *it)
     return it->ops->kind == LEVADA_NODE_FORMAT && !it->numbers && !format_owner(self).names;
 }
 
-/* Numbers in place of records, where the index has the lengths. */
+/* Emits numbers in place of records, if the index has the lengths. */
 static levada_status format_number(levada_node *it, levada_own *own, levada_error *err)
 {
     if (own->why[0]) return LEVADA_OK;

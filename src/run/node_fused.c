@@ -140,7 +140,7 @@ static levada_status fused_reread(levada_node *it, const levada_origin *origins,
     return st;
 }
 
-/* What is upstream of its ring is a matter of that ring. */
+/* Returns true if its ring reads ahead; what is upstream of the ring is a matter of that ring. */
 static bool fused_ahead(levada_node *it, bool work)
 {
     return !fused_ring(it)->tickets && levada_node_ahead(it->inputs[0], work);

@@ -54,7 +54,7 @@ static int numbered_compare(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Whether the origins are already what at() accepts. */
+/* Returns true if the origins are already what at() accepts. */
 static bool numbered_ascends(const levada_origin *origins, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
@@ -168,8 +168,8 @@ static levada_status numbered_sort(numbered_answer *x, const levada_origin *orig
     return LEVADA_OK;
 }
 
-/* The records of these origins, in their order; equal numbers are asked for once, and differ in
- * their origins (a repeat). */
+/* Fetches the records of these origins, in their order; equal numbers are asked for once, and
+ * differ in their origins (a repeat). */
 static levada_status numbered_fetch(levada_node *it, const levada_origin *origins, int64_t n,
                                     levada_block **out, levada_error *err)
 {
@@ -197,7 +197,7 @@ static levada_status numbered_fetch(levada_node *it, const levada_origin *origin
     return st;
 }
 
-/* The same where a bad record is an error, because it was good before. */
+/* Fetches records that were good before, so that a bad record is an error. */
 static levada_status numbered_fetch_good(levada_node *it, const levada_origin *origins, int64_t n,
                                          levada_block **out, levada_error *err)
 {
@@ -301,7 +301,7 @@ static levada_status numbered_next(levada_node *it, levada_hint hint, levada_ite
     return st;
 }
 
-/* The order of this pass and epoch. */
+/* Draws the order of this pass and epoch. */
 static void numbered_draw(const levada_node *it, numbered *x)
 {
     uint64_t key = levada_random_key(it->context.seed, (uint64_t)it->context.epoch);
@@ -433,7 +433,7 @@ static const levada_node_ops numbered_ops = {
                                             .fetch = numbered_fetch_numbers },
 };
 
-/* Numbers in place of records, where the source has their lengths. */
+/* Emits numbers in place of records, if the source has their lengths. */
 static levada_status numbered_number(levada_node *it, const levada_own *own, levada_error *err)
 {
     levada_stage_state *s = it->self;

@@ -29,7 +29,7 @@ static int32_t numbers_find(const levada_node *it, int32_t source)
     return i;
 }
 
-/* The input of each number; `same`: the one that has all of them, or -1. */
+/* Sorts the input of each number; `same`: the one that has all of them, or -1. */
 static void numbers_sort(const levada_node *it, const levada_block *numbers, int32_t *which,
                          int32_t *same)
 {
@@ -46,7 +46,7 @@ static void numbers_sort(const levada_node *it, const levada_block *numbers, int
     if (*same == 0 && numbers->n > 0) *same = which[0];
 }
 
-/* Those of one input; `rows` is space for their places. */
+/* Fetches the records of one input; `rows` is space for their places. */
 static levada_status numbers_fetch_some(numbers_input *input, const levada_block *numbers,
                                         const int32_t *which, int32_t own, int32_t *rows,
                                         levada_error *err)

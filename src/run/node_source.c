@@ -14,7 +14,7 @@ static const levada_source_def *source_def(const levada_node *it)
     return &it->at->op->def.source;
 }
 
-/* The option whose patterns the core expands; NULL = the source reads no files. */
+/* Returns the option whose patterns the core expands; NULL = the source reads no files. */
 static const levada_arg *source_files_option(const levada_source_def *def)
 {
     for (const levada_arg *arg = def->args; arg && arg->name; arg++) {
@@ -29,7 +29,7 @@ static const void *source_args(const levada_node *it)
     return ((const levada_stage_state *)it->self)->args;
 }
 
-/* The options with paths in place of patterns. Files that appear later do not count. */
+/* Expands the options with paths in place of patterns. Files that appear later do not count. */
 static levada_status source_expand(levada_node *it, levada_error *err)
 {
     levada_stage_state *s = it->self;

@@ -12,8 +12,8 @@
 
 static const levada_stage_def *stage_def(const levada_node *it) { return &it->at->op->def.stage; }
 
-/* The records of the numbers in *block. The batch remembers the numbers in its layout, so that the
- * lengths of its records can be compared with them. */
+/* Fetches the records of the numbers in *block. The batch remembers the numbers in its layout, so
+ * that the lengths of its records can be compared with them. */
 static levada_status stage_fetch(levada_node *it, levada_block **block, levada_error *err)
 {
     levada_block  *numbers = *block, *made = NULL;
@@ -118,7 +118,7 @@ bool levada_node_take_back(levada_node *it)
     return true;
 }
 
-/* What the stage reads, where it batches for ranks. */
+/* Notes what the stage reads if it batches for ranks. */
 static levada_status stage_note_own(levada_node *it, const levada_own *own, levada_error *err)
 {
     char line[LEVADA_INDEX_WHY + 64];

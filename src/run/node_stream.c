@@ -79,7 +79,8 @@ static levada_status stream_stop(levada_node *it, levada_status st, levada_error
     return st;
 }
 
-/* The pieces of an item that was cut count as one block, together with the last of them. */
+/* Counts a block; the pieces of an item that was cut count as one block, together with the last of
+ * them. */
 static void stream_count(levada_node *it, const levada_item *item, int64_t times)
 {
     atomic_fetch_add_explicit(&it->shown.records, levada_item_rows(item) * times,

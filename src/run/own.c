@@ -60,15 +60,15 @@ static void own_check_source(levada_own *own, const levada_dataset *source)
     }
 }
 
-/* What makes the records of an input of a combiner would have to run between the source and the
- * combiner, where there are numbers only. */
+/* Refuses stages that make the records of an input of a combiner, because they would have to run
+ * between the source and the combiner, where there are numbers only. */
 static void own_check_maker(levada_own *own, const levada_dataset *at)
 {
     snprintf(own->why, sizeof own->why, "'%s' is upstream of '%s': only stages downstream can wait",
              at->op->name, own->combiner->op->name);
 }
 
-/* From the stage to the sources, through combiners that pass records on. */
+/* Checks from the stage to the sources, through combiners that pass records on. */
 static void own_check(levada_own *own, const levada_dataset *ds)
 {
     while (levada_index_chooses(ds->op) || levada_index_passes(ds->op)) {

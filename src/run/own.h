@@ -40,21 +40,20 @@ typedef struct levada_own {
     char                  why[LEVADA_INDEX_WHY]; /* it reads all records; "" = only its own */
 } levada_own;
 
-/* What the description of the stage and of its input allows; downstream of a combiner also what the
- * indexes allow, because all sources have numbers or none. `skips`: the iterator's policy skips
- * bad records. */
+/* Describes what the pipeline of the stage and of its input allows; downstream of a combiner also
+ * what the indexes allow, because all sources have numbers or none. `skips`: the iterator's policy
+ * skips bad records. */
 LEVADA_MUST_USE levada_status levada_own_describe(const levada_dataset *stage, bool skips,
                                                   levada_own *out, levada_error *err);
-/* Where the description allows it: whether the indexes of all sources have the lengths. */
+/* Looks up if the indexes of all sources have the lengths, if the pipeline allows it. */
 LEVADA_MUST_USE levada_status levada_own_look_up(levada_own *own, levada_error *err);
-/* The same for one source, `at`, whose lengths are then those that levada_file_reader_number()
- * uses. */
+/* Finds the lengths of one source, `at`, which levada_file_reader_number() then uses. */
 LEVADA_MUST_USE levada_status levada_own_find(levada_own *own, const levada_dataset *at,
                                               levada_file_reader *source, levada_error *err);
 /* Returns the lengths of all records of a numbered source in a field, borrowed from its options;
  * NULL = it does not know them. */
 const int64_t *levada_own_lengths(const levada_dataset *source, const char *field);
-/* One line: what it reads, and why. */
+/* Prints one line: what it reads, and why. */
 void levada_own_print(const levada_own *own, char *out, size_t size);
 
 #endif

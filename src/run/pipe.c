@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* The place that begins at text[0] == '{': its name's bytes, and in *size those of the whole.
- * 0 for "{{" and for a brace that is not closed: plain text. */
+/* Returns the place that begins at text[0] == '{': its name's bytes, and in *size those of the
+ * whole. 0 for "{{" and for a brace that is not closed: plain text. */
 static size_t pipe_place(const char *text, size_t *size)
 {
     size_t n = strcspn(text + 1, "{}");
@@ -207,7 +207,7 @@ levada_status levada_pipe_bind(const levada_dataset *pipe, const levada_block *b
 
 /* -- opening */
 
-/* The pipe that is an option of a stage, NULL where the option is something else. */
+/* Returns the pipe that is an option of a stage, NULL where the option is something else. */
 static const levada_dataset *pipe_inner(const levada_dataset *pipe, int64_t option)
 {
     return levada_value_as_pipe(levada_value_item(pipe->options, option));
@@ -247,7 +247,8 @@ int32_t levada_pipe_depth(const levada_dataset *pipe)
     return most;
 }
 
-/* Its sources come and go while others read the table of sources: they are not entered there. */
+/* Opens a pipe. Its sources are not entered in the table of sources, because they come and go while
+ * others read it. */
 levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
                                const levada_pipe_place *place, levada_node **out,
                                levada_error *err)

@@ -79,7 +79,8 @@ static levada_status plan_close_fused(plan_work *w, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Whether numbers flow here: no stage reads or makes records before the one that fetches them. */
+/* Returns true if numbers flow here: no stage reads or makes records before the one that fetches
+ * them. */
 static bool plan_has_numbers(const plan_work *w)
 {
     return w->own.stage && w->below && w->below->numbers;
@@ -143,7 +144,7 @@ static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, lev
     return LEVADA_OK;
 }
 
-/* Nothing may keep records between the consumer and the stage that it feeds. */
+/* Checks that nothing keeps records between the consumer and the stage that it feeds. */
 static levada_status plan_keeps(const char *feeds, const char *name, levada_error *err)
 {
     if (!feeds) return LEVADA_OK;

@@ -26,13 +26,13 @@ typedef struct levada_pipe_place {
 void           levada_node_path(const levada_run *run, const levada_dataset *at, char *out,
                                 size_t size);
 levada_context levada_node_context(levada_run *run, const levada_dataset *at);
-/* A node with everything common filled in; on failure nothing is left. */
+/* Creates a node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                                  const levada_node_ops *ops, levada_node **out,
                                                  levada_error *err);
-/* The nodes of a dataset; used by combiners that open pipes as they go, too (they without tickets:
- * the intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call.
- */
+/* Opens the nodes of a dataset; used by combiners that open pipes as they go, too (they without
+ * tickets: the intake that they run in is one thread's). `prefix` begins the paths; borrowed for
+ * the call. */
 LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset,
                                                const char *prefix, bool tickets, levada_node **out,
                                                levada_error *err);
@@ -47,9 +47,9 @@ LEVADA_MUST_USE levada_status levada_node_numbered(levada_run *run, const levada
 LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
                                                  levada_own *own, levada_node **out,
                                                  levada_error *err);
-/* Of a source or combiner that returns numbers: the columns of its records. */
+/* Returns the columns of the records of a source or combiner that returns numbers. */
 const levada_spec *levada_node_records(const levada_node *source);
-/* The records of a block of numbers that it returned, in its order. */
+/* Fetches the records of a block of numbers that it returned, in its order. */
 LEVADA_MUST_USE levada_status levada_node_fetch(const levada_node *source,
                                                 const levada_block *numbers, levada_block **out,
                                                 levada_error *err);
@@ -80,10 +80,11 @@ void levada_node_add_absent(levada_node *it, struct levada_absent *to);
 LEVADA_MUST_USE levada_status levada_node_report_absent(levada_node *it,
                                                          struct levada_absent *absent,
                                                          levada_error          *err);
-/* Whether a node reads files and makes blocks of the number of rows that its consumer wants. */
+/* Returns true if a node reads files and makes blocks of the number of rows that its consumer
+ * wants. */
 bool levada_node_can_coalesce(const levada_node *it);
 
-/* The number of a new source, which it is known by in origins. */
+/* Returns the number of a new source, which it is known by in origins. */
 int32_t levada_run_add_source(levada_run *run, levada_node *it);
 
 #endif

@@ -79,7 +79,7 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
     if (!placed) reject_place_parts(run, block, row, err);
 }
 
-/* Of a record of text that ends the run: the line where it begins precedes the message. */
+/* Puts the line where a record of text begins before the message that ends the run. */
 static void reject_line(levada_run *run, levada_origin origin, levada_error *err)
 {
     bool                 listed = origin.source >= 0 && origin.source < LEVADA_RUN_SOURCES;

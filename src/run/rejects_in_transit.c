@@ -14,7 +14,7 @@
 
 /* -- a node's own */
 
-/* What a node in a pipe rejects is numbered by the combiner that opened the pipe. */
+/* Passes on a reject of a node in a pipe; the combiner that opened the pipe numbers it. */
 static levada_status transit_add(levada_node *it, const levada_reject *reject, int64_t row,
                                  levada_error *err)
 {

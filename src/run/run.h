@@ -86,7 +86,7 @@ bool levada_run_is_cancelled(levada_run *run);
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
 /* Returns the path of the file, borrowed from its source; NULL = the source lists no such file. */
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);
-/* As levada_iter_origin_file. */
+/* Returns the file of an origin as levada_iter_origin_file does. */
 LEVADA_MUST_USE levada_status levada_run_origin_file(levada_run *run, const levada_origin *of,
                                                      char **out, levada_error *err);
 
@@ -98,8 +98,8 @@ LEVADA_MUST_USE levada_status levada_run_origin_file(levada_run *run, const leva
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const levada_skip_place *place,
                                                 const char *path, const levada_block *in,
                                                 struct levada_item *made, levada_error *err);
-/* The row of `in`, from row `from` on, that a record was made of; -1: not known. Records stay in
- * order, so looking for all of them is one walk. */
+/* Returns the row of `in`, from row `from` on, that a record was made of; -1: not known. Records
+ * stay in order, so looking for all of them is one walk. */
 int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record);
 /* Puts file, record and offset of a row into an error that has no place yet: of the first origin
  * part; those of the others precede its message. */

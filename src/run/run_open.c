@@ -14,8 +14,8 @@
 
 #define RUN_OPEN_BLOCK_ROWS 256
 
-/* Without a seed each process would draw an order of its own, and shards of different orders lose
- * and repeat records. */
+/* Requires a seed, because each process would draw an order of its own, and shards of different
+ * orders lose and repeat records. */
 static levada_status run_open_seed(levada_run *run, int64_t seed, levada_error *err)
 {
     const levada_dataset *drawing =

@@ -46,13 +46,13 @@ typedef struct levada_stage_state {
     bool live;
 } levada_stage_state;
 
-/* it->self, with an open state; freed with the node, also when this fails. */
+/* Opens it->self, with an open state; freed with the node, also when this fails. */
 LEVADA_MUST_USE levada_status levada_stage_state_open(levada_node *it,
                                                       const levada_stage_hooks *hooks,
                                                  levada_error *err);
 void *levada_stage_state_of(const levada_node *it);
 
-/* For the table of a node's operations. */
+/* Saves a stage, for the table of a node's operations. */
 LEVADA_MUST_USE levada_status levada_stage_state_save(levada_node *it, levada_state_writer *to,
                                                  levada_error *err);
 LEVADA_MUST_USE levada_status levada_stage_state_restore(levada_node *it, levada_state_reader *from,

@@ -87,7 +87,7 @@ void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUN
     atomic_store(&it->run->payload, counts[3]);
 }
 
-/* What was skipped and why: the first records of it. */
+/* Reports what was skipped and why: the first records of it. */
 static void stats_notes(levada_text *text, levada_run *run)
 {
     levada_mutex_lock(&run->noting);

@@ -176,15 +176,16 @@ static levada_status tree_halt(levada_node *it, int32_t worker)
     return LEVADA_OK;
 }
 
-/* How often the node here started again. Fused stages have no number, but one input. */
+/* Counts how often the node here started again. Fused stages have no number, but one input. */
 static int64_t tree_pass(const levada_node *it)
 {
     while (it->ops->kind == LEVADA_NODE_FUSED) it = it->inputs[0];
     return it->context.pass - it->opened_as;
 }
 
-/* That of its inputs where pass number n of a node begins: not how often they really began,
- * since what was read ahead in the one before depends on threads and on the size of blocks. */
+/* Returns the pass of its inputs in which pass number n of a node begins. It is not how often they
+ * really began, because what was read ahead in the pass before depends on threads and on the size
+ * of blocks. */
 static int64_t tree_first_pass(const levada_node *it, int64_t n)
 {
     return n <= LEVADA_COUNT_LIMIT / it->repeat_count ? n * it->repeat_count : n;

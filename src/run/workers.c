@@ -97,7 +97,8 @@ bool levada_workers_idle(const levada_workers *workers) { return !workers->rings
 
 /* -- snapshots */
 
-/* With the intake held: nobody else touches what is above. Failing harms only save(). */
+/* Takes a snapshot with the intake held, so that nobody else touches what is upstream. Failing
+ * harms only save(). */
 static void workers_snapshot_locked(levada_workers *workers, levada_result_ring *j)
 {
     levada_snapshot *s;
@@ -186,7 +187,7 @@ static void workers_offer_all_locked(levada_workers *workers)
     }
 }
 
-/* Until somebody finishes the wait, or until that time; callers look again and loop. */
+/* Waits until somebody finishes the wait, or until that time; callers look again and loop. */
 static void workers_wait_locked(levada_workers *workers, const levada_result_ring *result,
                              const levada_result_ring *from, int64_t until)
 {

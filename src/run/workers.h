@@ -78,10 +78,10 @@ LEVADA_MUST_USE levada_status levada_workers_start(levada_workers *workers, leva
 void levada_workers_stop(levada_workers *workers);
 void levada_workers_destroy(levada_workers **workers);
 void levada_workers_wake(levada_workers *workers);
-/* True when there is no ring that it could work for. */
+/* Returns true if there is no ring that it could work for. */
 bool levada_workers_idle(const levada_workers *workers);
-/* In the child of a fork, where the workers do not exist: whether none of them had work, so that
- * everything may be freed. It is as if they had never been started then. */
+/* Returns true in the child of a fork, where the workers do not exist, if none of them had work, so
+ * that everything may be freed. It is then as if they had never been started. */
 bool levada_workers_abandon(levada_workers *workers);
 struct levada_text;
 /* Appends JSON objects {"stage","state","since","ready","window"}; any thread. */
@@ -106,7 +106,7 @@ void levada_result_ring_clear(levada_result_ring *ring);
 
 /* -- snapshots (snapshot.c); with the lock of the pool */
 
-/* With all older ones. */
+/* Frees the snapshot with all older ones. */
 void levada_snapshot_free(levada_snapshot *snapshot);
 bool levada_snapshot_due(const levada_result_ring *ring);
 /* Drops snapshots older than the newest one that is not later than delivery. */

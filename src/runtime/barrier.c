@@ -181,7 +181,7 @@ levada_barrier *levada_barrier_ref(levada_barrier *barrier)
     return barrier;
 }
 
-/* As queue_abandon. */
+/* Abandons the barrier, as queue_abandon does. */
 static void barrier_abandon(levada_barrier *b)
 {
     if (!levada_lock_is_free(&b->lock)) return;

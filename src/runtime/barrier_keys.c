@@ -53,7 +53,7 @@ levada_barrier_entry *levada_barrier_find(const levada_barrier *barrier, const u
     return entry;
 }
 
-/* Without memory for more buckets the chains are longer. */
+/* Adds buckets; without memory for more the chains are longer. */
 static bool barrier_keys_grow(levada_barrier *barrier)
 {
     int64_t                n = barrier->nbuckets > 0 ? 2 * barrier->nbuckets : BARRIER_KEYS_LEAST;

@@ -61,7 +61,7 @@ const uint8_t        *levada_barrier_entry_key(const levada_barrier       *barri
                                                const levada_barrier_entry *entry);
 levada_barrier_entry *levada_barrier_find(const levada_barrier *barrier, const uint8_t *key,
                                           int32_t size, uint64_t hash);
-/* A new incomplete key; NULL when memory is short. */
+/* Adds a new incomplete key; NULL when memory is short. */
 levada_barrier_entry *levada_barrier_add(levada_barrier *barrier, const uint8_t *key, int32_t size,
                                          uint64_t hash);
 void levada_barrier_remove(levada_barrier *barrier, levada_barrier_entry *entry);

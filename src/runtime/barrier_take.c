@@ -44,7 +44,7 @@ static void take_give(levada_barrier *b, take_op *op, int64_t n)
     atomic_fetch_add_explicit(&b->held, n, memory_order_relaxed);
 }
 
-/* Whether the op got what it can get; *why is set then. */
+/* Returns true if the op got what it can get; *why is set then. */
 static bool take_serve(levada_barrier *b, take_op *op, take_why *why)
 {
     int64_t enough = op->n > 0 ? op->n : 1, coming = b->nincomplete;

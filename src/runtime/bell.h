@@ -18,7 +18,8 @@ typedef struct levada_bell {
 
 void levada_bell_init(levada_bell *bell);
 void levada_bell_clear(levada_bell *bell);
-/* Until it rings (true; the rings until now count as one) or it is stopped and none is left. */
+/* Waits until it rings (returns true; the rings until now count as one) or it is stopped and none
+ * is left. */
 bool levada_bell_wait(levada_bell *bell);
 /* Async-signal-safe; keeps errno. */
 void levada_bell_ring(levada_bell *bell);

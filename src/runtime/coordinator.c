@@ -47,7 +47,8 @@ void levada_coordinator_move_locked(levada_coordinator *c, levada_coordinator_st
     atomic_store(&c->state, (int)to);
 }
 
-/* True in the child of a fork, where nobody would request the stop: loops must end there. */
+/* Returns true if a stop was requested, and in the child of a fork, where nobody would request the
+ * stop: loops must end there. */
 bool levada_coordinator_should_stop(const levada_coordinator *coordinator)
 {
     if (!LEVADA_OURS(coordinator)) return coordinator != NULL;
@@ -71,7 +72,7 @@ typedef struct coordinator_wait {
     int64_t       after, to; /* for_threads: with numbers in (after, to] */
 } coordinator_wait;
 
-/* A thread that this one waits for. */
+/* Returns a thread that this one waits for. */
 static const levada_member *coordinator_live(const levada_coordinator *c,
                                              const coordinator_wait   *wait)
 {
@@ -194,7 +195,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     return LEVADA_OK;
 }
 
-/* For good, also where it was joined before. */
+/* Stops for good, even if it was joined before. */
 static void coordinator_stop(levada_coordinator *c)
 {
     levada_woken woken = { 0 };

@@ -30,7 +30,7 @@ void levada_coordinator_reap(levada_coordinator *c)
     }
 }
 
-/* Whether this is a thread of the coordinator's: it forked, and runs on in the child. */
+/* Returns true if this is a thread of the coordinator's: it forked, and runs on in the child. */
 static bool member_forked(const levada_coordinator *c)
 {
     const levada_member *m = c->first;
@@ -105,8 +105,8 @@ static void member_leave(levada_member *m)
     levada_wake(&woken); /* of ours nothing is there any more, perhaps */
 }
 
-/* An error of a thread asks for the stop. After join nobody would get it: it is kept for the next
- * join. ECANCELLED after the stop is how calls end that the stop has cancelled. */
+/* Asks for the stop, because of an error of a thread. After join nobody would get it: it is kept
+ * for the next join. */
 static void member_fail(levada_member *m, levada_status status, levada_error *err)
 {
     levada_coordinator *c = m->coordinator;
@@ -173,7 +173,7 @@ static levada_member *member_make_all(levada_coordinator *c, const levada_thread
     return first;
 }
 
-/* They wait for `starting`: nothing runs before all are there. */
+/* Starts the threads, which wait for `starting`, so that nothing runs before all are there. */
 static levada_status member_start_all(levada_coordinator *c, levada_member *first,
                                       levada_error *err)
 {

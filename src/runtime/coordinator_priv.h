@@ -68,7 +68,7 @@ void levada_coordinator_move_locked(levada_coordinator *coordinator, levada_coor
 void levada_coordinator_keep_locked(levada_coordinator *coordinator, const levada_error *why);
 /* Wakes those whose wait is over. */
 void levada_coordinator_settle_locked(levada_coordinator *coordinator, levada_woken *woken);
-/* Until the stop or until that time on the clock of levada_now; `what` is for reports. */
+/* Waits until the stop or until that time on the clock of levada_now; `what` is for reports. */
 bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *what,
                                    int64_t until);
 
@@ -76,8 +76,9 @@ bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *
 
 /* Joins the threads that have ended, as the system wants it. */
 void levada_coordinator_reap(levada_coordinator *coordinator);
-/* In place of destroying it, in the child of a fork: its threads do not exist there. Where one of
- * them was changing it, or is the thread that forked, its memory stays until the process ends. */
+/* Abandons it in place of destroying it, in the child of a fork, where its threads do not exist. If
+ * one of them was changing it, or is the thread that forked, its memory stays until the process
+ * ends. */
 void levada_coordinator_abandon(levada_coordinator *coordinator);
 /* Starts all of them or none: where one cannot be started, no run was called. */
 LEVADA_MUST_USE levada_status levada_coordinator_start_all(levada_coordinator      *coordinator,

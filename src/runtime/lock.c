@@ -29,7 +29,8 @@ static _Thread_local struct {
     levada_lock_place place[LOCK_HELD_MOST];
 } lock_held;
 
-/* Before it is taken: a wrong order is found even where it does not end in a deadlock this time. */
+/* Checks the order of locks before the lock is taken: a wrong order is found even if it does not
+ * end in a deadlock this time. */
 void levada_lock_taking(levada_lock_place place)
 {
     for (int i = 0; i < lock_held.n; i++) {

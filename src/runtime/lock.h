@@ -35,7 +35,7 @@ typedef enum levada_lock_place {
 #define LEVADA_LOCK_PLACE(lock, at) ((lock)->place = (at))
 #define LEVADA_LOCK_TAKING(lock) levada_lock_taking((lock)->place)
 #define LEVADA_LOCK_GIVING(lock) levada_lock_giving((lock)->place)
-/* What the calling thread holds. */
+/* Notes what the calling thread holds. */
 void levada_lock_taking(levada_lock_place place);
 void levada_lock_giving(levada_lock_place place);
 #else
@@ -61,7 +61,7 @@ LEVADA_MUST_USE levada_status levada_mutex_init(levada_mutex *mutex, levada_lock
 void levada_mutex_clear(levada_mutex *mutex);
 void levada_mutex_lock(levada_mutex *mutex);
 void levada_mutex_unlock(levada_mutex *mutex);
-/* In the child of a fork: it is free, no matter which thread held it. */
+/* Frees the mutex in the child of a fork, no matter which thread held it. */
 void levada_mutex_renew(levada_mutex *mutex);
 /* During a fork: without the check of the order, since the forking thread holds several locks of
  * one place. */
@@ -75,7 +75,8 @@ void levada_thread_join(levada_thread *thread);
 
 /* Nanoseconds of the monotonic clock. */
 int64_t levada_now(void);
-/* The time that many nanoseconds from now; -1 = never: for a negative number, or centuries. */
+/* Returns the time that many nanoseconds from now; -1 = never: for a negative number, or centuries.
+ * */
 int64_t levada_until(int64_t timeout);
 /* CPUs that this process may use, at least 1. */
 int32_t levada_cpu_count(void);

@@ -29,8 +29,8 @@ LEVADA_MUST_USE levada_status levada_lock_init(levada_lock *lock, levada_lock_pl
 void levada_lock_clear(levada_lock *lock);
 void levada_lock_take(levada_lock *lock);
 void levada_lock_give(levada_lock *lock);
-/* In the child of a fork, where no other thread can take it: whether nobody held it during the
- * fork, so that what it guards is whole. */
+/* Returns true in the child of a fork, where no other thread can take it, if nobody held it during
+ * the fork, so that what it guards is whole. */
 bool levada_lock_is_free(levada_lock *lock);
 
 #define LEVADA_PARK_AWAKE 0u
@@ -51,12 +51,13 @@ void levada_park_clear(levada_park *park);
 bool levada_park_sleep(levada_park *park, int64_t until);
 /* Any thread, once. */
 void levada_park_wake(levada_park *park);
-/* The same if it is asleep, so that its sleep returns true; else false, and nothing was done. */
+/* Wakes a thread that is asleep, so that its sleep returns true; else returns false, and does
+ * nothing. */
 bool levada_park_wake_asleep(levada_park *park);
 /* Ends one sleep, this or the next, without being done. Any thread; the park must be there. */
 void levada_park_nudge(levada_park *park);
 
-/* A number of the calling thread; another may have it once this one has ended. */
+/* Returns a number of the calling thread; another may have it once this one has ended. */
 uint64_t levada_thread_number(void);
 
 #endif

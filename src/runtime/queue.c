@@ -328,8 +328,8 @@ levada_queue *levada_queue_ref(levada_queue *queue)
     return queue;
 }
 
-/* In the child of a fork: the calls that were waiting there do not exist. Where a thread of the
- * parent was changing the queue, its memory stays until the process ends. */
+/* Abandons the queue in the child of a fork, where the waiting calls do not exist. If a thread of
+ * the parent was changing the queue, its memory stays until the process ends. */
 static void queue_abandon(levada_queue *q)
 {
     if (!levada_lock_is_free(&q->in.lock) || !levada_lock_is_free(&q->out.lock)) return;

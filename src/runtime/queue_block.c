@@ -152,7 +152,7 @@ static levada_status block_tensors(const levada_queue *q, int32_t i, block_row *
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
-/* Rows of a ragged column that all have the one length of the queue. */
+/* Gathers rows of a ragged column that all have the one length of the queue. */
 static levada_status block_gather(const levada_queue *q, int32_t i, block_row *r, int64_t first,
                                   int64_t n, uint8_t *to, levada_error *err)
 {

@@ -55,7 +55,7 @@ static levada_status call_check(const levada_queue *q, levada_tensor *const *com
     return LEVADA_OK;
 }
 
-/* The same with rows in front; *n is how many. */
+/* Checks values with rows in front; *n is how many. */
 static levada_status call_check_many(const levada_queue *q, levada_tensor *const *components,
                                      int64_t *n, levada_error *err)
 {

@@ -116,13 +116,13 @@ bool levada_queue_reserve(levada_queue *queue, int64_t n);
 /* Frees memory that is not needed any more, if it is much; does nothing if there is none to move
  * to. */
 void levada_queue_trim(levada_queue *queue);
-/* k cells from op->cells at op->done; they fit. Does not move op->done. */
+/* Pushes k cells from op->cells at op->done; they fit. Does not move op->done. */
 void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k);
-/* k cells to op->cells at op->done; they are there. */
+/* Pops k cells to op->cells at op->done; they are there. */
 void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k);
 /* The n first cells of `cells` back to the front, in order; they fit. */
 void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n);
-/* Bytes of k elements in `cells` from `from` on. */
+/* Returns the number of bytes of k elements in `cells` from `from` on. */
 int64_t levada_queue_weigh(const levada_queue *queue, uint8_t *const *cells, int64_t from,
                            int64_t k);
 void levada_queue_store_clear(levada_queue *queue);
@@ -153,7 +153,7 @@ void levada_queue_release(levada_queue *queue, levada_queue_op *op);
 /* EOUT_OF_RANGE: the queue is closed and has `size` of the n elements. */
 levada_status levada_queue_drained(const levada_queue *queue, int64_t n, int64_t size,
                                    levada_error *err);
-/* "FIFOQueue" */
+/* Returns "FIFOQueue" and similar. */
 const char *levada_queue_kind_name(levada_queue_kind kind);
 
 #endif

@@ -103,7 +103,7 @@ static levada_status runner_check(const levada_queue *queue, const levada_queue_
     return LEVADA_OK;
 }
 
-/* "QueueRunnerThread-<queue>-<op>" */
+/* Writes "QueueRunnerThread-<queue>-<op>". */
 static char *runner_thread_name(const levada_queue *queue, const char *op, int32_t i)
 {
     const char *name = levada_queue_info(queue)->name;
@@ -201,7 +201,7 @@ static void runner_rest_locked(levada_queue_runner *r, levada_woken *woken)
     }
 }
 
-/* Once for each thread, whatever it ends by. The last one closes the queue. */
+/* Runs once for each thread, however the thread ends. The last one closes the queue. */
 static void runner_leave(levada_queue_runner *r)
 {
     levada_woken woken = { 0 };
@@ -226,8 +226,8 @@ static bool runner_is_closed(const levada_queue_runner *r, levada_status status)
     return false;
 }
 
-/* Whether somebody closed the queue while the threads ran: that ends them, and is not an error. To
- * start them on a closed queue is one. */
+/* Returns true if somebody closed the queue while the threads ran: that ends them, and is not an
+ * error. To start them on a closed queue is one. */
 static bool runner_was_closed(levada_queue_runner *r)
 {
     bool before;
@@ -395,8 +395,9 @@ const char *levada_queue_runner_name(const levada_queue_runner *runner)
     return runner != NULL ? levada_queue_info(runner->queue)->name : NULL;
 }
 
-/* In the child of a fork: its threads, and their references, do not exist there. Where one of them
- * was changing it, or is the thread that forked, its memory stays until the process ends. */
+/* Abandons it in the child of a fork, where its threads, and their references, do not exist. If one
+ * of them was changing it, or is the thread that forked, its memory stays until the process ends.
+ * */
 static void runner_abandon(levada_queue_runner *r)
 {
     if (!levada_lock_is_free(&r->lock)) return;

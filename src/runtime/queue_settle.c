@@ -88,7 +88,7 @@ static int64_t settle_needed(const levada_queue *q)
     return ((const levada_queue_op *)(const void *)first)->n - 1;
 }
 
-/* How many of the elements may go in. */
+/* Returns how many of the elements may go in. */
 static int64_t settle_reserve(const levada_queue *q, const levada_queue_op *op, int64_t *bytes)
 {
     int64_t count = levada_queue_count(q), k = 0;
@@ -109,7 +109,7 @@ static int64_t settle_reserve(const levada_queue *q, const levada_queue_op *op, 
     return k;
 }
 
-/* Whether the head of the line left it; *moved where anything changed. */
+/* Returns true if the head of the line left it; *moved where anything changed. */
 static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
 {
     levada_queue_why why = LEVADA_QUEUE_WHY_OK;
@@ -259,8 +259,8 @@ static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *w
     return true;
 }
 
-/* Whether the head of the dequeues will be complete with `count` elements. Fewer are left for it
- * where they are, until somebody has all locks (settle_lock). */
+/* Returns true if the head of the dequeues will be complete with `count` elements. Fewer are left
+ * for it where they are, until somebody has all locks (settle_lock). */
 static bool settle_completes(const levada_queue *q, int64_t count)
 {
     const levada_queue_op *first = (const levada_queue_op *)(const void *)q->dequeues.head;
@@ -268,8 +268,8 @@ static bool settle_completes(const levada_queue *q, int64_t count)
     return first != NULL && count >= first->n - first->done;
 }
 
-/* The same for a split queue, with the lock of one end: free capacity only grows meanwhile. Held
- * elements are counted before they are removed, so they are read after that. */
+/* Enters a split queue with the lock of one end: free capacity only grows meanwhile. Counts held
+ * elements before they are removed, so it reads them after that. */
 static bool settle_enter(levada_queue *q, levada_queue_op *op)
 {
     int64_t moved = atomic_load_explicit(&q->in.moved, memory_order_relaxed);
@@ -447,9 +447,9 @@ static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
     return q->options.capacity < 0 || q->options.capacity - op->n >= count;
 }
 
-/* Before it joins the line, a call spins for a moment: elements that gather meanwhile cost less
- * than a waiter for each. A call that is not in line yet has not been overtaken. Returns whether
- * the call may be served now. */
+/* Spins for a moment before it joins the line: elements that gather meanwhile cost less than a
+ * waiter for each. A call that is not in line yet has not been overtaken. Returns whether the call
+ * may be served now. */
 static bool settle_gather(levada_queue *q, const levada_queue_op *op)
 {
     bool never = q->options.capacity >= 0 && op->n > q->options.capacity, ready = false;

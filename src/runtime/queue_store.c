@@ -93,8 +93,8 @@ bool levada_queue_reserve(levada_queue *queue, int64_t n)
     return store_resize(queue, allocated);
 }
 
-/* By halves: what fills up again soon has not lost all. The slots of a heap do not move, so that it
- * has to be empty. */
+/* Frees memory by halves, so that a queue that fills up again soon has not lost all. The slots of a
+ * heap do not move, so it must be empty. */
 void levada_queue_trim(levada_queue *queue)
 {
     int64_t count = levada_queue_count(queue), allocated = queue->allocated;
@@ -199,7 +199,7 @@ static void store_moved(levada_queue_end *end, int64_t k)
     atomic_store_explicit(&end->moved, moved + k, memory_order_release);
 }
 
-/* Any one of `count` in the array; the last takes its place. */
+/* Draws any one of `count` in the array; the last takes its place. */
 static void store_draw(levada_queue *q, int64_t count, uint8_t *const *cells, int64_t i)
 {
     uint64_t bits = levada_random_at(q->random_key, q->draws++);

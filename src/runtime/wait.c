@@ -153,7 +153,7 @@ static void wait_rouse(levada_waiter *waiter)
     }
 }
 
-/* Those who sleep become a binary heap in the order of the list: the caller has one of them to
+/* Makes a binary heap of the sleepers, in the order of the list: the caller has one of them to
  * wake, and thousands are awake after a dozen wake-ups in a row. */
 void levada_wake(levada_woken *woken)
 {
@@ -181,7 +181,7 @@ void levada_wake(levada_woken *woken)
     if (root != NULL) wait_rouse(root);
 }
 
-/* By the owner, who was woken. */
+/* Passes the wake-up on; the owner calls it, who was woken. */
 static void wait_pass_on(levada_waiter *waiter)
 {
     for (int i = 0; i < 2; i++) {
@@ -194,7 +194,7 @@ static bool wait_is_done(const levada_waiter *waiter)
     return atomic_load_explicit(&waiter->park.word, memory_order_acquire) == LEVADA_PARK_DONE;
 }
 
-/* How long to spin: nothing where no CPU would be left for those who work. */
+/* Returns how long to spin: not at all if no CPU would be left for those who work. */
 static int wait_budget(levada_site *site)
 {
     int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
@@ -260,7 +260,7 @@ static bool wait_spin(levada_waiter *waiter, levada_site *site, int64_t until)
     return done;
 }
 
-/* A running mean of what it costs to be woken. */
+/* Updates a running mean of what it costs to be woken. */
 static void wait_measure(const levada_waiter *waiter, levada_site *site)
 {
     int64_t cost = waiter->woken_at > 0 ? levada_now() - waiter->woken_at : 0;

@@ -76,19 +76,18 @@ typedef enum levada_wait_end {
 } levada_wait_end;
 
 void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char *object);
-/* To spin for so long whatever a wake-up costs: for waits that are known to be longer. 0 = never.
- */
+/* Makes waits that are known to be longer spin for so long, whatever a wake-up costs. 0 = never. */
 void levada_site_spin(levada_site *site, int nanoseconds);
 /* Sets poll or accept, before anybody waits. Setting the same again changes nothing: the object may
  * be shared, and another holder may wait in it. */
 void levada_site_ask(levada_site *site, bool (*poll)(void *user), void *user, int64_t every);
 void levada_site_accept(levada_site *site, bool (*accept)(void *user), void *user);
-/* Before and after a short look around without standing in line: whether it makes sense, because
- * spinning helped lately and a CPU is left for those who work. `end` only where it does. */
+/* Returns true if a short look around without standing in line makes sense, before and after it,
+ * because spinning helped lately and a CPU is left for those who work. `end` only if it does. */
 bool levada_site_look(levada_site *site);
 void levada_site_look_end(levada_site *site);
 
-/* All of these: the object's lock is held. What is appended is not linked. */
+/* Appends a waiter that is not linked. As for all functions here, the object's lock is held. */
 void levada_line_append(levada_line *line, levada_waiter *waiter);
 /* `other` takes the place of `waiter`. */
 void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter *other);
@@ -99,10 +98,11 @@ void levada_waiter_finish(levada_line *line, levada_waiter *waiter, levada_statu
 /* The owner will wait: call before the lock is given back. */
 void levada_waiter_prepare(levada_waiter *waiter);
 
-/* Without the lock. The waiters may be gone when it returns. */
+/* Wakes without the lock. The waiters may be gone when it returns. */
 void levada_wake(levada_woken *woken);
-/* Without the lock, by the owner, after prepare. LATE and STOPPED: it may have been finished all
- * the same, so take the lock and look whether it is linked; if not, call levada_waiter_settle. */
+/* Waits without the lock, by the owner, after prepare. LATE and STOPPED: it may have been finished
+ * all the same, so take the lock and look whether it is linked; if not, call levada_waiter_settle.
+ * */
 levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, const char *what,
                                    int64_t n, int64_t until);
 /* Waits in the line that the waiter was appended to, and leaves the line if the wait ends early.
@@ -111,7 +111,7 @@ levada_wait_end levada_line_wait(levada_line *line, levada_lock *lock, levada_wa
                                  levada_site *site, const char *what, int64_t until);
 /* Waits for a wake-up that is on the way. */
 void levada_waiter_settle(levada_waiter *waiter);
-/* The end of a wait that did not end with DONE or settle. */
+/* Clears the end of a wait that did not end with DONE or settle. */
 void levada_waiter_clear(levada_waiter *waiter);
 
 #endif

@@ -64,8 +64,8 @@ static void wait_list_forget_locked(levada_wait_list *wait_list)
     atomic_store(&wait_list->spinning, 0);
 }
 
-/* In the child the other threads are gone with their stacks, so the wait list forgets who sleeps,
- * and the objects with shared names, which are the parent's. */
+/* Forgets in the child of a fork who sleeps, because the other threads are gone with their stacks,
+ * and the objects with shared names, which belong to the parent. */
 static void wait_list_release(void *object, bool child)
 {
     levada_wait_list *wait_list = object;
@@ -151,7 +151,7 @@ static wait_list_name *wait_list_name_find(const levada_wait_list *wait_list, ui
     return NULL;
 }
 
-/* A place for one more; NULL when memory is short: then the name is not kept. */
+/* Returns a place for one more; NULL if memory is short: then the name is not kept. */
 static wait_list_name *wait_list_name_place(levada_wait_list *wait_list)
 {
     if (wait_list->nnames == WAIT_LIST_NAMES) {
@@ -223,7 +223,7 @@ static void wait_list_describe(const levada_sleep *sleep, levada_wait *out)
     out->cancelled = atomic_load_explicit(&sleep->cancelled, memory_order_relaxed);
 }
 
-/* Without a lock: names may be in the same wait list. */
+/* Describes the thread without a lock, because names may be in the same wait list. */
 static void wait_list_describe_thread(levada_wait_list *names, uint64_t thread, levada_wait *out)
 {
     levada_mutex_lock(&names->lock);

@@ -17,8 +17,8 @@ typedef struct levada_wait_list levada_wait_list;
 LEVADA_MUST_USE levada_status levada_wait_list_create(levada_wait_list **out, levada_error *err);
 levada_wait_list *levada_wait_list_ref(levada_wait_list *wait_list);
 void        levada_wait_list_unref(levada_wait_list **wait_list);
-/* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. registry/env.c
- */
+/* Returns the wait list of an environment (NULL = the default one, NULL if memory is short).
+ * Borrowed. registry/env.c */
 levada_wait_list *levada_env_wait_list(const levada_env *env);
 
 /* One sleep, on the stack of the thread that sleeps. The list is in the order of `since`. */
@@ -42,7 +42,8 @@ void levada_wait_list_leave(levada_wait_list *wait_list, levada_sleep *sleep);
 bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
                               int64_t before,
                         bool cancel, levada_wait *out, int64_t *since);
-/* What a thread waits for: of that number, or of that name where number is 0. False: nothing. */
+/* Finds what a thread waits for: of that number, or of that name if number is 0. Returns false if
+ * it waits for nothing. */
 bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names, uint64_t thread,
                            const char *name,
                      levada_wait *out);
@@ -60,7 +61,7 @@ typedef struct levada_shared {
     void                 *object;
 } levada_shared;
 
-/* The object of that name; NULL and `add` takes its place if there is none. The object found
+/* Finds the object of that name; NULL and `add` takes its place if there is none. The object found
  * gets a reference through *refs while nobody can drop the last one. */
 void *levada_wait_list_share(levada_wait_list *wait_list, levada_shared *add,
                              atomic_int *(*refs)(void *object));

@@ -57,8 +57,8 @@ static levada_status cache_check(const void *args, const levada_spec *in, levada
 
 /* -- what may be cached */
 
-/* Whether the description does not say what a function or the data upstream is: one without a
- * name, and records in memory. */
+/* Returns true if the description does not say what a function or the data upstream is: one without
+ * a name, and records in memory. */
 static bool cache_nameless(const levada_dataset *at)
 {
     bool found = false;
@@ -96,8 +96,8 @@ static levada_status cache_refuse(const levada_dataset *input, const char *path,
 
 /* -- the content */
 
-/* What the content follows from: the whole description, also what positions do not depend on, such
- * as folders, and the part of a shard. */
+/* Hashes what the content follows from: the whole pipeline, with what checkpoints do not depend on,
+ * such as directories, and the part of a shard. */
 static levada_status cache_fingerprint(const levada_dataset *input, uint8_t out[16],
                                        levada_error *err)
 {
@@ -181,7 +181,7 @@ static void cache_close(void *state)
 
 /* -- records */
 
-/* The block with `by` added to the pass of each origin; takes *block, also on failure. */
+/* Emits the block with `by` added to the pass of each origin; takes *block, also on failure. */
 static levada_status cache_shift_pass(levada_pool *pool, int64_t by, levada_block **block,
                                       levada_block **out, levada_error *err)
 {
@@ -269,7 +269,7 @@ static levada_status cache_fill(cache_state *s, levada_block *block, levada_erro
     return st;
 }
 
-/* Without the records that were emitted before a restore; NULL where those were all. */
+/* Skips the records that were emitted before a restore; NULL if those were all. */
 static levada_status cache_skip(cache_state *s, levada_block **block, levada_error *err)
 {
     int64_t       n = s->skip < (*block)->n ? s->skip : (*block)->n;
@@ -296,7 +296,7 @@ static void cache_notice_rejects(cache_state *s)
     }
 }
 
-/* The next block of the input, kept; NULL where all of it is to be skipped. */
+/* Reads the next block of the input, kept; NULL where all of it is to be skipped. */
 static levada_status cache_next_read(cache_state *s, levada_input *in, levada_block **out,
                                      levada_error *err)
 {
@@ -362,7 +362,7 @@ static levada_status cache_seek(cache_state *s, int64_t at, levada_error *err)
     return LEVADA_OK;
 }
 
-/* A pass that read its input continues with it; it can no longer fill anything. */
+/* Continues a restored pass that read its input; it can no longer fill anything. */
 static levada_status cache_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     cache_state *s = state;

@@ -178,7 +178,7 @@ levada_status levada_cache_writer_create(levada_env *env, const char *path,
     return st;
 }
 
-/* Bytes of the block, to be freed with levada_string_free. */
+/* Encodes bytes of the block, to be freed with levada_string_free. */
 static levada_status cache_store_encode(const levada_env *env, const levada_block *block,
                                         char **out, size_t *size, levada_error *err)
 {
@@ -194,7 +194,7 @@ static levada_status cache_store_encode(const levada_env *env, const levada_bloc
     return st;
 }
 
-/* What is read back is compared with the first block. */
+/* Compares what is read back with the first block. */
 static levada_status cache_store_check_columns(levada_cache_writer *w, const levada_block *block,
                                                levada_error *err)
 {
@@ -303,7 +303,7 @@ static levada_status cache_store_read(const levada_cache_store *s, int64_t at, v
     return LEVADA_OK;
 }
 
-/* Offsets ascend, so that every block has a size. */
+/* Takes the index; offsets ascend, so that every block has a size. */
 static levada_status cache_store_take_index(levada_cache_store *s, const uint8_t *index, int64_t n,
                                             levada_error *err)
 {
@@ -403,7 +403,7 @@ static levada_status cache_store_decode(const levada_cache_store *s, const void 
     return st;
 }
 
-/* Whether the columns can be those of a block of this cache. */
+/* Checks that the columns can be those of a block of this cache. */
 static levada_status cache_store_fits(const levada_block *made, const cache_store_entry *e,
                                       const levada_spec *declared, const levada_spec *first,
                                       levada_error *err)
@@ -418,7 +418,7 @@ static levada_status cache_store_fits(const levada_block *made, const cache_stor
     return levada_fail(err, LEVADA_EDATA_LOSS, "other columns than in the block before");
 }
 
-/* The reason with the place of the block. What went wrong with the bytes is a damaged file. */
+/* Adds the place of the block to the reason. Wrong bytes are a damaged file. */
 static levada_status cache_store_place(const levada_cache_store *s, int64_t block, int64_t offset,
                                        levada_status st, levada_error *err)
 {

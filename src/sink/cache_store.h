@@ -23,32 +23,32 @@ typedef struct levada_cache_writer levada_cache_writer;
 /* Complete; any thread, any number of readers. */
 typedef struct levada_cache_store levada_cache_store;
 
-/* path = NULL: in memory. */
+/* Creates a writer; path = NULL: in memory. */
 LEVADA_MUST_USE levada_status levada_cache_writer_create(levada_env *env, const char *path,
                                                          const uint8_t        fingerprint[16],
                                                          levada_cache_writer **out,
                                                          levada_error         *err);
-/* One more block (DATA; refers to it). EINVALID_ARGUMENT where it is for a file, and its columns
- * are not those of the first block. */
+/* Adds one more block (DATA; refers to it). EINVALID_ARGUMENT where it is for a file, and its
+ * columns are not those of the first block. */
 LEVADA_MUST_USE levada_status levada_cache_writer_add(levada_cache_writer *writer,
                                                       levada_block *block, levada_error *err);
-/* A bad record or file that the pass skipped. */
+/* Skips a bad record or file that the pass skipped. */
 void levada_cache_writer_skip(levada_cache_writer *writer);
-/* The content, complete; the writer can only be destroyed then. */
+/* Finishes the content, complete; the writer can only be destroyed then. */
 LEVADA_MUST_USE levada_status levada_cache_writer_finish(levada_cache_writer *writer,
                                                          levada_cache_store **out,
                                                          levada_error        *err);
 /* Drops what was not finished. */
 void levada_cache_writer_destroy(levada_cache_writer **writer);
 
-/* The content of a file. ENOT_FOUND where there is no file, EFAILED_PRECONDITION where it is that
- * of another description, EDATA_LOSS where it is damaged or something else. */
+/* Opens the content of a file. ENOT_FOUND if there is no file, EFAILED_PRECONDITION where it is
+ * that of another description, EDATA_LOSS where it is damaged or something else. */
 LEVADA_MUST_USE levada_status levada_cache_store_open(levada_env *env, const char *path,
                                                       const uint8_t        fingerprint[16],
                                                       levada_cache_store **out,
                                                       levada_error        *err);
 levada_cache_store *levada_cache_store_ref(levada_cache_store *store);
-/* As what a dataset keeps, whose drop() releases it; and back. */
+/* Converts to what a dataset keeps, whose drop() releases it; and back. */
 levada_common        *levada_cache_store_to_common(levada_cache_store *store);
 levada_cache_store *levada_cache_store_of_common(levada_common *kept);
 void                levada_cache_store_unref(levada_cache_store **store);
@@ -56,7 +56,7 @@ int64_t             levada_cache_store_blocks(const levada_cache_store *store);
 /* Records of a block, and of all of them. */
 int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
 int64_t levada_cache_store_records(const levada_cache_store *store);
-/* Whether that policy allows the bad records that the pass skipped. */
+/* Returns true if that policy allows the bad records that the pass skipped. */
 bool levada_cache_store_fits(const levada_cache_store *store, const levada_policy *policy);
 /* A block, to be released; of a file, read each time. EDATA_LOSS if its columns are not those that
  * `declared` allows, or not those of the block that was read first, `first`; NULL = this one is. */

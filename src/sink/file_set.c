@@ -62,7 +62,7 @@ static const char *set_number(const char *at, int64_t *out)
     return errno == 0 && end - at >= 5 ? end : NULL;
 }
 
-/* Is this the name of a file of this set, but of another number than n? */
+/* Returns true if this is the name of a file of this set, but of another number than n. */
 static bool set_is_older(const set_name *s, int64_t n, const char *name)
 {
     bool    marked = strstr(s->base, LEVADA_FILE_SET_MARK) != NULL;
@@ -180,7 +180,7 @@ static levada_status set_clean(const set_name *s, int64_t n, int64_t *removed, l
 
 /* -- the set */
 
-/* Before the first part: the folder of the set, and the directory of its parts. */
+/* Makes the directory of the set, and of its parts, before the first part. */
 static levada_status set_begin(levada_file_set *set, levada_error *err)
 {
     char     folder[LEVADA_FILE_SET_PATH];
@@ -213,7 +213,7 @@ levada_status levada_file_set_add(levada_file_set *set, char name[LEVADA_FILE_SE
     return LEVADA_OK;
 }
 
-/* A handler of signals finds all parts or none. */
+/* Renames the set so that a handler of signals finds all parts or none. */
 static levada_status set_rename(levada_file_set *set, const set_name *s, levada_error *err)
 {
     char part[LEVADA_FILE_SET_NAME], to[LEVADA_FILE_SET_PATH];

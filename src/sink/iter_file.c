@@ -26,7 +26,7 @@ levada_status levada_iter_save_file(levada_iter *it, const char *path, levada_er
     return st;
 }
 
-/* All bytes of the file: of a pipe nobody knows how many they are. */
+/* Reads all bytes of the file: of a pipe nobody knows how many they are. */
 static levada_status iter_file_read(levada_bytes *file, uint8_t **out, int64_t *size,
                                     levada_error *err)
 {

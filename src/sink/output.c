@@ -90,7 +90,8 @@ static levada_status output_report(const levada_output *o, levada_status st, lev
 
 /* -- what is at the path */
 
-/* The descriptor that a path such as /dev/stdout or /dev/fd/3 stands for; -1 where it is none. */
+/* Returns the descriptor that a path such as /dev/stdout or /dev/fd/3 stands for; -1 where it is
+ * none. */
 static int output_descriptor(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -109,7 +110,7 @@ static int output_descriptor(const char *path)
     return -1;
 }
 
-/* Whether a file in the folder may get the name. Looks again right before that. */
+/* Checks that a file in the directory may get the name. Looks again right before that. */
 static levada_status output_look(levada_output *o)
 {
     o->replaces = fstatat(o->folder, o->base, &o->old, AT_SYMLINK_NOFOLLOW) == 0;

@@ -35,7 +35,7 @@ static levada_output_name *names_claim(names_table *table)
     return NULL;
 }
 
-/* The next table, created on demand; NULL when memory is short. */
+/* Returns the next table, created on demand; NULL when memory is short. */
 static names_table *names_next(names_table *table)
 {
     names_table *next = atomic_load(&table->next), *made;

@@ -21,13 +21,13 @@ typedef struct levada_output_name {
     char       text[LEVADA_OUTPUT_NAME];
 } levada_output_name;
 
-/* NULL when memory is short. */
+/* Returns NULL if memory is short. */
 levada_output_name *levada_output_name_add(int folder, const char *text);
 /* Sets *name to NULL; does nothing where it is NULL already. */
 void levada_output_name_drop(levada_output_name **name);
 /* Returns bits for a name that no other process has: of the time, the process and the owner. */
 uint64_t levada_output_random(const void *owner);
-/* True once levada_output_drop_all was called. */
+/* Returns true once levada_output_drop_all was called. */
 bool levada_output_names_ended(void);
 
 #endif

@@ -51,7 +51,7 @@ static levada_status jsonl_one(const levada_column *c, int64_t at, levada_text *
 
 /* -- lists of objects */
 
-/* Bytes of the name up to and with its k-th dot; 0 = it has less. */
+/* Returns the number of bytes of the name up to and with its k-th dot; 0 = it has less. */
 static size_t jsonl_prefix(const levada_field *f, uint8_t k)
 {
     const char *at = f->name;
@@ -63,7 +63,8 @@ static size_t jsonl_prefix(const levada_field *f, uint8_t k)
     return at ? (size_t)(at - f->name) : 0;
 }
 
-/* The level of lists, from `from` on, whose items are objects with this column as a member; -1. */
+/* Returns the level of lists, from `from` on, whose items are objects with this column as a member;
+ * -1. */
 static int32_t jsonl_object(const levada_field *f, int32_t from, size_t *prefix)
 {
     for (int32_t l = from; l < f->depth; l++) {
@@ -73,7 +74,7 @@ static int32_t jsonl_object(const levada_field *f, int32_t from, size_t *prefix)
     return -1;
 }
 
-/* Whether column i is a member of the objects of the group. */
+/* Returns true if column i is a member of the objects of the group. */
 static bool jsonl_has(const jsonl_group *g, int32_t i)
 {
     const levada_field *first = levada_block_at(g->block, g->first)->field;
@@ -129,7 +130,7 @@ static levada_status jsonl_value(const jsonl_group *g, int32_t i, int64_t row, i
     return jsonl_list(g, i, range, g->level, object, prefix, out, err);
 }
 
-/* Whether an earlier column of the group has written the list that column i is in. */
+/* Returns true if an earlier column of the group has written the list that column i is in. */
 static bool jsonl_written(const jsonl_group *g, int32_t i, int32_t object, size_t prefix)
 {
     const jsonl_group inner = { g->block, i, prefix, object + 1 };

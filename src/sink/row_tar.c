@@ -68,7 +68,7 @@ static void tar_data(const char *bytes, size_t size, levada_text *out)
     levada_text_add(out, zeros, (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK);
 }
 
-/* "LENGTH path=NAME\n", the length counting itself. */
+/* Writes "LENGTH path=NAME\n", the length counting itself. */
 static void tar_long_name(const char *name, levada_text *out)
 {
     levada_text entry = { 0 };
@@ -85,7 +85,7 @@ static void tar_long_name(const char *name, levada_text *out)
     levada_text_clear(&entry);
 }
 
-/* Would a program that unpacks the archive write outside of its directory? */
+/* Returns true if a program that unpacks the archive would write outside of its directory. */
 static bool tar_escapes(const char *name, size_t size)
 {
     if (size > 0 && name[0] == '/') return true;

@@ -48,9 +48,9 @@ typedef struct levada_row_range {
 } levada_row_range;
 
 levada_row_range levada_row_range_of(const levada_column *column, int64_t row);
-/* Of integers and bools. */
+/* Returns the value of an integer or a bool. */
 int64_t levada_row_integer(const levada_column *column, int64_t at);
-/* A number or a bool as text; false where it is not finite. */
+/* Writes a number or a bool as text; returns false if it is not finite. */
 bool levada_row_number(const levada_column *column, int64_t at, levada_text *out);
 /* A byte string: element `at` of the innermost level. */
 const char *levada_row_string(const levada_column *column, int64_t at, size_t *size);

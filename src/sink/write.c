@@ -77,7 +77,7 @@ static levada_status write_close(levada_sink *w, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Is the file that is open full? */
+/* Returns true if the open file is full. */
 static bool write_full(const levada_sink *w)
 {
     const levada_write_options *o = &w->options;
@@ -90,7 +90,8 @@ static bool write_full(const levada_sink *w)
 
 /* -- records */
 
-/* Do two blocks have the same columns? Dimensions may differ, as those of padded batches do. */
+/* Returns true if two blocks have the same columns. Dimensions may differ, as those of padded
+ * batches do. */
 static bool write_alike(const levada_spec *a, const levada_spec *b)
 {
     if (levada_spec_count(a) != levada_spec_count(b)) return false;
@@ -232,7 +233,7 @@ levada_status levada_sink_add(levada_sink *w, const levada_block *block, levada_
     return st;
 }
 
-/* Without a record, the columns are those that the caller has named, if any. */
+/* Writes an output without a record, whose columns are those that the caller has named, if any. */
 static levada_status write_empty(levada_sink *w, levada_error *err)
 {
     bool known = w->declared && !(levada_spec_flags_of(w->declared) & LEVADA_SPEC_OPEN);

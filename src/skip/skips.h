@@ -91,8 +91,8 @@ LEVADA_MUST_USE levada_status levada_skip_commit(levada_skips *account, const le
 
 /* -- states (skips_state.c) */
 
-/* The entries of a place: only where there is something, so that a run without bad records costs
- * nothing. Restoring is for a place that has counted nothing yet. */
+/* Saves the entries of a place: only where there is something, so that a run without bad records
+ * costs nothing. Restoring is for a place that has counted nothing yet. */
 LEVADA_MUST_USE levada_status levada_skips_save(const levada_skips       *account,
                                                 const levada_skip_counts *counts,
                                                 levada_state_writer *to, levada_error *err);

@@ -60,7 +60,8 @@ levada_status levada_beside_read(const levada_bytes *bytes, int64_t offset, int6
     return st;
 }
 
-/* The number at *at, which ends before a space, a tab or the end of the line; -1 if it is none. */
+/* Returns the number at *at, which ends before a space, a tab or the end of the line; -1 if it is
+ * none. */
 static int64_t beside_number(const char **at)
 {
     const char *p = *at;
@@ -75,7 +76,7 @@ static int64_t beside_number(const char **at)
     return value;
 }
 
-/* One line; *at moves to the next. False: it has something else. */
+/* Parses one line; *at moves to the next. False: it has something else. */
 static bool beside_parse(const char **at, bool named, int64_t numbers[LEVADA_BESIDE_NUMBERS])
 {
     const char *p = *at;

@@ -122,7 +122,7 @@ static levada_status csv_seek(void *state, const void *args, int64_t offset, int
     return LEVADA_OK;
 }
 
-/* After the line at data[at], or `at` if the window does not hold its end. */
+/* Returns the position after the line at data[at], or `at` if the window does not hold its end. */
 static int64_t csv_pass_line(const uint8_t *data, int64_t at, int64_t size, bool at_end)
 {
     int64_t end = levada_csv_line_end(data, at, size);
@@ -131,8 +131,8 @@ static int64_t csv_pass_line(const uint8_t *data, int64_t at, int64_t size, bool
     return levada_csv_line_after(data, end, size);
 }
 
-/* Bytes that begin no row: the mark of UTF-8, skipped lines, comments and empty lines. *cut: more
- * bytes are needed to know. */
+/* Returns the number of bytes that begin no row: the mark of UTF-8, skipped lines, comments and
+ * empty lines. *cut: more bytes are needed to know. */
 static int64_t csv_no_row(csv_state *s, const levada_csv_framing *framing, const uint8_t *data,
                           int64_t size, bool at_end, bool *cut)
 {
@@ -193,7 +193,8 @@ static int64_t csv_leave_out(void *state, const void *args, const uint8_t *data,
     return levada_csv_long_pass(&s->row, &framing, data, size, at_end, done);
 }
 
-/* Nothing marks a CSV file, so other evidence wins; but text does not contradict it. */
+/* Returns little evidence, because nothing marks a CSV file: other evidence wins, but text does not
+ * contradict it. */
 static int32_t csv_probe(const uint8_t *data, int64_t size)
 {
     return size > 0 && !memchr(data, '\0', (size_t)size) ? 1 : 0;

@@ -9,7 +9,7 @@
 
 enum { DELIMITED_HEADER = 5 };
 
-/* The bytes of the header at p: 0 if the window ends in it, -1 if it is not one. */
+/* Returns the bytes of the header at p: 0 if the window ends in it, -1 if it is not one. */
 static int64_t delimited_header(const uint8_t *p, int64_t left, int64_t *size)
 {
     uint32_t       value = 0;

@@ -41,8 +41,8 @@ static int64_t fasta_resync(void *state, const void *args, const uint8_t *data, 
     return at;
 }
 
-/* The end of the record whose mark is at `at`, after the line end of its last line that is not
- * blank; -1 if the window does not hold it. */
+/* Returns the end of the record whose mark is at `at`, after the line end of its last line that is
+ * not blank; -1 if the window does not hold it. */
 static int64_t fasta_end(const uint8_t *data, int64_t size, int64_t at, bool at_end)
 {
     int64_t next = levada_sequence_find(data, size, at, '>'), end;

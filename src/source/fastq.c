@@ -61,7 +61,7 @@ static int fastq_letters(const uint8_t *data, int64_t size, bool at_end, fastq_r
     }
 }
 
-/* The record whose mark is data[0]. */
+/* Reads the record whose mark is data[0]. */
 static int fastq_read(const uint8_t *data, int64_t size, bool at_end, fastq_record *r)
 {
     int64_t lines = 0, end = 0, n = 0, at;
@@ -113,7 +113,7 @@ static levada_status fastq_seek(void *state, const void *args, int64_t offset, i
     return LEVADA_OK;
 }
 
-/* The next record after `at`, or what may become one in a larger window; -1 = none. */
+/* Finds the next record after `at`, or what may become one in a larger window; -1 = none. */
 static int64_t fastq_find(const uint8_t *data, int64_t size, int64_t at)
 {
     while ((at = levada_sequence_find(data, size, at, '@')) > 0) {

@@ -44,7 +44,8 @@ static int64_t fixed_length_records(const fixed_length_args *a, int64_t size)
     return size < a->record_bytes ? 0 : (size - a->record_bytes) / fixed_length_hop(a) + 1;
 }
 
-/* What is looked at at a time, a record and what could be the footer, is in memory. */
+/* Opens the format. A record and what could be the footer, which are looked at together, must fit
+ * in memory. */
 static levada_status fixed_length_open(void *state, const void *args,
                                        const levada_context *context, levada_error *err)
 {
@@ -60,7 +61,7 @@ static levada_status fixed_length_open(void *state, const void *args,
                        (long long)a->record_bytes, (long long)a->footer_bytes, (long long)most);
 }
 
-/* Of the rest after n hops: bytes of the last record, where records overlap. */
+/* Returns the bytes of the last record in the rest after n hops, if records overlap. */
 static int64_t fixed_length_overlap(const fixed_length_args *a, int64_t n)
 {
     int64_t more = a->record_bytes - fixed_length_hop(a);

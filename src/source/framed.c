@@ -115,13 +115,13 @@ static int64_t framed_length(const framed_state *s, const framed_args *a, const 
     return length < (uint64_t)1 << 60 ? (int64_t)length : -1;
 }
 
-/* Bytes of a record without padding, which the last one may lack. */
+/* Returns the number of bytes of a record without padding, which the last one may lack. */
 static int64_t framed_bytes(const framed_args *a, int64_t length)
 {
     return a->header_bytes + length + a->footer_bytes;
 }
 
-/* Bytes of a record with all that belongs to it. */
+/* Returns the number of bytes of a record with all that belongs to it. */
 static int64_t framed_total(const framed_args *a, int64_t length)
 {
     int64_t bytes = framed_bytes(a, length);
@@ -129,7 +129,7 @@ static int64_t framed_total(const framed_args *a, int64_t length)
     return (bytes + a->align_bytes - 1) / a->align_bytes * a->align_bytes;
 }
 
-/* Nothing framed at data[0]: why. */
+/* Reports why nothing framed is at data[0]. */
 static levada_status framed_stop(const framed_args *a, int64_t length, int64_t size, bool at_end,
                                  levada_spans *out, levada_error *err)
 {

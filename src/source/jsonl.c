@@ -92,7 +92,7 @@ static levada_status jsonl_next(void *state, const void *args, const uint8_t *da
     return LEVADA_OK;
 }
 
-/* An object or a list first: little evidence, which text does not contradict. */
+/* Returns little evidence for an object or a list first, which text does not contradict. */
 static int32_t jsonl_probe(const uint8_t *data, int64_t size)
 {
     int64_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

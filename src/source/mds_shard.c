@@ -124,7 +124,7 @@ levada_status levada_mds_make_spec(const levada_mds_args *args, bool sized, leva
 
 /* -- frames */
 
-/* The bytes of a fixed number without a size in front. */
+/* Returns the bytes of a fixed number without a size in front. */
 static int64_t mds_fixed(const levada_mds_column *c)
 {
     return c->count * levada_dtype_size(c->dtype);
@@ -252,7 +252,8 @@ static bool mds_split(const levada_mds_layout *l, const uint8_t *row, int64_t si
     return true;
 }
 
-/* Bytes before the numbers of an array of one dimension; -1: it has others, or another size. */
+/* Returns the number of bytes before the numbers of an array of one dimension; -1: it has others,
+ * or another size. */
 static int64_t mds_array_head(const uint8_t *p, int64_t size, int64_t width)
 {
     int64_t head = size > 0 ? 1 + (INT64_C(1) << (p[0] & 3)) : 1, count = 0;
@@ -265,7 +266,7 @@ static int64_t mds_array_head(const uint8_t *p, int64_t size, int64_t width)
     return count <= size / width && head + count * width == size ? head : -1;
 }
 
-/* Bytes before the numbers of a column; -1 = it does not fit its encoding. */
+/* Returns the number of bytes before the numbers of a column; -1 = it does not fit its encoding. */
 static int64_t mds_head(const levada_mds_column *c, const uint8_t *p, int64_t size)
 {
     int64_t width = levada_dtype_size(c->dtype);

@@ -82,13 +82,13 @@ LEVADA_MUST_USE levada_status levada_mds_foreign(levada_env *env, const void *ar
 /* Reads the file `path` as JSON. */
 LEVADA_MUST_USE levada_status levada_mds_read_json(levada_env *env, const char *path,
                                                    levada_value **out, levada_error *err);
-/* "DIRECTORY/name" as a literal pattern; `path` names the directory, or with `beside` a file in it.
- */
+/* Joins "DIRECTORY/name" as a literal pattern; `path` names the directory, or with `beside` a file
+ * in it. */
 LEVADA_MUST_USE levada_status levada_mds_join(const char *path, bool beside, const char *name,
                                               bool pattern, char **out, levada_error *err);
-/* Whether one of the files is the directory of an index.json, or that file. */
+/* Returns true if one of the files is the directory of an index.json, or that file. */
 bool levada_mds_is_directory(const levada_texts *files);
-/* All options with other `columns` and, unless it is NULL, `files`. Takes both. */
+/* Sets all options with other `columns` and, unless it is NULL, `files`. Takes both. */
 LEVADA_MUST_USE levada_status levada_mds_set(const levada_value *options, levada_value *columns,
                                              levada_value *files, levada_value **out,
                                              levada_error *err);

@@ -35,7 +35,8 @@ static levada_status memory_check(const void *args, levada_spec **out, levada_er
                               out, err);
 }
 
-/* A block of our own with the same columns: origins are written into the blocks of a source. */
+/* Shares a block of our own with the same columns: origins are written into the blocks of a source.
+ * */
 static levada_status memory_share(const memory_state *s, const levada_block *data,
                                   levada_block **out, levada_error *err)
 {

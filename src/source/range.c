@@ -19,7 +19,8 @@ static const levada_arg range_options[] = {
     LEVADA_ARG_END,
 };
 
-/* How many steps fit between start and an end that is not reached; -1 = more than INT64_MAX. */
+/* Returns how many steps fit between start and an end that is not reached; -1 = more than
+ * INT64_MAX. */
 static int64_t range_steps(const range_args *a)
 {
     bool     up = a->step > 0;
@@ -32,7 +33,7 @@ static int64_t range_steps(const range_args *a)
     return way >= (uint64_t)INT64_MAX ? -1 : (int64_t)way + 1;
 }
 
-/* Whether the last of `count` numbers is an int64. */
+/* Returns true if the last of `count` numbers is an int64. */
 static bool range_fits(const range_args *a, int64_t count)
 {
     bool     up = a->step > 0;

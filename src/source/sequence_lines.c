@@ -53,7 +53,7 @@ void levada_sequence_header(const uint8_t *header, int64_t size, levada_text_spa
         (levada_text_span){ .at = header + from, .size = (int32_t)(from < size ? size - from : 0) };
 }
 
-/* Whether all bytes are printable and no spaces. */
+/* Returns true if all bytes are printable and no spaces. */
 static bool sequence_is_plain(const uint8_t *data, int64_t size)
 {
     uint8_t odd = 0;
@@ -105,8 +105,8 @@ typedef struct sequence_index {
     int64_t            end; /* of the last record */
 } sequence_index;
 
-/* Where `length` bytes in lines of `each` bytes, `width` with their ends, end that begin at `from`;
- * -1 if that is not within `size`. */
+/* Returns where `length` bytes that begin at `from` end, in lines of `each` bytes, `width` with
+ * their ends; -1 if that is not within `size`. */
 static int64_t sequence_end(int64_t from, int64_t length, int64_t each, int64_t width,
                             int64_t size)
 {

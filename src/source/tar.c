@@ -43,7 +43,7 @@ static const levada_arg tar_options[] = {
     LEVADA_ARG_END
 };
 
-/* Bytes of the name up to the dot that ends the key. */
+/* Returns the number of bytes of the name up to the dot that ends the key. */
 static int32_t tar_key(const levada_tar_member *m)
 {
     const char *slash = m->length > 0 ? memrchr(m->name, '/', (size_t)m->length) : NULL;
@@ -94,7 +94,8 @@ static levada_tar_kind tar_read(tar_state *s, const uint8_t *data, int64_t size,
     return levada_tar_read(data, size, at_end, true, s->member);
 }
 
-/* Does this member belong to a sample? One that is cut has a name if its header is whole. */
+/* Returns true if this member belongs to a sample. One that is cut has a name if its header is
+ * whole. */
 static bool tar_is_named(levada_tar_kind kind, const levada_tar_member *m)
 {
     return kind == LEVADA_TAR_FILE || kind == LEVADA_TAR_PARTIAL ||
@@ -238,7 +239,8 @@ static int64_t tar_pass_described(tar_state *s, const uint8_t *data, int64_t siz
     }
 }
 
-/* The damaged header, after the good members of its sample, and good headers that describe it. */
+/* Returns the damaged header, after the good members of its sample, and good headers that describe
+ * it. */
 static int64_t tar_find_damage(tar_state *s, const uint8_t *data, int64_t size, bool at_end)
 {
     int64_t at = 0, n;
@@ -288,7 +290,7 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     return at + 1 > size - LEVADA_TAR_BLOCK + 1 ? at + 1 : size - LEVADA_TAR_BLOCK + 1;
 }
 
-/* Whether the member that was read last belongs to the sample that is skipped. */
+/* Returns true if the member that was read last belongs to the sample that is skipped. */
 static bool tar_leaves(tar_state *s, levada_tar_kind kind)
 {
     int32_t  nkey;
@@ -444,7 +446,7 @@ static bool tar_is_name(const tar_columns *c, int32_t i, const char *name, int32
                     : memcmp(at, name, (size_t)size) == 0;
 }
 
-/* The number of the field with this name; -1 = there is none, or there are several. */
+/* Returns the number of the field with this name; -1 = there is none, or there are several. */
 static int32_t tar_find(const tar_columns *c, const char *name, int32_t size, bool any_case)
 {
     int32_t found = -1;
@@ -457,7 +459,7 @@ static int32_t tar_find(const tar_columns *c, const char *name, int32_t size, bo
     return found;
 }
 
-/* One more field of the row. Returns what is wrong with it, or NULL. */
+/* Adds one more field of the row. Returns what is wrong with it, or NULL. */
 static const char *tar_add(tar_columns *c, const levada_tar_member *m, const uint8_t *row)
 {
     int32_t nkey = tar_key(m), from = nkey < m->length ? nkey + 1 : nkey, size = m->length - from;
@@ -537,7 +539,7 @@ static levada_status tar_decode_all(tar_columns *c, const levada_strings *in, le
     return levada_strings_put(out, 2, 1, c->values, c->total, in->owner, err);
 }
 
-/* The wanted fields of a row. */
+/* Picks the wanted fields of a row. */
 static levada_status tar_pick(tar_columns *c, const levada_texts *wanted, int64_t rows, int64_t row,
                               const char *wrong, levada_builder *out, levada_error *err)
 {

@@ -17,7 +17,8 @@ enum {
     MEMBER_HOLES = 482, MEMBER_HOLES_MORE = 504
 };
 
-/* An octal number between spaces and zeros, or a binary one whose top bit is set. -1 = neither. */
+/* Reads an octal number between spaces and zeros, or a binary one whose top bit is set. -1 =
+ * neither. */
 static int64_t member_number(const uint8_t *at, int size)
 {
     int64_t value = 0;
@@ -46,7 +47,7 @@ static int32_t member_sum(const uint8_t *at)
     return sum;
 }
 
-/* What is to be added for signed bytes: old programs added those. Without the checksum itself. */
+/* Returns what to add for signed bytes, which old programs added, without the checksum itself. */
 static int32_t member_signs(const uint8_t *block)
 {
     int32_t signs = 0;
@@ -178,7 +179,7 @@ static bool member_pax(member_reader *r, const uint8_t *at, int64_t size)
     return true;
 }
 
-/* The name in the header itself, after its prefix where it is ustar of POSIX. */
+/* Reads the name in the header itself, after its prefix if it is ustar of POSIX. */
 static void member_own_name(member_reader *r, const uint8_t *block)
 {
     char  *joined = r->out->own;
@@ -239,14 +240,15 @@ static levada_tar_kind member_global(member_reader *r, int64_t size)
     return all.named || all.size >= 0 ? LEVADA_TAR_REFUSED : LEVADA_TAR_OTHER;
 }
 
-/* Is it a file? Unknown types are; labels of volumes, lists of folders and attributes are not. */
+/* Returns true if it is a file. Unknown types are; labels of volumes, lists of directories and
+ * attributes are not. */
 static bool member_is_file(const levada_tar_member *m, char type)
 {
     if (type == '0' || type == '\0') return m->length == 0 || m->name[m->length - 1] != '/';
     return type > '6' ? !strchr("VDNAEI", type) : type < '0';
 }
 
-/* The header of the member itself: its bytes follow. */
+/* Finishes the header of the member itself, whose bytes follow. */
 static levada_tar_kind member_finish(member_reader *r, char type, int64_t size, bool at_end)
 {
     levada_tar_member *out = r->out;
@@ -284,7 +286,8 @@ int64_t levada_tar_extension(const uint8_t *block)
     return member_is_extension(block[MEMBER_TYPE]) ? levada_tar_length(block) : 0;
 }
 
-/* Are these bytes, padded with zeros, entries of PAX or the name that the next header begins? */
+/* Returns true if these bytes, padded with zeros, are entries of PAX or the name that the next
+ * header begins. */
 static bool member_describes(const uint8_t *bytes, int64_t size, const char *name, int64_t n)
 {
     levada_tar_member ignored;

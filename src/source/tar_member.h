@@ -38,23 +38,26 @@ typedef struct levada_tar_member {
 levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end, bool check,
                                 levada_tar_member *out);
 
-/* Does a header with a good checksum stand in these 512 bytes? *magic: it also says ustar. */
+/* Returns true if a header with a good checksum is in these 512 bytes. *magic: it also says ustar.
+ * */
 bool levada_tar_is_header(const uint8_t *block, bool *magic);
 
-/* Bytes of a header that describes the next member, with its data; 0 = it is another header. */
+/* Returns the number of bytes of a header that describes the next member, with its data; 0 = it is
+ * another header. */
 int64_t levada_tar_extension(const uint8_t *block);
 
-/* Bytes of a header and of its data, by what the header says alone. */
+/* Returns the number of bytes of a header and of its data, by what the header says alone. */
 int64_t levada_tar_length(const uint8_t *block);
 
-/* After damage: bytes[0, size) are no headers, and a good header follows them. Is that header what
- * is left of a member whose name or size was in the damaged bytes? */
+/* Returns true after damage if the header is what is left of a member whose name or size was in the
+ * damaged bytes: bytes[0, size) are no headers, and a good header follows them. */
 bool levada_tar_is_described(const uint8_t *bytes, int64_t size);
 
-/* Bytes of the blocks of zeros at the beginning. */
+/* Returns the number of bytes of the blocks of zeros at the beginning. */
 int64_t levada_tar_zeros(const uint8_t *bytes, int64_t size);
 
-/* Where the first header begins that has a good checksum and says ustar, at any byte; -1 = none. */
+/* Returns where the first header begins that has a good checksum and says ustar, at any byte; -1 =
+ * none. */
 int64_t levada_tar_find(const uint8_t *bytes, int64_t size);
 
 #endif

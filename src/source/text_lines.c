@@ -44,7 +44,8 @@ static levada_status text_lines_open(void *state, const void *args, const levada
     return LEVADA_OK;
 }
 
-/* Nothing marks a text file, but each printable byte is worth log2(256 / 97) bits. */
+/* Returns the evidence: nothing marks a text file, but each printable byte is worth log2(256 / 97)
+ * bits. */
 static int32_t text_lines_probe(const uint8_t *data, int64_t size)
 {
     int64_t bits = size * 7 / 5;
@@ -140,8 +141,8 @@ static void text_lines_decoder_close(void *state)
     levada_free(((text_lines_decoder *)state)->spans);
 }
 
-/* Whether all bytes from the first line to the last one are UTF-8, and so all lines, because a
- * character never has an LF in it. */
+/* Returns true if all bytes from the first line to the last one are UTF-8, and so all lines,
+ * because a character never has an LF in it. */
 static bool text_lines_valid(const text_lines_decoder *d, const levada_block *in)
 {
     const levada_column *c = &in->columns[0];

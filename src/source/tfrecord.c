@@ -38,7 +38,7 @@ static uint64_t tfrecord_u64(const uint8_t *p)
     return (uint64_t)tfrecord_u32(p) | (uint64_t)tfrecord_u32(p + 4) << 32;
 }
 
-/* Does a length with its checksum stand here? */
+/* Returns true if a length with its checksum is here. */
 static bool tfrecord_header(const levada_kernels *kernels, const uint8_t *p)
 {
     return tfrecord_u32(p + 8) == levada_crc32c_mask(kernels->crc32c(0, p, 8));
@@ -59,8 +59,8 @@ static int32_t tfrecord_probe(const uint8_t *data, int64_t size)
     return tfrecord_header(levada_kernels_for(LEVADA_CPU_AUTO), data) ? 32 : 0;
 }
 
-/* Are these bytes text, as in a file of lines that was taken for a TFRecord file? The last
- * character may be cut. */
+/* Returns true if these bytes are text, as in a file of lines that was taken for a TFRecord file.
+ * The last character may be cut. */
 static bool tfrecord_is_text(const uint8_t *p, int64_t size)
 {
     if (levada_utf8_check((const char *)p, (size_t)size) + 4 <= (size_t)size) return false;
@@ -84,7 +84,7 @@ static levada_status tfrecord_wrong(const tfrecord_state *s, const char *what, c
                        levada_crc32c_unmask(tfrecord_u32(data + size)));
 }
 
-/* The file, or what can be in one, ends inside a record. */
+/* Reports that the file, or what can be in it, ends inside a record. */
 static levada_status tfrecord_cut(const levada_frame_result *r, const uint8_t *at, int64_t left,
                                   bool at_end, levada_error *err)
 {
@@ -128,7 +128,8 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     return tfrecord_wrong(s, "payload", at + TFRECORD_HEADER, r.need - TFRECORD_EXTRA, err);
 }
 
-/* Can a record begin here? A length below 1 TiB keeps most positions from costing a checksum. */
+/* Returns true if a record can begin here. A length below 1 TiB keeps most positions from costing a
+ * checksum. */
 static bool tfrecord_begins(const tfrecord_state *s, const uint8_t *p)
 {
     return (p[5] | p[6] | p[7]) == 0 && tfrecord_header(s->kernels, p);

@@ -155,7 +155,7 @@ static levada_status cursor_restore_layout(levada_block *block, levada_state_rea
     return LEVADA_OK;
 }
 
-/* The unread records: by origin where the input can be read again, else by value. */
+/* Saves the unread records: by origin where the input can be read again, else by value. */
 levada_status levada_cursor_save(const levada_cursor *cur, levada_state_writer *to, const char *key,
                                  levada_error *err)
 {

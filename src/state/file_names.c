@@ -33,7 +33,7 @@ static int32_t *file_names_bucket(const levada_file_names *names, int32_t source
     return &names->buckets[levada_hash64(key, sizeof key, 0) % (uint64_t)names->capacity];
 }
 
-/* Its number, -1 if there is none. */
+/* Returns the number of the name, -1 if there is none. */
 static int32_t file_names_find(const levada_file_names *names, const levada_origin *of)
 {
     int32_t i = names->n ? *file_names_bucket(names, of->source, of->pass, of->shard) : -1;
@@ -110,7 +110,7 @@ static levada_status file_names_grow(levada_file_names *names, levada_error *err
     return LEVADA_OK;
 }
 
-/* An entry: a new one, or that of the file which was left longest ago. */
+/* Reserves an entry: a new one, or that of the file which was left longest ago. */
 static levada_status file_names_reserve(levada_file_names *names, int32_t *out, levada_error *err)
 {
     bool full = names->n == names->capacity;
@@ -245,7 +245,7 @@ static int file_names_order(const void *a, const void *b)
     return x->shard == y->shard ? 0 : x->shard < y->shard ? -1 : 1;
 }
 
-/* The keys that have a name into parts, their names into paths; how many numbers. */
+/* Gathers the keys that have a name into parts, their names into paths; how many numbers. */
 static int64_t file_names_gather(levada_file_names *names, levada_origin *of, int64_t n,
                                  int64_t *parts, levada_text *paths)
 {

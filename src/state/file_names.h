@@ -42,7 +42,7 @@ LEVADA_MUST_USE levada_status levada_file_names_at(levada_file_names *names, int
                                                    levada_origin *of, char **out,
                                                    levada_error *err);
 
-/* The names for saved records: sorts the origins. Nothing is saved if there is none. They are
+/* Puts the names for saved records: sorts the origins. Nothing is saved if there is none. They are
  * read into the table of the reader. */
 LEVADA_MUST_USE levada_status levada_file_names_put(levada_file_names *names,
                                                     levada_state_writer *to, const char *key,
@@ -50,7 +50,7 @@ LEVADA_MUST_USE levada_status levada_file_names_put(levada_file_names *names,
                                                     levada_error *err);
 LEVADA_MUST_USE levada_status levada_file_names_get(levada_state_reader *from, const char *key,
                                                     levada_error *err);
-/* For the end of a run. */
+/* Forgets all names at the end of a run. */
 void levada_file_names_clear(levada_file_names *names);
 
 #endif

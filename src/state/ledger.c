@@ -66,8 +66,8 @@ void levada_ledger_resume(levada_ledger *l, levada_sequence *const *rows, int64_
 
 /* -- taking ------------------------------------------------------------------------------------ */
 
-/* Nothing can happen any more, since abandoned sequences fill an open ledger. A batch of last
- * segments alone may still be returned. */
+/* Returns true if nothing can happen any more, because abandoned sequences fill an open ledger. A
+ * batch of last segments alone may still be returned. */
 static bool ledger_is_stuck(const levada_ledger *l)
 {
     if (l->counts.abandoned == 0 || l->counts.reserved > 0 || l->capacity < 0 ||

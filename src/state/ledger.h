@@ -71,7 +71,7 @@ static inline bool levada_sequence_is_last(const levada_sequence *e)
 
 /* -- sequences */
 
-/* Whether no further sequence may enter now. */
+/* Returns true if no further sequence may enter now. */
 static inline bool levada_ledger_is_full(const levada_ledger *l)
 {
     return l->capacity >= 0 && l->counts.live + l->counts.reserved >= l->capacity;
@@ -113,7 +113,7 @@ bool levada_ledger_abandon(levada_ledger *l, levada_taken *taken);
 /* Cancels, once: open batches with rows that wait for states end, and become the list *cancelled by
  * `next`. Sequences that are ready have one more segment, and no next one. */
 void levada_ledger_cancel(levada_ledger *l, levada_taken **cancelled);
-/* The oldest open batch that has states to save, or NULL. */
+/* Returns the oldest open batch that has states to save, or NULL. */
 levada_taken *levada_ledger_oldest(const levada_ledger *l);
 
 #endif

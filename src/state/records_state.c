@@ -32,7 +32,8 @@ levada_status levada_records_pack(levada_pool *pool, const levada_block *block, 
     return st;
 }
 
-/* After a zip all origin parts must be there, and each must be of the records of its input. */
+/* Returns true if records can be saved by their origins. After a zip all origin parts must be
+ * there, and each must be of the records of its input. */
 static bool records_by_origin(const levada_edge *edge, const levada_origin *o, int64_t n,
                               int32_t nparts)
 {
@@ -156,7 +157,7 @@ static levada_status records_memory(levada_error *err)
                        "out of memory while reading records again");
 }
 
-/* The next distinct origins; *next = the first place after them. */
+/* Picks the next distinct origins; *next = the first place after them. */
 static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
 {
     int64_t n = 0, i;
@@ -200,7 +201,7 @@ static levada_status records_piece(records_work *w, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The DATA blocks of the pieces, which may be selections, in one row; numbers follow. */
+/* Resolves the DATA blocks of the pieces, which may be selections, in one row; numbers follow. */
 static int32_t records_resolve(records_work *w, uint32_t *base, levada_block **from)
 {
     int32_t n = 0;
@@ -293,7 +294,7 @@ static levada_status records_reread_entry(const levada_state_reader *from, const
     return st;
 }
 
-/* Whether each record has the origins that it takes to read it again. */
+/* Returns true if each record has the origins that it takes to read it again. */
 static bool records_are_whole(const levada_edge *edge, const levada_origin *o, int64_t n,
                               int32_t nparts)
 {

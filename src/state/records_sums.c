@@ -16,7 +16,7 @@
 
 #define RECORDS_SUMS INT64_C(64)
 
-/* Whether a function of the user makes what comes out here, or some of it. */
+/* Returns true if a function of the user makes what comes out here, or some of it. */
 static bool sums_calls(const levada_dataset *at)
 {
     for (const levada_arg *a = at->op->args; a->name; a++) {
@@ -33,7 +33,7 @@ static int64_t sums_count(const levada_block *block)
     return block->n < RECORDS_SUMS ? block->n : RECORDS_SUMS;
 }
 
-/* The record that hash number k is of. */
+/* Returns the record that hash number k is of. */
 static int64_t sums_place(const levada_block *block, int64_t k)
 {
     return k * block->n / sums_count(block);
@@ -71,7 +71,7 @@ levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
     return levada_state_put_i64s(to, name, sums, n, err);
 }
 
-/* Whether the hashes are those of what was read again. */
+/* Compares the hashes with those of what was read again. */
 static levada_status sums_compare(const levada_state_reader *from, const int64_t *sums,
                                   const levada_block *block, levada_error *err)
 {

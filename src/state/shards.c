@@ -18,7 +18,7 @@ typedef struct shards_walk {
     int64_t             stages; /* up to that one */
 } shards_walk;
 
-/* Whether the stage of that name deals records to ranks. */
+/* Returns true if the stage of that name deals records to ranks. */
 static bool shards_deals(const levada_env *env, const levada_value *name)
 {
     const char      *text = levada_value_as_text(name, NULL);

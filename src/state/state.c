@@ -39,7 +39,7 @@ static levada_entry *state_next(levada_state_writer *to)
     return &to->entries[to->n];
 }
 
-/* An entry with a copy of the bytes, and a reference of its own. */
+/* Adds an entry with a copy of the bytes, and a reference of its own. */
 static levada_status state_add(levada_state_writer *to, const levada_entry *like,
                                const void *bytes, size_t size, levada_error *err)
 {
@@ -80,7 +80,7 @@ levada_status levada_state_append(levada_state_writer *to, const levada_state_wr
     return LEVADA_OK;
 }
 
-/* An entry of the scope, still empty. */
+/* Begins an entry of the scope, still empty. */
 static levada_status state_begin(const levada_state_writer *to, const char *key,
                                  levada_entry_type type, levada_entry *e, levada_error *err)
 {

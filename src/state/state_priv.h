@@ -115,7 +115,7 @@ LEVADA_MUST_USE levada_status levada_state_append(levada_state_writer       *to,
 /* Adds to the number of that path and key, 0 if there is none. */
 LEVADA_MUST_USE levada_status levada_state_add(levada_state_writer *to, const char *path,
                                                const char *key, int64_t more, levada_error *err);
-/* The state file, of a writer that holds no records any more; bytes are freed with
+/* Encodes the state file, of a writer that holds no records any more; bytes are freed with
  * levada_string_free. */
 LEVADA_MUST_USE levada_status levada_state_encode(levada_state_writer     *from,
                                                   const levada_state_head *head,
@@ -125,16 +125,16 @@ LEVADA_MUST_USE levada_status levada_state_encode(levada_state_writer     *from,
 LEVADA_MUST_USE levada_status levada_state_decode(const void *bytes, size_t size,
                                                   const levada_env *env, levada_state_reader *out,
                                                   levada_error *err);
-/* After a restore: EFAILED_PRECONDITION names an entry that nothing looked for. What it holds would
- * be lost. */
+/* Checks after a restore that every entry was looked for, because its content would be lost:
+ * EFAILED_PRECONDITION names the entry. */
 LEVADA_MUST_USE levada_status levada_state_check_asked(const levada_state_reader *from,
                                                        levada_error *err);
 
 /* A DATA block whose columns are packed: values in the order of rows, without gaps, from 0. */
 LEVADA_MUST_USE levada_status levada_records_pack(levada_pool *pool, const levada_block *block,
                                                   levada_block **out, levada_error *err);
-/* Rows of a block (DATA, packed) as bytes, with their columns or without, and with those of `names`
- * that they have; and back, without: those of `spec`. */
+/* Puts rows of a block (DATA, packed) as bytes, with their columns or without, and with those of
+ * `names` that they have; and back, without: those of `spec`. */
 LEVADA_MUST_USE levada_status levada_rows_put(levada_state_writer *to, const char *key,
                                               const levada_block *block, bool columns,
                                               struct levada_file_names *names,
@@ -142,11 +142,11 @@ LEVADA_MUST_USE levada_status levada_rows_put(levada_state_writer *to, const cha
 LEVADA_MUST_USE levada_status levada_rows_get(levada_state_reader *from, const char *key,
                                               const levada_spec *spec, levada_block **out,
                                               levada_error *err);
-/* Records that wait at the edge of the scope: by origin or by value. At least 1.
- * By value costs a reference to the block and no copy: many states are gathered and few encoded. */
+/* Puts records that wait at the edge of the scope: by origin or by value. At least 1. By value
+ * costs a reference to the block and no copy: many states are gathered and few encoded. */
 LEVADA_MUST_USE levada_status levada_records_put(levada_state_writer *to, const char *key,
                                                  levada_block *block, levada_error *err);
-/* In place of the records that are held, entries with their values. */
+/* Replaces the records that are held by entries with their values. */
 LEVADA_MUST_USE levada_status levada_records_materialize(levada_state_writer *w, levada_env *env,
                                                    struct levada_file_names *names,
                                                    levada_error *err);
@@ -165,13 +165,14 @@ LEVADA_MUST_USE levada_status levada_records_put_sums(levada_state_writer *to, c
 LEVADA_MUST_USE levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
                                                         const levada_block *block,
                                                         levada_error *err);
-/* Whether records that were saved by value are what was read again by their origins. */
+/* Checks that records that were saved by value are equal to what was read again by their origins.
+ * */
 LEVADA_MUST_USE levada_status levada_records_check_values(const levada_state_reader *from,
                                                           const levada_block *saved,
                                                           const levada_block *block,
                                                           levada_error *err);
-/* Whether two descriptions that differ at most in the stages that deal records to ranks agree in
- * these, too: EFAILED_PRECONDITION says which part a state is of (shards.c). */
+/* Checks that two pipelines that differ at most in the stages that deal records to ranks agree in
+ * these, too: EFAILED_PRECONDITION says which part a checkpoint is of (shards.c). */
 LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const char *now,
                                                   const char *saved, size_t size,
                                                   levada_error *err);

@@ -45,7 +45,8 @@ levada_status levada_origins_put(levada_state_writer *to, const char *key, const
     return st;
 }
 
-/* Whether the parts of n origins are numbers that origins can have: leaves from `leaf` on. */
+/* Returns true if the parts of n origins are numbers that origins can have: leaves from `leaf` on.
+ * */
 static bool rows_are_origins(const int64_t *parts, int64_t n, int64_t source)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -78,7 +79,7 @@ static levada_status rows_get_part(levada_state_reader *from, const char *key, i
     return LEVADA_OK;
 }
 
-/* How many origin parts stand under `key`. */
+/* Returns how many origin parts are saved under `key`. */
 static int32_t rows_count_parts(const levada_state_reader *from, const char *key)
 {
     int32_t nparts = 1;
@@ -131,7 +132,7 @@ static int32_t rows_levels(const levada_field *f)
     return f->depth + (levada_dtype_is_bytes(f->dtype) ? 1 : 0);
 }
 
-/* Rows of level l of a gathered column: offsets are packed and begin at 0. */
+/* Returns the number of rows of level l of a gathered column: offsets are packed and begin at 0. */
 static int64_t rows_count(const levada_column *c, int32_t l)
 {
     int64_t n = c->n;

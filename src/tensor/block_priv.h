@@ -55,7 +55,7 @@ typedef struct levada_reject {
     levada_loss  loss;
 } levada_reject;
 
-/* Whether a stage wants its record noted, not rejected; until somebody has judged it. */
+/* Returns true if a stage wants its record noted, not rejected; until somebody has judged it. */
 static inline bool levada_reject_is_note(const levada_reject *reject)
 {
     return reject->loss.noted && reject->loss.records == 0;
@@ -116,15 +116,15 @@ levada_layout *levada_layout_ref(levada_layout *layout); /* accepts NULL */
 void levada_layout_unref(levada_layout **layout);
 /* Adds a reference to a layout, which may be NULL, to a block that is not published yet. */
 void levada_block_set_layout(levada_block *block, levada_layout *layout);
-/* The bound of its layout, -1 where it has none. */
+/* Returns the bound of its layout, -1 if it has none. */
 int64_t levada_block_bound(const levada_block *block);
 /* The ends of its groups, *n of them; NULL and 0 where its layout has none. */
 const int32_t *levada_block_ends(const levada_block *block, int64_t *n);
 
-/* An empty DATA block with space for spec's columns (all zero but field and n). */
+/* Creates an empty DATA block with space for spec's columns (all zero but field and n). */
 LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64_t n,
                                                   levada_block **out, levada_error *err);
-/* A builder that takes its memory from a pool. */
+/* Makes a builder that takes its memory from a pool. */
 LEVADA_MUST_USE levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec,
                                                   int64_t rows, levada_builder **out,
                                                   levada_error *err);
@@ -158,22 +158,22 @@ LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_
                                                      const uint32_t *which, const uint32_t *row,
                                                      int64_t n, levada_buffer **index,
                                                      levada_block **out, levada_error *err);
-/* A DATA block with the rows of `block`, all columns decoded: a new reference where it is one
- * already, else a copy. */
+/* Gathers a DATA block with the rows of `block`, all columns decoded: a new reference where it is
+ * one already, else a copy. */
 LEVADA_MUST_USE levada_status levada_block_gather(levada_pool *pool, const levada_block *block,
                                                   levada_block **out, levada_error *err);
-/* The same, but encoded columns stay encoded where they can (tensor/encoded.h): a copy that takes
- * no more memory than its rows did. */
+/* Copies the rows, but leaves encoded columns encoded if possible (tensor/encoded.h): the copy
+ * takes no more memory than its rows did. */
 LEVADA_MUST_USE levada_status levada_block_compact(levada_pool *pool, const levada_block *block,
                                                    levada_block **out, levada_error *err);
 /* Rows [first, first + n): shares everything. */
 LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada_block *block,
                                                  int64_t first, int64_t n, levada_block **out,
                                                  levada_error *err);
-/* The same rows as a block that nobody else has. */
+/* Copies the rows to a block that nobody else has. */
 LEVADA_MUST_USE levada_status levada_block_copy_rows(const levada_block *block, levada_block **out,
                                                      levada_error *err);
-/* The DATA block and row that row i of any block is. */
+/* Returns the DATA block and row that row i of any block is. */
 static inline const levada_block *levada_block_row(const levada_block *block, int64_t i,
                                                    int64_t *row)
 {

@@ -95,7 +95,7 @@ static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **ou
     return LEVADA_OK;
 }
 
-/* Whether there is such a field, for calls without a status. */
+/* Returns true if there is such a field, for calls without a status. */
 static bool builder_has(const levada_builder *b, int32_t field)
 {
     return b && field >= 0 && field < levada_spec_count(b->block->spec);

@@ -42,8 +42,8 @@ struct levada_builder {
 LEVADA_MUST_USE levada_status levada_builder_check(const levada_builder *b, int32_t field,
                                                    levada_error *err);
 
-/* For decoders: lists in the problems of the run, and logs, what is odd about a record that is good
- * all the same. `what` ends before a period, as a message does. */
+/* Notes for decoders, in the problems of the run and in logs, what is odd about a record that is
+ * good all the same. `what` ends before a period, as a message does. */
 LEVADA_MUST_USE levada_status levada_builder_note(levada_builder *b, int64_t row, const char *what,
                                                   levada_error *err);
 

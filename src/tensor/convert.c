@@ -114,7 +114,7 @@ static convert_wide convert_widen(levada_dtype from, const void *in, int64_t n, 
     return CONVERT_INT;
 }
 
-/* To int64 (signed dtypes) or uint64 (unsigned ones), 0 for values outside [low, high]. */
+/* Converts to int64 (signed dtypes) or uint64 (unsigned ones), 0 for values outside [low, high]. */
 static int64_t convert_settle_int(convert_wide wide, convert_piece *p, int64_t n, int64_t low,
                                   int64_t high)
 {
@@ -172,7 +172,7 @@ static double convert_infinite(levada_dtype to)
     }
 }
 
-/* To double, 0 for finite values that the dtype rounds to infinity. */
+/* Converts to double, 0 for finite values that the dtype rounds to infinity. */
 static int64_t convert_settle_float(levada_dtype to, convert_wide wide, convert_piece *p, int64_t n)
 {
     double  most = convert_infinite(to);

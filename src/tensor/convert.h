@@ -7,7 +7,7 @@
 
 #include <levada/spec.h>
 
-/* Whether there is a conversion: between bool, integers and floats. */
+/* Returns true if there is a conversion: between bool, integers and floats. */
 bool levada_convert_known(levada_dtype from, levada_dtype to);
 /* Converts n elements (memory aligned for its dtype). Returns how many do not fit: numbers out of
  * range, and NaN where integers are wanted; their result is 0. Floats are rounded to the nearest

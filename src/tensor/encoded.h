@@ -70,14 +70,14 @@ LEVADA_MUST_USE levada_status levada_builder_encoded_bytes(levada_builder *b, in
                                                            int64_t size, uint8_t **out,
                                                            levada_error *err);
 
-/* The first of the items of rows from `row` on of the level that has items. */
+/* Returns the first of the items of rows from `row` on of the level that has items. */
 static inline const levada_encoded_item *levada_column_items(const levada_column *c, int64_t row)
 {
     return c->encoded->items + (c->encoded->level ? 0 : c->encoded_first) + row;
 }
 
-/* Whether the items of an encoded column are those of a column of dtype `to` as well: whole numbers
- * of up to 28 bits are the same varints in int32, int64 and uint64. */
+/* Returns true if the items of an encoded column are those of a column of dtype `to` as well: whole
+ * numbers of up to 28 bits are the same varints in int32, int64 and uint64. */
 bool levada_items_fit(const levada_column *c, levada_dtype to);
 
 /* Decodes n items one after the other to `to`, after which LEVADA_SLACK bytes are overwritten.
@@ -94,7 +94,7 @@ LEVADA_MUST_USE levada_status levada_block_decoded(levada_pool *pool, const leva
 LEVADA_MUST_USE levada_status levada_block_decode_column(levada_pool *pool,
                                                          const levada_block *block, int32_t field,
                                                          levada_block **out, levada_error *err);
-/* The first one in place: *block is replaced. */
+/* Decodes the first one in place: *block is replaced. */
 LEVADA_MUST_USE levada_status levada_block_decode(levada_pool *pool, levada_block **block,
                                                   levada_error *err);
 

@@ -40,7 +40,7 @@ static int64_t gather_total(const gather_work *w)
     return total;
 }
 
-/* Whether the runs are all rows of one block, in their order, and nobody else has it. */
+/* Returns true if the runs are all rows of one block, in their order, and nobody else has it. */
 static bool gather_is_whole(const levada_gather *g)
 {
     const levada_block *first = g->from->nfrom == 1 ? g->from->from[0] : NULL;
@@ -185,7 +185,7 @@ static uint8_t *gather_copy(const levada_column *c, int64_t begin, int64_t end, 
     return to + size;
 }
 
-/* Rows of the last ragged level, or of a column without levels, some of them encoded. */
+/* Decodes rows of the last ragged level, or of a column without levels, some of them encoded. */
 static uint8_t *gather_decode(const levada_gather_range *r, int64_t row_bytes, uint8_t *to)
 {
     const levada_column *c = r->column;
@@ -237,7 +237,7 @@ static levada_status gather_encoded(gather_work *w, int32_t field, const levada_
 
 /* -- encoded columns that stay encoded */
 
-/* The list that all columns of a field have the same kind of; NULL: they have not. */
+/* Returns the list that all columns of a field have the same kind of; NULL: they have not. */
 static const levada_encoded *gather_same_encoding(const levada_block *from, int32_t field)
 {
     const levada_encoded *first = from->from[0]->columns[field].encoded;
@@ -355,8 +355,8 @@ static levada_status gather_strings(gather_work *w, int32_t field, int32_t level
 
 /* -- columns that are passed on */
 
-/* Bytes of a column as gathering would make it: adjacent from its first row on, aligned. -1 = it is
- * not such a column. */
+/* Returns the number of bytes of a column as gathering would make it: adjacent from its first row
+ * on, aligned. -1 = it is not such a column. */
 static int64_t gather_final_bytes(const levada_column *c)
 {
     int32_t levels = c->field->depth + (levada_dtype_is_bytes(c->field->dtype));

@@ -32,7 +32,7 @@ typedef struct levada_merge_input {
 /* Begins a selection of at most `rows` rows. */
 LEVADA_MUST_USE levada_status levada_merge_begin(levada_merge *merge, levada_pool *pool,
                                                  int64_t rows, levada_error *err);
-/* The rows so far, at least one, as a selection. After a failure they are still there. */
+/* Ends the rows so far, at least one, as a selection. After a failure they are still there. */
 LEVADA_MUST_USE levada_status levada_merge_end(levada_merge *merge, levada_block **out,
                                                levada_error *err);
 void levada_merge_clear(levada_merge *merge);

@@ -67,7 +67,7 @@ void levada_block_drop_origin_parts(levada_block *block)
     block->nmore = 0;
 }
 
-/* One origin part with nothing in it. */
+/* Clears one origin part with nothing in it. */
 static void origins_clear(levada_block *block)
 {
     levada_block_drop_origin_parts(block);
@@ -76,7 +76,7 @@ static void origins_clear(levada_block *block)
     block->origins.first.offset = -1;
 }
 
-/* An origin part as it is, from row `first` on. */
+/* Shares an origin part as it is, from row `first` on. */
 static levada_origins origins_share(const levada_origins *from, int64_t first)
 {
     levada_origins o = *from;
@@ -106,7 +106,7 @@ void levada_block_join_origins(levada_block *to, const levada_block *from)
     }
 }
 
-/* An array of n origins in place of an origin part that has none. */
+/* Reserves an array of n origins in place of an origin part that has none. */
 static levada_status origins_reserve(levada_pool *pool, levada_origins *part, int64_t n,
                                   levada_origin **out, levada_error *err)
 {

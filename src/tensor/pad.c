@@ -116,7 +116,7 @@ static levada_status pad_too_long(pad_job *job, int32_t d, int64_t is, int64_t m
                        (long long)may);
 }
 
-/* The longest row of a column with one ragged level, which most have. */
+/* Returns the longest row of a column with one ragged level, which most have. */
 static int64_t pad_longest(const pad_job *job)
 {
     int64_t most = 0, row = 0;
@@ -270,8 +270,8 @@ static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_
     pad_fill(job, at, stop);
 }
 
-/* The same for an encoded column, whose items are decoded to their place; inner dimensions are not
- * padded. */
+/* Pads an encoded column, whose items are decoded to their place; inner dimensions are not padded.
+ * */
 static void pad_encoded(pad_job *job, const levada_column *c, int32_t level, int64_t begin,
                         int64_t end, int64_t at, int64_t stop)
 {
@@ -332,7 +332,7 @@ static const void *pad_prefetch(const pad_job *job, int64_t i, const void *befor
     return before;
 }
 
-/* Whether a column is encoded whose inner dimensions are padded. */
+/* Returns true if a column is encoded whose inner dimensions are padded. */
 static bool pad_splits_items(const pad_job *job)
 {
     int64_t row;
@@ -432,7 +432,7 @@ static levada_status pad_decoded(const levada_block *block, int32_t field, levad
     return st;
 }
 
-/* Whether all rows of a selection have the target dimensions already. */
+/* Returns true if all rows of a selection have the target dimensions already. */
 static bool pad_is_copy(const pad_job *job)
 {
     if (job->depth > 0 || job->gather->nruns == 0) return false;

@@ -30,8 +30,9 @@ LEVADA_MUST_USE levada_status levada_pad_field(const levada_field *from, levada_
 void levada_pad_fill(uint8_t *to, int64_t count, const uint8_t *value, int64_t size, bool plain);
 bool levada_pad_plain(const uint8_t *value, int64_t size);
 
-/* The longest of each dimension of each column of a block of any kind, which may be encoded:
- * LEVADA_MAX_DIMS for a column, the ragged ones first. Lengths that are larger already stay. */
+/* Measures the longest of each dimension of each column of a block of any kind, which may be
+ * encoded: LEVADA_MAX_DIMS for a column, the ragged ones first. Lengths that are larger already
+ * stay. */
 void levada_pad_measure(const levada_block *block, int64_t *most);
 
 /* A DATA block of `spec` (each field the padded form of the block's field with the same number).

@@ -12,8 +12,8 @@ typedef struct levada_piece {
     int64_t              first, count; /* elements */
 } levada_piece;
 
-/* n pieces in a row, each padded at its end with 0 or "" to `each` elements (-1: not padded, and
- * `shape` has the sum of them). `shape` is that of the result. */
+/* Joins n pieces in a row, each padded at its end with 0 or "" to `each` elements (-1: not padded,
+ * and `shape` has the sum of them). `shape` is that of the result. */
 LEVADA_MUST_USE levada_status levada_pieces_join(levada_pool *pool, levada_dtype dtype,
                                                  const levada_shape *shape,
                                                  const levada_piece *pieces, int64_t n,

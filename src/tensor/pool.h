@@ -39,8 +39,8 @@ struct levada_buffer {
 
 levada_status levada_pool_create(const levada_env_options *options, levada_pool **out,
                                  levada_error *err);
-/* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. registry/env.c
- */
+/* Returns the pool of an environment (NULL = the default one, NULL if memory is short). Borrowed.
+ * registry/env.c */
 levada_pool *levada_env_pool(const levada_env *env);
 levada_pool *levada_pool_ref(levada_pool *pool);
 void         levada_pool_unref(levada_pool **pool);
@@ -48,7 +48,7 @@ void         levada_pool_unref(levada_pool **pool);
 int64_t levada_pool_used(const levada_pool *pool);
 int64_t levada_pool_cached(const levada_pool *pool);
 
-/* size >= 0 bytes, not cleared. ERESOURCE_EXHAUSTED beyond the pool's limit. */
+/* Creates a buffer of size >= 0 bytes, not cleared. ERESOURCE_EXHAUSTED beyond the pool's limit. */
 LEVADA_MUST_USE levada_status levada_buffer_create(levada_pool *pool, int64_t size,
                                                    levada_buffer **out, levada_error *err);
 /* Adopts memory. On failure release() is not called. */

@@ -24,7 +24,7 @@ static inline bool levada_prefetch_helps(const levada_block *block, int64_t row_
     return large || block->nfrom > LEVADA_PREFETCH_BLOCKS;
 }
 
-/* What is found next to the values: an item, or the range of a row. */
+/* Prefetches what is found next to the values: an item, or the range of a row. */
 static LEVADA_ALWAYS_INLINE void levada_prefetch_item(const levada_column *c, int32_t level,
                                                       int64_t row)
 {

@@ -84,7 +84,7 @@ static int64_t hash_size(const levada_block *block, int64_t i)
     return bytes;
 }
 
-/* Records that are hashed, of which a few say how large they are. */
+/* Returns how many records are hashed, of which a few say how large they are. */
 static int64_t hash_count(const levada_block *block)
 {
     int64_t n = block->n < LEVADA_HASHED_RECORDS ? block->n : LEVADA_HASHED_RECORDS;

@@ -11,9 +11,10 @@
 enum { LEVADA_HASHED_RECORDS = 4096 };         /* records of a block, at most    */
 #define LEVADA_HASHED_BYTES (INT64_C(64) << 20) /* of their values, more or less */
 
-/* All values of record i; without `exact` not those of floating dtypes. No column is encoded. */
+/* Hashes all values of record i; without `exact` not those of floating dtypes. No column is
+ * encoded. */
 uint64_t levada_record_hash(const levada_block *block, int64_t i, bool exact);
-/* The columns, the number of records, and records that are spread evenly: all of them where
+/* Hashes the columns, the number of records, and records that are spread evenly: all of them where
  * LEVADA_HASHED_RECORDS and LEVADA_HASHED_BYTES allow it. Encoded columns do not count. */
 uint64_t levada_records_hash(const levada_block *block);
 

@@ -46,7 +46,8 @@ levada_status levada_block_selection(levada_block **from, int32_t nfrom, const u
     return LEVADA_OK;
 }
 
-/* An index buffer of 2 n numbers: which, then row. Selections outlive no pool: plain memory. */
+/* Makes an index buffer of 2 n numbers: which, then row. Selections outlive no pool: plain memory.
+ * */
 static levada_status select_index(int64_t n, levada_buffer **index, uint32_t **which,
                                   uint32_t **row, levada_error *err)
 {

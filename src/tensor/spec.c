@@ -31,7 +31,7 @@ static levada_status spec_check(const levada_field *fields, int32_t n, levada_er
     return LEVADA_OK;
 }
 
-/* The slot of a name: free where no field has it. */
+/* Returns the slot of a name: free where no field has it. */
 static uint32_t spec_slot(const levada_spec *spec, const char *name, size_t size)
 {
     uint32_t slot = (uint32_t)levada_hash64(name, size, 0) & spec->mask;

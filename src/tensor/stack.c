@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The largest of each dimension. */
+/* Computes the largest of each dimension. */
 static levada_status stack_shape(const levada_shape *known, levada_tensor *const *rows, int64_t n,
                                  levada_shape *out, bool *equal, levada_error *err)
 {

@@ -51,18 +51,19 @@ void levada_tensor_shrink(levada_tensor *tensor, int64_t n);
 
 /* No dimension and not the rank is unknown. */
 bool levada_shape_known(const levada_shape *shape);
-/* Elements of a known shape; -1 when that is more than 2^48. */
+/* Returns the number of elements of a known shape; -1 if that is more than 2^48. */
 int64_t levada_shape_count(const levada_shape *shape);
-/* Whether `shape` (known) is one of those that `want` allows. */
+/* Returns true if `shape` (known) is one of those that `want` allows. */
 bool levada_shape_allows(const levada_shape *want, const levada_shape *shape);
 bool levada_shape_equal(const levada_shape *a, const levada_shape *b);
-/* With a dimension in front: [n, ...]. n = -1: unknown. The rank must be below LEVADA_MAX_DIMS. */
+/* Returns the shape with a dimension in front: [n, ...]. n = -1: unknown. The rank must be below
+ * LEVADA_MAX_DIMS. */
 levada_shape levada_shape_rows(const levada_shape *shape, int64_t n);
-/* Without the first one. */
+/* Returns the shape without its first dimension. */
 levada_shape levada_shape_row(const levada_shape *shape);
 
 #define LEVADA_SHAPE_TEXT 128
-/* "[3,?]"; "any shape" where the rank is not known. Returns text. */
+/* Prints "[3,?]"; "any shape" where the rank is not known. Returns text. */
 const char *levada_shape_print(const levada_shape *shape, char text[LEVADA_SHAPE_TEXT]);
 
 #endif

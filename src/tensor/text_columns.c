@@ -84,7 +84,7 @@ static bool text_good(const text_column *t)
 
 /* -- rejecting */
 
-/* Whether rows [begin, end) of a level have a string that is not UTF-8. */
+/* Returns true if rows [begin, end) of a level have a string that is not UTF-8. */
 static bool text_find(const text_column *t, int32_t level, int64_t begin, int64_t end,
                       text_fault *fault)
 {
@@ -192,7 +192,7 @@ static levada_status text_replace(const text_column *t, levada_error *err)
     return st;
 }
 
-/* Whether publish will find the column complete. */
+/* Returns true if publish will find the column complete. */
 static bool text_filled(const levada_column *c)
 {
     for (int32_t l = 0; l <= c->field->depth; l++)

@@ -124,7 +124,7 @@ static levada_status bucket_make(levada_env *env, const levada_bucket_options *o
 
 /* -- threads ----------------------------------------------------------------------------------- */
 
-/* Whether the bucket queues were closed, or are about to be: the first one is. */
+/* Returns true if the bucket queues were closed, or are about to be: the first one is. */
 static bool bucket_is_closed(const levada_bucket *b)
 {
     return levada_queue_is_closed(b->slots[0].queue);

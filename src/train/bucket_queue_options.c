@@ -164,7 +164,7 @@ static void bucket_add_type(bucket_types *to, levada_dtype dtype, const levada_s
     to->shapes[to->n++] = *shape;
 }
 
-/* Rows of a field as tensors. */
+/* Sets the shape of the rows of a field as tensors. */
 static levada_shape bucket_field_shape(const levada_field *f, bool dynamic_pad)
 {
     levada_shape shape = { f->depth + f->ndim, { 0 } };

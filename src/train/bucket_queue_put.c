@@ -168,7 +168,7 @@ static levada_status put_plan_make(const levada_bucket *b, int64_t n, put_plan *
     return LEVADA_OK;
 }
 
-/* -1 for rows that are not kept, 0 for others. */
+/* Sets -1 for rows that are not kept, 0 for others. */
 static levada_status put_keep_rows(levada_bucket *b, const levada_block *block, put_plan *plan,
                                    levada_error *err)
 {
@@ -286,7 +286,7 @@ static levada_status put_spec(const levada_bucket *b, const levada_block *block,
     return levada_spec_create(fields, b->ncomponents, LEVADA_SPEC_PLAIN, out, err);
 }
 
-/* Of a DATA block: shares the columns; the lengths are written later. */
+/* Shares the columns of a DATA block; the lengths are written later. */
 static levada_status put_columns(const levada_bucket *b, const levada_block *block,
                                  const int32_t *columns, int32_t **lengths, levada_block **out,
                                  levada_error *err)

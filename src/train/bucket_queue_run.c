@@ -16,7 +16,7 @@ static void run_unref(levada_tensor **tensors, int32_t n)
 
 static int64_t run_rows(levada_tensor *const *batch) { return batch[0]->shape.dims[0]; }
 
-/* A batch (its tensors are dropped) to the top queue. */
+/* Pushes a batch (its tensors are dropped) to the top queue. */
 static levada_status run_push(levada_bucket *b, const levada_bucket_queue_slot *slot,
                               levada_tensor **batch, levada_error *err)
 {
@@ -34,7 +34,7 @@ static levada_status run_push(levada_bucket *b, const levada_bucket_queue_slot *
     return st;
 }
 
-/* One full batch; a smaller one ends the bucket: *rest becomes true. */
+/* Moves one full batch; a smaller one ends the bucket: *rest becomes true. */
 static levada_status run_move(levada_bucket *b, levada_bucket_queue_slot *slot, bool *rest,
                               levada_error *err)
 {
@@ -49,7 +49,7 @@ static levada_status run_move(levada_bucket *b, levada_bucket_queue_slot *slot, 
     return levada_queue_drained(slot->queue, slot->batch_size, run_rows(batch), err);
 }
 
-/* Whether it has a smaller final batch, which is the caller's then. */
+/* Returns true if it has a smaller final batch, which is the caller's then. */
 static bool run_take_rest(levada_bucket *b, levada_bucket_queue_slot *slot)
 {
     bool rest;
@@ -61,7 +61,7 @@ static bool run_take_rest(levada_bucket *b, levada_bucket_queue_slot *slot)
     return rest;
 }
 
-/* The smaller final batches, in the order of the buckets. */
+/* Flushes the smaller final batches, in the order of the buckets. */
 static levada_status run_flush(levada_bucket *b, levada_error *err)
 {
     levada_status first = LEVADA_OK;
@@ -78,7 +78,7 @@ static levada_status run_flush(levada_bucket *b, levada_error *err)
     return first;
 }
 
-/* Whether this was the last bucket to end. */
+/* Returns true if this was the last bucket to end. */
 static bool run_end(levada_bucket *b, levada_bucket_queue_slot *slot, bool rest)
 {
     bool last = false;

@@ -33,7 +33,7 @@ static levada_status reader_fill(levada_reader *r, levada_env *env,
     return LEVADA_OK;
 }
 
-/* Also numbers that a reader of another kind would use. */
+/* Checks the options, and numbers that a reader of another kind would use. */
 static levada_status reader_check(const levada_reader_options *o, levada_error *err)
 {
     const struct {
@@ -229,7 +229,8 @@ static bool reader_passes(levada_status st)
            st == LEVADA_EINVALID_ARGUMENT || st == LEVADA_EUNIMPLEMENTED;
 }
 
-/* Before anything came of a file it can be opened again, where memory was short. */
+/* Gives up a file before anything came of it, so that it can be opened again if memory was short.
+ * */
 static levada_status reader_give_up(levada_reader *r, levada_status st, const levada_error *why,
                                     levada_error *err)
 {
@@ -301,7 +302,7 @@ static levada_status reader_open(levada_reader *r, int64_t rows, levada_error *e
     return LEVADA_OK;
 }
 
-/* Until there is a record. */
+/* Reads until there is a record. */
 static levada_status reader_advance(levada_reader *r, const reader_source *from, int64_t rows,
                                     levada_error *err)
 {
@@ -399,7 +400,7 @@ static levada_status reader_find_many(levada_reader *r, int64_t n, int64_t *rows
     return st;
 }
 
-/* Whether a call for n records has to read a file, or to wait for its name. */
+/* Returns true if a call for n records has to read a file, or to wait for its name. */
 static bool reader_would_read(const levada_reader *r, int64_t n)
 {
     if (r->held == 0) return r->failed.code == LEVADA_OK;

@@ -119,7 +119,7 @@ static levada_status reader_fill(const levada_reader *r, const reader_cells *cel
     return LEVADA_OK;
 }
 
-/* All of one block: its memory is shown. */
+/* Shares all of one block, whose memory is shown. */
 static levada_status reader_share(const levada_reader *r, levada_builder *b, int64_t n,
                                   levada_error *err)
 {

@@ -42,7 +42,7 @@ levada_status levada_reader_short(levada_error *err)
 
 /* -- sources of levada ------------------------------------------------------------------------- */
 
-/* What finds just the file of that name. */
+/* Returns a pattern that finds just the file of that name. */
 static levada_value *reader_pattern(const char *name, size_t size)
 {
     levada_text   text = { 0 };
@@ -168,7 +168,7 @@ static levada_status reader_too_large(levada_error *err)
                        "the file is larger than a block may be (1 GiB)");
 }
 
-/* A buffer of that size which begins with the `n` bytes of *buffer and takes its place. */
+/* Reserves a buffer of that size which begins with the `n` bytes of *buffer and takes its place. */
 static levada_status reader_reserve(const levada_reader_file *f, int64_t size, int64_t n,
                                  levada_buffer **buffer, levada_error *err)
 {

@@ -18,9 +18,10 @@ typedef struct levada_reader_file {
     levada_iter          *iter; /* the file that is open, where the kind has one */
 } levada_reader_file;
 
-/* "TFRecordReader" */
+/* Returns "TFRecordReader" and similar. */
 const char *levada_reader_kind_name(levada_reader_kind kind);
-/* Whether a file is one record, so that its end is known with it, and its key the name alone. */
+/* Returns true if a file is one record, so that its end is known with it, and its key the name
+ * alone. */
 bool levada_reader_kind_whole(levada_reader_kind kind);
 
 /* ERESOURCE_EXHAUSTED. */
@@ -42,7 +43,7 @@ LEVADA_MUST_USE levada_status levada_reader_file_next(levada_reader_file *file, 
                                                       size_t size, levada_block **out,
                                                       levada_error *err);
 void levada_reader_file_close(levada_reader_file *file);
-/* The part of the key of that row after the name. */
+/* Returns the part of the key of that row after the name. */
 int64_t levada_reader_file_number(const levada_reader_file *file, const levada_block *block,
                                   int64_t row);
 

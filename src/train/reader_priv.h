@@ -49,27 +49,28 @@ void levada_reader_leave(levada_reader *r, int64_t produced);
 /* EINVALID_ARGUMENT where it is not a queue of names. */
 LEVADA_MUST_USE levada_status levada_reader_check(levada_reader *r, levada_queue *queue,
                                                   levada_error *err);
-/* The levada_reader_names of a queue. */
+/* Dequeues the levada_reader_names of a queue. */
 levada_status levada_reader_dequeue(void *queue, int64_t timeout, levada_tensor **name,
                                     levada_error *err);
 
 /* -- whose turn it is */
 
-/* Up to n rows of what is held, as a block; *rows are in it. */
+/* Returns up to n rows of what is held, as a block; *rows are in it. */
 LEVADA_MUST_USE levada_status levada_reader_block(levada_reader *r, int64_t n, int64_t *rows,
                                                   levada_block **out, levada_error *err);
 /* One more block of the open file; END at its end, with nothing open any more. */
 LEVADA_MUST_USE levada_status levada_reader_pull(levada_reader *r, levada_error *err);
-/* Of all that was handed out. */
+/* Sets the counts of all that was handed out. */
 void levada_reader_set_counts(levada_reader *r, int64_t produced, int64_t finished);
 /* Forgets the current file and what came of it. */
 void levada_reader_forget(levada_reader *r);
 
-/* The name of the current file, or of the last one: not terminated. */
+/* Returns the name of the current file, or of the last one: not terminated. */
 const char *levada_reader_path(const levada_reader *r, size_t *size);
-/* Bytes of the values of rows [first, last): values may overlap, and share memory then. */
+/* Returns the number of bytes of the values of rows [first, last): values may overlap, and share
+ * memory then. */
 int64_t levada_reader_bytes(const levada_block *block, int64_t first, int64_t last);
-/* The number in the key of a row, -1 where the key is the name. */
+/* Returns the number in the key of a row, -1 where the key is the name. */
 int64_t levada_reader_number(const levada_reader *r, const levada_block *block, int64_t row);
 /* A key with that number. */
 int64_t levada_reader_key_size(size_t name, int64_t number);

@@ -56,8 +56,8 @@ levada_status levada_reader_serialize_state(levada_reader *reader, char **out, s
     return st;
 }
 
-/* The byte after a number of at most 63 bits; NULL if there is none. (levada_wire_u64 may read past
- * the end, and these bytes are the caller's.) */
+/* Returns the byte after a number of at most 63 bits; NULL if there is none. (levada_wire_u64 may
+ * read past the end, and these bytes are the caller's.) */
 static const uint8_t *reader_get_number(const uint8_t *at, const uint8_t *end, int64_t *out)
 {
     *out = 0;

@@ -132,8 +132,8 @@ static levada_status batch_refuse_state(const levada_segment_batch *batch, int32
                        levada_saver_state(s)[state].name);
 }
 
-/* Where few rows continue, their states alone: the others would stay in memory with them. Without
- * memory for that they do. */
+/* Copies the states of the rows that continue, if they are few, because the others would stay in
+ * memory with them. Without memory for a copy they do. */
 static void batch_compact(levada_segment_batch *batch, levada_saver_states **out)
 {
     levada_state_saver  *s = batch->saver;
@@ -209,7 +209,7 @@ typedef struct batch_values {
     int32_t                     first, n;
 } batch_values;
 
-/* Whether the batch takes these values now. */
+/* Checks that the batch takes these values now. */
 static levada_status batch_accepts_locked(const levada_segment_batch *batch, const batch_values *v,
                                           levada_error *err)
 {

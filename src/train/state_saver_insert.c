@@ -112,7 +112,7 @@ static levada_status insert_make(const levada_state_saver *s, const levada_saver
     return LEVADA_OK;
 }
 
-/* The restored example that this one is the data of: by ordinal, or else by key. */
+/* Returns the restored example that this one is the data of: by ordinal, or else by key. */
 static levada_saver_live *insert_find_awaited(const levada_state_saver *s,
                                               const levada_saver_live *e)
 {
@@ -218,7 +218,7 @@ static void insert_reserved(levada_state_saver *s, levada_saver_op *op)
     levada_wake(&woken);
 }
 
-/* Whether it cannot enter anyhow: such an insert does not wait. */
+/* Returns true if it cannot enter anyhow: such an insert does not wait. */
 static bool insert_refused(levada_state_saver *s, levada_saver_op *op)
 {
     const levada_saver_live *e = op->example;

@@ -82,7 +82,7 @@ levada_saver_live *levada_saver_find_locked(const levada_state_saver *s, const u
     return e;
 }
 
-/* Without memory for more buckets the chains are longer. */
+/* Adds buckets; without memory for more the chains are longer. */
 static void live_grow(levada_state_saver *s)
 {
     int64_t             had = s->nbuckets;
@@ -139,7 +139,7 @@ void levada_saver_free_awaited(levada_state_saver *s)
 
 /* -- ordinals ---------------------------------------------------------------------------------- */
 
-/* The first of `more` that is not below. */
+/* Returns the first of `more` that is not below. */
 static int64_t live_place(const levada_saver_seen *seen, int64_t ordinal)
 {
     int64_t low = 0, high = seen->n;

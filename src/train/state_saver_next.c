@@ -181,8 +181,8 @@ static levada_status next_context(const levada_segment_batch *batch, int32_t i,
     return next_values(batch, f, pieces, out, err);
 }
 
-/* Whether the rows are those of one set, all and in order: then its tensors are those of the batch.
- */
+/* Returns whether the rows are those of one set, all and in order: then its tensors are those of
+ * the batch. */
 static const levada_saver_states *next_whole_set(const levada_segment_batch *batch)
 {
     const levada_saver_states *set = batch->taken.n > 0 ? levada_saver_row(batch, 0)->states : NULL;

@@ -143,7 +143,7 @@ static inline const levada_saver_field *levada_saver_state(const levada_state_sa
 levada_saver_states *levada_saver_states_create(const levada_state_saver *s, int64_t n);
 /* Drops `count` references. */
 void levada_saver_states_drop(const levada_state_saver *s, levada_saver_states *states, int count);
-/* Without values; `extra` bytes of space after the key. NULL without memory. */
+/* Creates it without values; `extra` bytes of space after the key. NULL without memory. */
 levada_saver_live *levada_saver_live_create(const levada_state_saver *s, const void *key,
                                             size_t key_size, size_t extra);
 void levada_saver_live_unref(const levada_state_saver *s, levada_saver_live *e);
@@ -155,7 +155,7 @@ void levada_saver_add_key_locked(levada_state_saver *s, levada_saver_live *e);
 void levada_saver_remove_key_locked(levada_state_saver *s, levada_saver_live *e);
 void levada_saver_free_awaited(levada_state_saver *s);
 bool levada_saver_saw_locked(const levada_state_saver *s, int64_t ordinal);
-/* False without memory. */
+/* Notes that it was seen; returns false without memory. */
 bool levada_saver_see_locked(levada_state_saver *s, int64_t ordinal);
 
 /* -- state_saver_fields.c: what fits -- */
@@ -169,7 +169,7 @@ LEVADA_MUST_USE levada_status levada_saver_copy_fields(levada_state_saver       
                                                        const levada_state_saver_options *o,
                                                        levada_error *err);
 void levada_saver_free_fields(levada_state_saver *s);
-/* Whether the tensors are those of the fields; the first example fixes what is open in them. */
+/* Checks that the tensors are those of the fields; the first example fixes what is open in them. */
 LEVADA_MUST_USE levada_status levada_saver_check_example(levada_state_saver         *s,
                                                          const levada_saver_example *example,
                                                          levada_saver_extent        *out,
@@ -217,7 +217,8 @@ void levada_saver_take_back(levada_state_saver *s, levada_segment_batch *batch);
 void levada_saver_run(levada_state_saver *s, levada_line *line, levada_site *site,
                       levada_saver_op *op, const char *what, int64_t timeout,
                       void (*undo)(levada_state_saver *s, levada_saver_op *op));
-/* "ready 3, incomplete 40; state 'h' of key '00001_of_00004:a' was not saved for 12.1 s" */
+/* Describes "ready 3, incomplete 40; state 'h' of key '00001_of_00004:a' was not saved for 12.1 s"
+ * */
 const char *levada_saver_describe(levada_state_saver *s, char *text, size_t size);
 /* Numbers for the wait report. */
 enum {
@@ -226,14 +227,14 @@ enum {
     LEVADA_SAVER_SHOW_UNSAVED,
     LEVADA_SAVER_SHOW_OLDEST /* when the oldest unsaved one was taken, or -1 */
 };
-/* For the wait report, without the lock. */
+/* Shows the saver in the wait report, without the lock. */
 void levada_saver_show(const void *saver, char *text, size_t size);
 /* Hook of waiting takes: logs the oldest state that was not saved in time. */
 bool levada_saver_poll(void *saver);
 
 /* -- state_saver_batch.c -- */
 
-/* With space for n rows; nothing is taken yet. */
+/* Makes a batch with space for n rows; takes nothing yet. */
 LEVADA_MUST_USE levada_status levada_saver_make_batch(levada_state_saver *s, int64_t n,
                                                       levada_segment_batch **out,
                                                       levada_error          *err);

@@ -379,7 +379,7 @@ static int restore_order(const void *a, const void *b)
     return (*x)->ordinal<(*y)->ordinal ? -1 : (*x)->ordinal>(*y)->ordinal;
 }
 
-/* Without data: what waits for it. */
+/* Notes, without data, what waits for it. */
 static levada_status restore_await(restore_all *all, levada_error *err)
 {
     all->awaited = levada_alloc((size_t)all->n * sizeof(*all->awaited) + 1);
@@ -438,7 +438,7 @@ static void restore_counts_locked(levada_state_saver *s, const restore_all *all)
     }
 }
 
-/* Whether what the state fixes is still free. */
+/* Checks that what the checkpoint fixes is still free. */
 static levada_status restore_fresh_locked(const restore_all *all, levada_error *err)
 {
     const levada_state_saver *s = all->s;

@@ -88,7 +88,7 @@ static levada_status cast_move_level(const cast_work *w, int64_t first, int64_t 
     return LEVADA_OK;
 }
 
-/* Whether all numbers of rows [begin, end) of a level fit. Seldom called. */
+/* Returns true if all numbers of rows [begin, end) of a level fit. Seldom called. */
 static bool cast_row_fits(const cast_work *w, int32_t level, int64_t begin, int64_t end)
 {
     const levada_field *f = w->from->field;

@@ -111,7 +111,7 @@ static levada_status expression_text(expression_parser *p, const char **out, siz
     return LEVADA_OK;
 }
 
-/* Numbers and booleans of a word. */
+/* Evaluates numbers and booleans of a word. */
 static levada_status expression_number(const expression_parser *p, levada_expression_value *v,
                                        levada_error *err)
 {

@@ -29,10 +29,10 @@ typedef struct levada_expression levada_expression;
 LEVADA_MUST_USE levada_status levada_expression_parse(const char *text, levada_expression **out,
                                                       levada_error *err);
 void levada_expression_destroy(levada_expression **expression);
-/* Whether it is a condition of these columns; a field that may still come is not checked. */
+/* Checks that it is a condition of these columns; a field that may still come is not checked. */
 LEVADA_MUST_USE levada_status levada_expression_check(const levada_expression *expression,
                                                       const levada_spec *spec, levada_error *err);
-/* keep[i] = 1 for the rows of a DATA block for which it holds, else 0. */
+/* Sets keep[i] = 1 for the rows of a DATA block for which it holds, else 0. */
 LEVADA_MUST_USE levada_status levada_expression_match(const levada_expression *expression,
                                                       const levada_block *block, uint8_t *keep,
                                                       levada_error *err);

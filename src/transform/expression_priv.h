@@ -79,11 +79,11 @@ typedef struct levada_expression_type {
     int64_t         dims[LEVADA_MAX_DIMS];
 } levada_expression_type;
 
-/* The types of all nodes. `constants`: a text in quotes alone is a constant, not a field. */
+/* Binds the types of all nodes. `constants`: a text in quotes alone is a constant, not a field. */
 levada_status levada_expression_bind(const levada_expression *e, const levada_spec *spec,
                                      bool constants, levada_expression_type *types,
                                      levada_error *err);
-/* The same for a condition: it has one value for each record. */
+/* Evaluates a condition, which has one value for each record. */
 levada_status levada_expression_condition(const levada_expression *e, const levada_spec *spec,
                                    levada_expression_type *types, levada_error *err);
 

@@ -34,7 +34,7 @@ typedef struct expression_run {
     run_lane                 few[RUN_FEW * RUN_TILE];
 } expression_run;
 
-/* The dtype of the lanes of a dtype. */
+/* Returns the dtype of the lanes of a dtype. */
 static levada_dtype run_class(levada_dtype d)
 {
     if (d == LEVADA_UINT64) return d;
@@ -88,7 +88,7 @@ static int64_t run_row(const expression_run *r, int64_t k)
     return r->ends ? r->row[k] : r->first + k;
 }
 
-/* Whether element k is of the row of the element before. */
+/* Returns true if element k is of the row of the element before. */
 static bool run_again(const expression_run *r, int64_t k)
 {
     return r->ends && k && r->row[k] == r->row[k - 1];
@@ -167,7 +167,8 @@ static bool run_holds(levada_expression_op op, int order)
     }
 }
 
-/* What holds for the byte string of a row: a comparison, whether it is in a list, or not empty. */
+/* Returns what holds for the byte string of a row: a comparison, whether it is in a list, or not
+ * empty. */
 static bool run_text(const expression_run *r, const levada_expression_node *node,
                      const levada_column *c, int64_t row)
 {
@@ -212,7 +213,7 @@ static int64_t run_rest_i(int64_t a, int64_t b)
     return rest && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-/* As in NumPy: the remainder has the sign of b. */
+/* Returns the remainder as NumPy does, with the sign of b. */
 static double run_rest_f(double a, double b)
 {
     double rest = fmod(a, b);
@@ -328,7 +329,7 @@ static void run_as(expression_run *r, int32_t i, levada_dtype to, int32_t level,
     else run_convert(t->dtype, to, out, r->n, r->scratch);
 }
 
-/* The same, or the values of the column where they are such numbers. */
+/* Returns the lanes of an operand, or the values of the column if they are such numbers. */
 static const run_lane *run_operand(expression_run *r, int32_t i, levada_dtype to, int32_t level,
                                    run_lane *buffer)
 {
@@ -467,7 +468,7 @@ static void run_close(expression_run *r)
     levada_free(r->ends);
 }
 
-/* The next tile, of elements from `first` on. *row: the one that has the element before. */
+/* Places the next tile, of elements from `first` on. *row: the one that has the element before. */
 static void run_place(expression_run *r, int64_t first, int64_t n, int64_t *row)
 {
     r->first = first;
@@ -527,7 +528,7 @@ static levada_status run_check_steps(const expression_run *r, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Whether the sequences of a row have one length, which is that of *first. */
+/* Returns true if the sequences of a row have one length, which is that of *first. */
 static bool run_even(const expression_run *r, int64_t row, const levada_column **first)
 {
     *first = NULL;
@@ -546,7 +547,8 @@ static bool run_even(const expression_run *r, int64_t row, const levada_column *
     return true;
 }
 
-/* The elements of each row, and the offsets of the column; records that differ are rejected. */
+/* Measures the elements of each row, and the offsets of the column; records that differ are
+ * rejected. */
 static levada_status run_measure(expression_run *r, levada_builder *b, int32_t i,
                                  levada_error *err)
 {

@@ -15,7 +15,7 @@ static bool type_is_int(levada_dtype d) { return d >= LEVADA_INT8 && d <= LEVADA
 static bool type_is_unsigned(levada_dtype d) { return d >= LEVADA_UINT8 && d <= LEVADA_UINT64; }
 static bool type_is_float(levada_dtype d) { return d >= LEVADA_FLOAT16 && d <= LEVADA_FLOAT64; }
 
-/* The integer of `bytes` bytes. */
+/* Returns the integer of `bytes` bytes. */
 static levada_dtype type_int(int64_t bytes, bool is_unsigned)
 {
     int32_t step = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
@@ -23,7 +23,7 @@ static levada_dtype type_int(int64_t bytes, bool is_unsigned)
     return (levada_dtype)((int32_t)(is_unsigned ? LEVADA_UINT8 : LEVADA_INT8) + step);
 }
 
-/* The float that holds integers of this dtype next to `f`. */
+/* Returns the float that holds integers of this dtype next to `f`. */
 static levada_dtype type_mix(levada_dtype i, levada_dtype f)
 {
     int64_t bytes = i == LEVADA_BOOL ? 0 : levada_dtype_size(i);
@@ -44,7 +44,7 @@ static levada_dtype type_ints(levada_dtype a, levada_dtype b)
     return x == 8 ? LEVADA_FLOAT64 : type_int(2 * x, false);
 }
 
-/* The dtype that holds both. */
+/* Returns the dtype that holds both. */
 static levada_dtype type_common(levada_dtype a, levada_dtype b)
 {
     if (a == b) return a;
@@ -59,7 +59,7 @@ static levada_dtype type_common(levada_dtype a, levada_dtype b)
     return levada_dtype_size(a) >= levada_dtype_size(b) ? a : b; /* of 2, 4 and 8 bytes */
 }
 
-/* The dtype of a number of the text next to values of dtype d. */
+/* Returns the dtype of a number of the text next to values of dtype d. */
 static levada_dtype type_beside(levada_dtype weak, levada_dtype d)
 {
     if (weak == LEVADA_FLOAT64) return type_is_float(d) ? d : LEVADA_FLOAT64;
@@ -223,7 +223,7 @@ static levada_status type_computed(const levada_expression *e, const levada_expr
     return type_fits(&e->nodes[node->b], t->common, err);
 }
 
-/* The dtype in which a number of the text is compared with integers: as they are. */
+/* Returns the dtype in which a number of the text is compared with integers: as they are. */
 static levada_dtype type_exact(const levada_expression *e, int32_t weak,
                                const levada_expression_type *a, levada_dtype common)
 {
@@ -304,7 +304,7 @@ static levada_status type_binary(const levada_expression *e, const levada_expres
     return LEVADA_OK;
 }
 
-/* Whether the word of node i is a text: to the right of a comparison, or a constant. */
+/* Returns true if the word of node i is a text: to the right of a comparison, or a constant. */
 static bool type_is_text(const levada_expression *e, const levada_expression_type *types, int32_t i,
                          const levada_spec *spec, bool constants)
 {

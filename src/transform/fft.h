@@ -12,10 +12,10 @@
 
 typedef struct levada_fft levada_fft;
 
-/* For n values, n even. UNIMPLEMENTED: built without it. */
+/* Creates a transform for n values, n even. UNIMPLEMENTED: built without it. */
 LEVADA_MUST_USE levada_status levada_fft_create(int64_t n, levada_fft **out, levada_error *err);
 void levada_fft_destroy(levada_fft **fft);
-/* to[k] = |X[k]|^2 for the n / 2 + 1 frequencies k / n. */
+/* Computes to[k] = |X[k]|^2 for the n / 2 + 1 frequencies k / n. */
 void levada_fft_power(levada_fft *fft, const float *values, float *to);
 
 #endif

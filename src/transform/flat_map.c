@@ -82,7 +82,8 @@ static levada_status flat_map_rows(const levada_block *in, const levada_block *m
     return LEVADA_OK;
 }
 
-/* Of all origin parts: the number of the record among those that its record became. */
+/* Sets the origins, of all origin parts: the number of the record among those that its record
+ * became. */
 static levada_status flat_map_origins(levada_pool *pool, const levada_block *in,
                                       const int64_t *rows, levada_block *made, levada_error *err)
 {

@@ -134,7 +134,7 @@ static levada_status log_mel_check(const void *args, const levada_spec *in, leva
 
 /* -- state */
 
-/* A periodic Hann window in the middle of n_fft numbers. */
+/* Fills a periodic Hann window in the middle of n_fft numbers. */
 static void log_mel_fill_window(const log_mel_args *a, float *to)
 {
     int64_t n = log_mel_window(a), begin = (a->n_fft - n) / 2;
@@ -216,7 +216,7 @@ static float log_mel_outside(const log_mel_args *a, const float *x, int64_t n, i
     return x[at < n ? at : period - at];
 }
 
-/* The samples of the frame that begins at `at`, times the window. */
+/* Takes the samples of the frame that begins at `at`, times the window. */
 static void log_mel_take(const log_mel_work *w, const float *x, int64_t n, int64_t at)
 {
     int64_t      size = w->a->n_fft;

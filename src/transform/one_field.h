@@ -17,7 +17,7 @@ typedef struct levada_columns_state {
     levada_derived        columns;
 } levada_columns_state;
 
-/* open() and close() of a stage with this state alone. */
+/* Implements open() and close() of a stage with this state alone. */
 levada_status levada_columns_state_open(void *state, const void *args,
                                         const levada_context *context, levada_error *err);
 void          levada_columns_state_close(void *state);
@@ -25,7 +25,8 @@ void          levada_columns_state_close(void *state);
 /* Turns a field of the input into that of the result, or refuses it. */
 typedef levada_status (*levada_field_change)(const void *args, levada_field *field,
                                              levada_error *err);
-/* check(): the spec with that field changed. *out stays NULL where the field may appear later. */
+/* Implements check(): the spec with that field changed. *out stays NULL if the field may appear
+ * later. */
 LEVADA_MUST_USE levada_status levada_one_field_check(const levada_spec *in, const char *field,
                                                      levada_field_change change, const void *args,
                                                      levada_spec **out, levada_error *err);

@@ -28,7 +28,7 @@ static bool repeat_over(const repeat_state *s, const repeat_args *a)
     return a->count != LEVADA_NULL_INT && s->done >= a->count;
 }
 
-/* Whether the current pass is the last one. */
+/* Returns true if the current pass is the last one. */
 static bool repeat_last(const repeat_state *s, const repeat_args *a)
 {
     return a->count != LEVADA_NULL_INT && s->done + 1 >= a->count;

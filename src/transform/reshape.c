@@ -29,7 +29,7 @@ static const levada_arg reshape_options[] = {
     LEVADA_ARG_END,
 };
 
-/* Values of a row of the new shape. */
+/* Counts values of a row of the new shape. */
 static levada_status reshape_count(const reshape_args *a, int64_t *count, levada_error *err)
 {
     *count = 1;
@@ -86,7 +86,8 @@ static levada_status reshape_check(const void *args, const levada_spec *in, leva
                                   err);
 }
 
-/* Bytes of row `row` of level d; copied one after the other where `to` is not NULL. */
+/* Returns the number of bytes of row `row` of level d; copied one after the other where `to` is not
+ * NULL. */
 static int64_t reshape_row(const reshape_work *w, int32_t d, int64_t row, uint8_t *to)
 {
     const levada_level *l = &w->from->level[d];
@@ -124,7 +125,7 @@ static levada_status reshape_reject(const reshape_work *w, int64_t row, int64_t 
     return levada_builder_reject(b, row, &why, err);
 }
 
-/* Where the rows of a ragged result end; *total is their number. */
+/* Computes where the rows of a ragged result end; *total is their number. */
 static levada_status reshape_offsets(const reshape_work *w, int32_t index, levada_builder *b,
                                      int64_t *total, levada_error *err)
 {

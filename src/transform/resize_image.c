@@ -157,7 +157,7 @@ static bool resize_prepare(resize_axis *x, int64_t from, int64_t to, int64_t met
 
 /* -- one image */
 
-/* sum[i] += weight * (value number at + i of the column), for i < n. */
+/* Computes sum[i] += weight * (value number at + i of the column), for i < n. */
 static void resize_add(const resize_work *w, int64_t at, int64_t n, float weight, float *sum)
 {
     int64_t i = 0;

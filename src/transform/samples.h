@@ -14,10 +14,10 @@ LEVADA_MUST_USE levada_status levada_samples_check(const levada_field *f, levada
 int64_t levada_samples_channels(const levada_field *f);
 /* Makes the frames ragged: for a result whose frames differ from record to record. */
 void levada_samples_ragged(levada_field *f);
-/* The samples of a record, channels of a frame next to each other. */
+/* Returns the samples of a record, channels of a frame next to each other. */
 const uint8_t *levada_samples_row(const levada_column *c, int64_t row, int64_t *frames);
 
-/* A column of one int32 or int64 per record; else EINVALID_ARGUMENT. */
+/* Checks a column of one int32 or int64 per record; else EINVALID_ARGUMENT. */
 LEVADA_MUST_USE levada_status levada_rate_check(const levada_field *f, levada_error *err);
 int64_t levada_rate_row(const levada_column *c, int64_t row);
 

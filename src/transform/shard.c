@@ -58,7 +58,7 @@ static const levada_arg shard_options[] = {
     LEVADA_ARG_END,
 };
 
-/* With pad, the flag comes last. */
+/* Derives the columns; with pad, the flag comes last. */
 static levada_status shard_derive(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {
@@ -140,7 +140,7 @@ static int64_t shard_first(const shard_args *a, int64_t seen)
     return over <= a->index ? a->index - over : a->count - over + a->index;
 }
 
-/* Whether the last round of `seen` elements is incomplete, and the part has none in it. */
+/* Returns true if the last round of `seen` elements is incomplete, and the part has none in it. */
 static bool shard_lacks(const shard_args *a, int64_t seen)
 {
     int64_t in_round = seen % a->count;
@@ -206,7 +206,8 @@ static void shard_hold(shard_state *s, levada_block **block)
     *block = NULL;
 }
 
-/* The record `held` (if not NULL), then n of the block, each a->count after the one before. */
+/* Picks the record `held` (if not NULL), then n of the block, each a->count after the one before.
+ * */
 static levada_status shard_pick(shard_state *s, const levada_block *held,
                                 const levada_block *block, int64_t first, int64_t n,
                                 levada_block **out, levada_error *err)
@@ -288,7 +289,7 @@ static levada_status shard_batch(shard_state *s, levada_block *block, levada_blo
     return st;
 }
 
-/* The end of the input: what the last round still lacks. */
+/* Emits at the end of the input what the last round still lacks. */
 static levada_status shard_end(shard_state *s, levada_block **out, levada_error *err)
 {
     const shard_args *a = &s->args;

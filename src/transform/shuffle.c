@@ -47,7 +47,7 @@ static levada_status shuffle_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a shuffle buffer");
 }
 
-/* Rows of batches that were mixed would be neither batches nor records. */
+/* Checks that the input has records: rows of mixed batches would be neither batches nor records. */
 static levada_status shuffle_check(const void *args, const levada_spec *in, levada_spec **out,
                                    levada_error *err)
 {
@@ -84,7 +84,7 @@ static uint64_t shuffle_key(const shuffle_state *s, const shuffle_args *a)
                              (uint64_t)s->context->pass);
 }
 
-/* The buffer grows with what comes: buffer_size may be far beyond the size of the data. */
+/* Reserves space as records come: buffer_size may be far beyond the size of the data. */
 static levada_status shuffle_reserve(shuffle_state *s, int64_t want, levada_error *err)
 {
     return levada_reserve(&s->slots, &s->capacity, want, sizeof *s->slots) ? LEVADA_OK

@@ -32,7 +32,7 @@ static levada_status skip_open(void *state, const void *args, const levada_conte
     return LEVADA_OK;
 }
 
-/* What a block counts for. */
+/* Returns what a block counts for. */
 static int64_t skip_units(const skip_state *s, const levada_block *block)
 {
     return s->batches ? 1 : block->n;

@@ -123,7 +123,7 @@ static void slice_dims(slice_work *w, int32_t d, int64_t at)
     w->bytes += n * size;
 }
 
-/* Where the row of level d that was made last ends: rows of the next level so far. */
+/* Returns where the row of level d that was made last ends: rows of the next level so far. */
 static int32_t slice_mark(const slice_work *w, int32_t d)
 {
     return (int32_t)(d + 1 < w->to->depth ? w->used[d + 1] : w->leaves);

@@ -2,7 +2,8 @@
 /* What stands in for soxr.c where the build did not find libsoxr. */
 #include "transform/resampler.h"
 
-/* Not 0: a sound without frames is not resampled, and so would not be refused. */
+/* Returns a capacity that is not 0, because audio without frames is not resampled, and so would not
+ * be refused. */
 int64_t levada_resampler_capacity(const levada_resampling *r, int64_t frames)
 {
     (void)r;

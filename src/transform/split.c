@@ -53,7 +53,7 @@ static const levada_arg split_options[] = {
 
 /* -- which numbers are in the part */
 
-/* The sum of the fractions before number n; a sum of about 1 is 1. */
+/* Returns the sum of the fractions before number n; a sum of about 1 is 1. */
 static double split_bound(const levada_value *fractions, int64_t n)
 {
     double sum = 0;
@@ -168,7 +168,7 @@ static levada_status split_find_file(split_state *s, const levada_origin *of, ui
     return LEVADA_OK;
 }
 
-/* Of all origin parts: a record that a zip joined has several. */
+/* Hashes all origin parts, because a record that a zip joined has several. */
 static levada_status split_hash_origins(split_state *s, const levada_block *in, uint64_t *hashes,
                                         levada_error *err)
 {

@@ -29,7 +29,7 @@ static void unbatch_drop_dim(levada_field *f)
     memmove(f->dims, f->dims + 1, f->ndim * sizeof f->dims[0]);
 }
 
-/* What one field becomes; false where a record has no steps. */
+/* Sets what one field becomes; returns false if a record has no steps. */
 static bool unbatch_field(levada_field *f, bool batched)
 {
     if (batched) {
@@ -109,7 +109,7 @@ static void unbatch_close(void *state)
 
 /* -- batches */
 
-/* A padded column as a ragged one on the same values. */
+/* Cuts a padded column as a ragged one on the same values. */
 static levada_status unbatch_cut(levada_builder *b, int32_t i, const levada_column *from,
                                  levada_error *err)
 {
@@ -207,7 +207,7 @@ static int64_t unbatch_inner(const levada_column *c, int32_t from)
     return inner;
 }
 
-/* What is left has levels: ranges of the old next level, in order; values are shared. */
+/* Makes the remaining levels: ranges of the old next level, in order; values are shared. */
 static levada_status unbatch_levels(levada_builder *b, int32_t i, const levada_column *from,
                                     int64_t per, int64_t total, levada_error *err)
 {
@@ -272,7 +272,8 @@ static levada_status unbatch_column(levada_builder *b, int32_t i, const levada_c
     return unbatch_values(b, i, from, per, total, err);
 }
 
-/* Of all origin parts: a step is a part of each record that a zip put together. */
+/* Sets the origins, of all origin parts: a step is a part of each record that a zip put together.
+ * */
 static levada_status unbatch_origins(levada_pool *pool, const levada_block *in, levada_block *made,
                                      levada_error *err)
 {

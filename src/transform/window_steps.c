@@ -53,7 +53,7 @@ static bool window_is_range(const levada_field *f)
     return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
 }
 
-/* Whether a field is cut. */
+/* Returns true if a field is cut. */
 static bool window_cuts(const window_args *a, const levada_field *f)
 {
     if (a->fields.n == 0) return f->depth > 0;
@@ -385,7 +385,7 @@ static levada_status window_make(const window_state *s, const window_args *a,
 
 /* -- the stage */
 
-/* The block at the cursor, with columns of its own. */
+/* Fills the block at the cursor, with columns of its own. */
 static levada_status window_fill(window_state *s, levada_input *in, levada_error *err)
 {
     levada_block *data = NULL;
