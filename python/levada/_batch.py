@@ -479,8 +479,8 @@ class Batch(_levada.Batch):
             fields (str | Iterable[str]): fields to cut. None = the packed fields; if there are
                 none, all fields that are sequences of numbers.
             length (int): steps of a padded record over all ranks, such as the length of ``pack``;
-                None = those of the longest record.
-            value: padding value, or a mapping of fields to their padding values.
+                None = the steps of the longest record.
+            value (object, default 0): padding value, or a mapping of fields to padding values.
 
         Returns:
             A dict of all fields. A padded field of the fields to cut is [n, T / size, ...], a
