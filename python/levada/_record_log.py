@@ -63,7 +63,7 @@ def _has_frame(rest):
 
 
 class RecordLog:
-    """A file that says which records each step had, 8 bytes a record; a context manager.
+    """Stores which records each step had, 8 bytes a record, as a context manager.
 
     Each step is appended in one write, so that a crash of the process loses no step before. A
     log that exists is continued. If its last step is not whole, because the machine stopped while
@@ -229,7 +229,12 @@ class RecordLog:
         ]
 
     def close(self) -> None:
-        """Closes the file. May be called again."""
+        """Closes the file. May be called again.
+
+        Example:
+            log = lv.RecordLog("steps.lvlog")
+            log.close()
+        """
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
