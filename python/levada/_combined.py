@@ -268,10 +268,10 @@ def mix(
     Args:
         inputs (Dataset): the datasets, a list of them, or {name: dataset}, with equal fields.
             ``stats()`` has the number of records of each of the first 8 inputs, under its name.
-        weights (Iterable | Mapping): one number per dataset, at least 0, as a list or
-            {name: number}; None = equal weights. ``[(0, weights), (10_000, weights)]`` are
-            weights by step: a step holds once the mixture has delivered that number of records (batches) in its pass, or as
-            soon as no dataset with a weight is left. The first step is 0.
+        weights (Iterable | Mapping): one number per dataset, at least 0, as a list or {name:
+            number}; None = equal weights. ``[(0, weights), (10_000, weights)]`` are weights by
+            step: a step holds once the mixture has delivered that number of records (batches) in
+            its pass, or as soon as no dataset with a weight is left. The first step is 0.
         by (str, default "records"): "records" makes weights the chances of each record. A field
             makes them the shares of its tokens (lengths of a sequence, or values of an integer
             field), which are right up to one record at each moment.
