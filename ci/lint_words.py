@@ -58,6 +58,14 @@ CONCEPT = [
     (r"sounds?", "audio"),
     (r"saved states?", "checkpoint"),
 ]
+# in pages for users: a pronoun whose noun is in another sentence
+PRONOUN = [
+    (
+        r"(the|equal|new|first|next|other|another|such|which) ones?(?! (of|record|column))",
+        "the noun",
+    ),
+    (r"(are|is|as|than) (those|that) of", "the noun"),
+]
 # at the beginning of a comment in a public header, and of a summary of a docstring
 HEADLESS = [(r".+", "begin with a verb in the third person, or with a noun")]
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -135,7 +143,7 @@ def breaches(path: Path, text: str) -> Iterator[Finding]:
         (lines, TEXT),
         (shown(path, strings), MESSAGE),
         (prose(path, text), COMMENT),
-        (pages(path, lines), CONCEPT),
+        (pages(path, lines), CONCEPT + PRONOUN),
         (heads(path, lines), HEADLESS),
     ):
         for number, row in enumerate(rows, 1):

@@ -101,6 +101,9 @@ def section(match: re.Match[str]) -> str:
     if name == "Returns":
         return f":returns: {' '.join(body.split())}\n\n"
     entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", body)]
+    if name == "Raises":  # one item for each of "ValueError, TypeError: text"
+        parts = [entry.partition(": ") for entry in entries]
+        entries = [f"{kind}: {text}" for kinds, _, text in parts for kind in kinds.split(", ")]
     return "\n\n".join(ENTRY.sub(field(FIELDS[name]), entry, count=1) for entry in entries) + "\n\n"
 
 

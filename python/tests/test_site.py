@@ -184,6 +184,14 @@ def test_plain_comments_become_documentation():
     ]  # fmt: skip
 
 
+def test_each_error_of_a_docstring_is_an_item():
+    comments = imported(SITE / "comments.py")
+    lines = ["Reads.", "", "Raises:", "    ValueError, TypeError: it is", "        wrong."]
+    comments.docstring(None, "function", "f", None, None, lines)
+    items = [line for line in lines if line.startswith(":raises")]
+    assert items == [":raises ValueError: it is wrong.", ":raises TypeError: it is wrong."]
+
+
 def test_the_chart_is_that_of_the_results():
     done = subprocess.run([sys.executable, ROOT / "bench/chart.py", "--check"], check=False)
     assert done.returncode == 0, "python bench/chart.py"
