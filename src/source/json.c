@@ -10,7 +10,8 @@
  * An element with good brackets and quotes is one record, which the decoder rejects if it is bad
  * JSON. Otherwise the list is damaged there. If elements begin on lines of their own, reading
  * continues at the next one: after the same line end, ',' and indent as those before the damaged
- * element. If they do not, nothing says which bracket begins the next element.
+ * element, or, if these are damaged too, after the line with the smallest indent. If they do not,
+ * nothing says which bracket begins the next element.
  */
 #include "registry/env_priv.h"
 #include "rows/json_list.h"
@@ -94,7 +95,7 @@ static json_found json_find(json_window *w, const char *field, bool begins)
     if (w->at == w->size) return JSON_MORE;
     if (begins && w->data[w->at] == ']') return json_close(w, field, JSON_CLOSED);
     if (!begins) {
-        if (w->data[w->at] != ',') return json_no(w, "a ',' must be before an element");
+        if (w->data[w->at] != ',') return json_no(w, "a ',' or ']' must follow an element");
         w->at = levada_json_list_space(w->data, w->at + 1, w->size);
         if (w->at == w->size) return JSON_MORE;
     }
@@ -103,9 +104,8 @@ static json_found json_find(json_window *w, const char *field, bool begins)
     if (w->end <= 0) return w->end < 0 ? JSON_WRONG : JSON_MORE;
     w->at = levada_json_list_space(w->data, w->end, w->size);
     if (w->at == w->size) return JSON_MORE;
-    if (w->data[w->at] == ',') return JSON_ELEMENT;
     if (w->data[w->at] == ']') return json_close(w, field, JSON_LAST);
-    return json_no(w, "a ',' or ']' must follow an element");
+    return JSON_ELEMENT; /* what follows is of the next frame */
 }
 
 /* Remembers what is before a damaged element that begins a line. */
@@ -167,17 +167,49 @@ static levada_status json_next(void *state, const void *args, const uint8_t *dat
     return LEVADA_OK;
 }
 
+/* The bytes from the ',' at `at` to a '{' that begins a line, or 0. */
+static int64_t json_separates(const uint8_t *data, int64_t at, int64_t size, int64_t *indent)
+{
+    int64_t k = at + 1, line = -1;
+
+    if (data[at] != ',') return 0;
+    for (; k < size && strchr(" \t\r\n", data[k]) && data[k]; k++)
+        if (data[k] == '\n') line = k;
+    *indent = k - line;
+    return line > at && k < size && data[k] == '{' && k - at <= JSON_SEPARATOR ? k - at : 0;
+}
+
+/* Learns what is between the elements: the separator with the smallest indent, as objects inside of
+ * elements have larger ones. False where no line begins with an object. */
+static bool json_learn(json_state *s, const uint8_t *data, int64_t size)
+{
+    int64_t least = INT64_MAX, indent = 0;
+
+    for (int64_t i = 0; i < size; i++) {
+        int64_t n = json_separates(data, i, size, &indent);
+
+        if (n == 0 || indent >= least) continue;
+        least = indent;
+        s->nseparator = n;
+        memcpy(s->separator, data + i, (size_t)n);
+    }
+    return s->nseparator > 0;
+}
+
 static int64_t json_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                            bool at_end)
 {
     json_state *s = state;
-    int64_t     n = s->nseparator, last = size - n - 1;
+    bool        known = s->nseparator > 0;
+    int64_t     n, last;
 
     (void)args;
     s->begins = false;
-    if (n == 0) return size;
+    if (!known && !json_learn(s, data, size)) return size;
+    n = s->nseparator;
+    last = size - n - 1;
     for (int64_t i = 1; i <= last; i++)
-        if (data[i - 1] == '}' && data[i + n] == '{' &&
+        if ((data[i - 1] == '}' || !known) && data[i + n] == '{' &&
             memcmp(data + i, s->separator, (size_t)n) == 0)
             return i;
     return at_end ? size : last > 0 ? last : 0; /* where data[0] is the '}' */
