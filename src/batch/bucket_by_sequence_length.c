@@ -153,6 +153,7 @@ static levada_status bucket_read_cost(const levada_bucket_stage_args *a, levada_
     static const char *const names[] = { "linear", "quadratic", "2d" };
     const levada_function   *function = levada_value_as_function(a->cost);
     const char              *name = levada_value_as_text(a->cost, NULL);
+    const char              *marked = levada_value_as_text(levada_value_item(a->cost, 0), NULL);
 
     *out = LEVADA_COST_LINEAR;
     if (!a->cost) return LEVADA_OK;
@@ -167,6 +168,9 @@ static levada_status bucket_read_cost(const levada_bucket_stage_args *a, levada_
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "cost='2d' needs two fields in length, got %lld",
                            (long long)a->length.n);
+    }
+    if (!name && marked) {
+        return levada_fail(err, LEVADA_ENOT_FOUND, "cost: no function '%s' is registered", marked);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "cost=%s%s%s must be linear, quadratic, 2d or a function%s%s%s",
