@@ -45,6 +45,7 @@ static char *passed_counts(levada_iter *it)
     missing = strstr(out, " in none of ");
     while (missing && missing > out && strncmp(missing, "{\"stage\"", 8) != 0) missing--;
     if (missing) missing[-1] = '\0';
+    else out[strlen(out) - 2] = '\0'; /* the brackets after the last note */
     return out;
 }
 
