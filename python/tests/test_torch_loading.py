@@ -143,12 +143,10 @@ class TestTensors:
 
 
 def test_the_program_of_the_docstring_runs(tmp_path, monkeypatch):
-    text = inspect.getdoc(lv.torch_dataset).split("::\n\n", 1)[1]
-    lines = text.split("\n")
-    end = next(i for i, line in enumerate(lines) if line and not line.startswith(" "))
+    text = inspect.getdoc(lv.torch_dataset).split("\nExample:\n", 1)[1]
     monkeypatch.chdir(tmp_path)
-    space = {}
-    exec(textwrap.dedent("\n".join(lines[:end])), space)
+    space = {"lv": lv}
+    exec(textwrap.dedent(text), space)
     assert space["mask"].shape == space["tokens"].shape
     assert space["state"]["levada"]
 
