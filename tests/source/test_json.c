@@ -102,10 +102,10 @@ static void a_damaged_list_is_an_error(void **state)
     expect_damage("[{},", "", "{}@0 ", "ends inside");
     expect_damage("[{},]", "", "{}@0 ", "a value must be here");
     expect_damage("[,{}]", "", "", "a value must be here");
-    expect_damage("[{} {}]", "", "", "must follow an element");
-    expect_damage("[{}[{}]", "", "", "must follow an element");
+    expect_damage("[{} {}]", "", "{}@0 ", "must follow an element");
+    expect_damage("[{}[{}]", "", "{}@0 ", "must follow an element");
     expect_damage("[{}]]", "", "", "something follows");
-    expect_damage("[{}}", "", "", "must follow an element");
+    expect_damage("[{}}", "", "{}@0 ", "must follow an element");
     expect_damage("[{\"a\":[1}]", "", "", "brackets do not match");
     expect_damage("[{\"a\":\"x\n\"}]", "", "", "line end");
     expect_damage("{}\n{}\n", "", "", "must be a list of objects");
