@@ -159,5 +159,6 @@ int main(void)
         cmocka_unit_test(values_are_passed_in_any_window),
     };
 
+    if (!t_has("simdjson")) return 77; /* skipped */
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

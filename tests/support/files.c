@@ -105,6 +105,20 @@ static void files_encode_part(const levada_filter_def *filter, void *state, t_by
     }
 }
 
+bool t_has(const char *library)
+{
+    char         *json = NULL;
+    levada_value *value = NULL;
+    bool          has;
+
+    assert_int_equal(levada_config_describe(NULL, &json, NULL), LEVADA_OK);
+    assert_int_equal(levada_value_parse_json(json, strlen(json), &value, NULL), LEVADA_OK);
+    has = levada_value_kind_of(levada_value_get(value, library)) == LEVADA_VALUE_TEXT;
+    levada_string_free(&json);
+    levada_value_destroy(&value);
+    return has;
+}
+
 bool t_can(const char *name)
 {
     const levada_filter_def *filter = name ? levada_registry_filter(NULL, name) : NULL;

@@ -30,6 +30,8 @@ void    t_write_file(const char *path, const void *data, size_t size);
 t_bytes t_read_file(const char *path);
 /* False where the build has no encoder for it; NULL is not compression. */
 bool t_can(const char *filter);
+/* False where the build has no library of that name, as levada_config_describe lists them. */
+bool t_has(const char *library);
 /* The same bytes through the encoder of a filter; `flush_at` > 0 flushes after that number of
  * bytes. */
 t_bytes t_encode(const char *filter, const void *data, size_t size, size_t flush_at);

@@ -350,8 +350,7 @@ static void sets_of_files_are_the_same(void **state)
                        .block_rows = random_below(2) ? 7 : 0 };
 
         for (int i = 0; i < 8; i++) {
-            (void)snprintf(paths[i], sizeof paths[i], "%s", t_path("f"));
-            (void)snprintf(paths[i] + strlen(paths[i]), 8, "%d", i);
+            (void)snprintf(paths[i], sizeof paths[i], "%s%d", t_path("f"), i);
             (void)unlink(paths[i]);
             write_drawn(paths[i], lines);
             if (i < 2 || random_below(4)) t.paths[i] = paths[i];
