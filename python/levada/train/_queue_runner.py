@@ -320,7 +320,7 @@ class QueueRunner:
             The message; None if the name of the queue does not begin with `export_scope`.
 
         Example:
-            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()], shared_name="numbers")
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()], shared_name="tokens_queue")
             fill = lt.register_op("fill", queue.enqueue_from(lv.range(5)))
             message = lt.QueueRunner(queue, [fill]).to_proto()
             print(message.enqueue_op_name)
@@ -364,7 +364,7 @@ class QueueRunner:
                 called for a function.
 
         Example:
-            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()], shared_name="numbers")
+            queue = lt.FIFOQueue(10, [lv.int64], shapes=[()], shared_name="tokens_queue")
             fill = lt.register_op("fill", queue.enqueue_from(lv.range(5)))
             message = lt.QueueRunner(queue, [fill]).to_proto()
             print(lt.QueueRunner.from_proto(message).name)
