@@ -168,6 +168,22 @@ static levada_status decode_once_rejects(const levada_block *block, levada_error
     return first->why.code;
 }
 
+/* Decodes the numbers that are still encoded. The block keeps its notes, if it is another one. */
+static levada_status decode_once_numbers(const levada_decoding *use, levada_block **block,
+                                         levada_error *err)
+{
+    levada_reject *notes = (*block)->rejects;
+    int32_t        n = (*block)->nrejects;
+    levada_status  st;
+
+    (*block)->rejects = NULL;
+    (*block)->nrejects = 0;
+    st = levada_block_decode(levada_env_pool(use->env), block, err);
+    (*block)->rejects = notes;
+    (*block)->nrejects = n;
+    return st;
+}
+
 levada_status levada_decoding_run(levada_decoding *decoding, const void *const *strings,
                                   const size_t *sizes, int64_t n, levada_block **out,
                                   levada_error *err)
@@ -193,8 +209,8 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
     }
     if (st == LEVADA_OK) st = levada_builder_check_text(d.builder, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&d.builder, &block, err);
-    if (st == LEVADA_OK) st = levada_block_decode(levada_env_pool(decoding->env), &block, err);
     if (st == LEVADA_OK) st = decode_once_rejects(block, err);
+    if (st == LEVADA_OK) st = decode_once_numbers(decoding, &block, err);
     if (st == LEVADA_OK) {
         *out = block;
         block = NULL;
