@@ -95,8 +95,8 @@ static int batch_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Returns a value may be an array of objects or anything that the package makes; a cycle through
- * the block or the index cannot be. */
+/* Drops the values, which may be arrays of objects or anything that the package makes. No cycle
+ * goes through the block or the index. */
 static int batch_clear(PyObject *object)
 {
     batch_object *self = (batch_object *)object;

@@ -316,8 +316,7 @@ static PyObject *block_dims(PyObject *self, PyObject *index)
     return column ? levada_py_dims(-1, column->dims, column->field->ndim) : NULL;
 }
 
-/* Returns for each field the levels of its lists of objects, as bytes; None if it has no objects.
- * */
+/* Returns for each field the levels of its lists of objects, as bytes; None without objects. */
 static PyObject *block_objects(PyObject *self, PyObject *unused)
 {
     const levada_spec *spec = levada_block_spec(block_of(self));

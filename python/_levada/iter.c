@@ -45,7 +45,8 @@ static bool iter_alive(iter_object *self)
     return true;
 }
 
-/* Returns true for calls that do not wait, so that nobody else gets in between. */
+/* Returns true if the caller may use the iterator. This is enough for calls that do not wait,
+ * because nobody else gets in between. */
 static bool iter_idle(iter_object *self)
 {
     if (!iter_alive(self)) return false;
@@ -57,8 +58,8 @@ static bool iter_enter(iter_object *self)
     return iter_idle(self) && (self->busy = true);
 }
 
-/* Returns a block that comes again is the object that it was: what that says of being writable
- * holds. */
+/* Returns the object of a block. A block that comes again keeps the object that it had, which knows
+ * whether it is writable. */
 static PyObject *iter_block(iter_object *self, levada_block **block)
 {
     PyObject *back = self->back;
@@ -205,14 +206,14 @@ static PyObject *iter_next(PyObject *object)
     return value;
 }
 
-/* Returns the part of the package replaces this. */
+/* Returns the block; the package overrides this method. */
 static PyObject *iter_made(PyObject *object, PyObject *block)
 {
     (void)object;
     return Py_NewRef(block);
 }
 
-/* Returns the part of the package replaces this. */
+/* Does nothing; the package overrides this method. */
 static PyObject *iter_ended(PyObject *object, PyObject *unused)
 {
     (void)object;

@@ -15,8 +15,8 @@ levada_py_state *levada_py_state_of(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-/* Returns a class of the package that is based on ours has no module of its own, and to ask it for
- * one raises an exception: ours are those based on object alone. */
+/* Finds the state through the base that this module made, which is based on object alone: a class
+ * of the package has no module, and raises an exception if it is asked for one. */
 levada_py_state *levada_py_state_of_type(PyTypeObject *type)
 {
     PyTypeObject *base;

@@ -34,7 +34,7 @@ static PyObject *sink_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-/* Returns the sink leaves the object meanwhile: another thread that comes finds none. */
+/* Takes the sink out of the object for a call, so that another thread finds none. */
 static levada_sink *sink_enter(sink_object *self)
 {
     levada_sink *sink = self->sink;
