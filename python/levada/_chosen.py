@@ -9,10 +9,10 @@ the position. The JSON is a list with one entry for each function, in the order 
 from __future__ import annotations
 
 import json
-import zlib
 
 from levada._columns import Columns
 from levada._pickling import parts
+from levada._prefix import body_of, prefixed
 from levada.errors import DataLossError
 
 TYPE_CHECKING = False
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from levada import _levada
 
 _MAGIC = b"LVDCOLS1"
-_HEAD = len(_MAGIC) + 8
 
 
 def targets(core: _levada.Dataset) -> list[Any]:
@@ -34,18 +33,15 @@ def targets(core: _levada.Dataset) -> list[Any]:
 def added(state: bytes, columns: list[Columns]) -> bytes:
     """A position with these columns."""
     head = json.dumps([each.chosen() for each in columns], separators=(",", ":")).encode()
-    body = len(head).to_bytes(4, "little") + head + state
-    return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+    return prefixed(_MAGIC, len(head).to_bytes(4, "little") + head + state)
 
 
 def split(state: bytes) -> tuple[list[Any] | None, bytes]:
     """(what was chosen, the position). None: a position without columns, as older versions wrote
     it. Raises DataLossError."""
-    if not state.startswith(_MAGIC):
+    body = body_of(_MAGIC, state)
+    if body is None:
         return None, state
-    body = state[len(_MAGIC) + 4 :]
-    if len(state) < _HEAD or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
-        raise DataLossError("the checkpoint is corrupt: wrong checksum")
     size = int.from_bytes(body[:4], "little")
     try:
         chosen = json.loads(body[4 : 4 + size])

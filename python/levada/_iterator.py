@@ -10,13 +10,13 @@ import logging
 import sys
 import warnings
 import weakref
-import zlib
 from collections.abc import Mapping
 
 from levada import _levada
 from levada._batch import Batch, rows_of
 from levada._front import with_fronts
 from levada._plain import plain
+from levada._prefix import body_of, prefixed
 from levada._typed import T, Typed
 from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
@@ -216,8 +216,7 @@ class Iterator(Typed[T], _levada.Iter):
         """
         state, drop = super().save(), self._left_out()
         if drop:
-            body = drop.to_bytes(8, "little") + state
-            state = _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+            state = prefixed(_MAGIC, drop.to_bytes(8, "little") + state)
         if not self._choosing:
             return state
         from levada._chosen import added
@@ -246,11 +245,8 @@ class Iterator(Typed[T], _levada.Iter):
         from levada._chosen import split
 
         chosen, state = split(_state(state))
-        drop = 0
-        if state.startswith(_MAGIC):
-            body = state[12:]
-            if len(body) < 8 or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
-                raise DataLossError("the checkpoint is corrupt: wrong checksum")
+        drop, body = 0, body_of(_MAGIC, state)
+        if body is not None:
             drop, state = int.from_bytes(body[:8], "little"), body[8:]
             if self._batched:
                 raise FailedPreconditionError(
