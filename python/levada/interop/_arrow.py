@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from levada import _levada
 from levada._columns import Kind
-from levada._objects import declaration
+from levada._objects import LEVELS, declaration
 from levada._random_access import Numbered, Reader, dataset_of
 from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from levada._dataset import Dataset
     from levada._values import Paths
 
-_LEVELS = 4  # ragged levels that a column may have
 _MOST_ROWS = 10_000  # of a row group from which single records are decoded
 _TAIL = 64 << 10  # bytes at the end of a file that recognize it: the footer
 
@@ -222,7 +221,7 @@ def _in_lists(a, lists, pa):
     return a
 
 
-def _columns(name, a, pa, nulls, lists=(), mark=bytes(_LEVELS), valid=None):
+def _columns(name, a, pa, nulls, lists=(), mark=bytes(LEVELS), valid=None):
     """(name, array, mark, valid) of a column, or of each field of a struct and of structs in lists.
 
     ``lists``: offsets of the lists around ``a``. ``mark``: see ``_objects.py``. ``valid``: which
@@ -237,8 +236,8 @@ def _columns(name, a, pa, nulls, lists=(), mark=bytes(_LEVELS), valid=None):
             yield from _columns(f"{name}.{field.name}", part, pa, nulls, lists, mark, valid)
     elif _is_list(t, pa) and _has_structs(t, pa):
         level = len(lists)
-        if level == _LEVELS:
-            _refuse(name, f"more than {_LEVELS} levels of lists")
+        if level == LEVELS:
+            _refuse(name, f"more than {LEVELS} levels of lists")
         valid = a.is_valid() if valid is None else valid
         a = _without_nulls(_plain(a, pa, name), pa, nulls, name)
         if pa.types.is_struct(t.value_type):
@@ -256,7 +255,7 @@ def block_of(batch, nulls):
         for n, a, mark, valid in _columns(name, column, pa, nulls):
             fields.append((n, *flat(a, nulls, n), None, mark))
             if nulls == "mask":
-                fields.append((f"{n}_valid", *flat(valid, nulls, n), None, bytes(_LEVELS)))
+                fields.append((f"{n}_valid", *flat(valid, nulls, n), None, bytes(LEVELS)))
     return _levada.build(batch.num_rows, fields, [], 0)
 
 
@@ -504,23 +503,36 @@ def _same_schema(schema, path, first, first_path):
     raise FailedPreconditionError(f"{path} and {first_path} have different schemas: {differing}")
 
 
-class _ArrowFiles:
-    """Record batches of IPC files and streams: ``load(i)``."""
+class _Files:
+    """Parts of files of one schema, by number.
 
-    def __init__(self, paths, columns):
-        self.paths, self.columns = paths, columns
-        self.places, self.sizes, self.schema = [], [], None
-        for path in paths:
-            self._open(path)
-        self.names = _selected(self.schema, columns)
-        if self.names:
-            import pyarrow as pa
+    ``_open(path)`` returns the schema, and how many records each part has.
+    """
 
-            self.schema = pa.schema([self.schema.field(name) for name in self.names])
+    def __init__(self, paths):
+        self.paths, self.places, self.sizes, self.schema, self.names = paths, [], [], None, None
         self.opened = {}
+        for path in paths:
+            schema, sizes = self._open(path)
+            self.schema = self.schema or schema
+            _same_schema(schema, path, self.schema, paths[0])
+            self.places += ((path, k) for k in range(len(sizes)))
+            self.sizes += sizes
 
     def __getstate__(self):
         return {**self.__dict__, "opened": {}}
+
+    def select(self, columns):
+        """Keeps only these columns; returns itself."""
+        self.names = _selected(self.schema, columns)
+        if self.names:
+            fields = [self.schema.field(name) for name in self.names]
+            self.schema = pyarrow().schema(fields)
+        return self
+
+
+class _ArrowFiles(_Files):
+    """Record batches of IPC files and streams: ``load(i)``."""
 
     def _reader(self, path):
         """(a function of a number that returns a batch, how many there are, schema)."""
@@ -542,11 +554,7 @@ class _ArrowFiles:
 
     def _open(self, path):
         get, n, schema = self._reader(path)
-        self.schema = self.schema or schema
-        _same_schema(schema, path, self.schema, self.paths[0])
-        for k in range(n):
-            self.places.append((path, k))
-            self.sizes.append(get(k).num_rows)
+        return schema, [get(k).num_rows for k in range(n)]
 
     def load(self, i):
         path, k = self.places[i]
@@ -585,7 +593,7 @@ def arrow(
     _check_nulls(nulls)
     pyarrow()
     paths = _files(files)
-    given = _ArrowFiles(paths, columns)
+    given = _ArrowFiles(paths).select(columns)
     reader = Pieces(
         given.schema,
         given.sizes,
@@ -620,28 +628,17 @@ def _pruned(paths, filters):
     return kept
 
 
-class _ParquetFiles:
+class _ParquetFiles(_Files):
     """Row groups of Parquet files: ``load(i)``."""
 
-    def __init__(self, paths, columns, row_groups=None, filters=None):
-        self.paths, self.places, self.sizes, self.schema = paths, [], [], None
-        for path in paths:
-            self._open(path)
+    def __init__(self, paths, row_groups=None, filters=None):
+        super().__init__(paths)
         self.all = len(self.places) if row_groups is None else -1
         if row_groups is not None:
             self._choose(row_groups)
         if filters is not None:
             kept = _pruned(paths, filters)
             self._choose([i for i, (path, g) in enumerate(self.places) if g in kept[path]])
-        self.names = _selected(self.schema, columns)
-        if self.names:
-            import pyarrow as pa
-
-            self.schema = pa.schema([self.schema.field(name) for name in self.names])
-        self.opened = {}
-
-    def __getstate__(self):
-        return {**self.__dict__, "opened": {}}
 
     def _choose(self, row_groups):
         """Keeps these row groups, in their order."""
@@ -666,11 +663,8 @@ class _ParquetFiles:
 
     def _open(self, path):
         file = self._reader(path)
-        self.schema = self.schema or file.schema_arrow
-        _same_schema(file.schema_arrow, path, self.schema, self.paths[0])
-        for g in range(file.num_row_groups):
-            self.places.append((path, g))
-            self.sizes.append(file.metadata.row_group(g).num_rows)
+        groups = range(file.num_row_groups)
+        return file.schema_arrow, [file.metadata.row_group(g).num_rows for g in groups]
 
     def mark(self):
         """What a restore compares: the files, and which of their row groups are read."""
@@ -729,7 +723,7 @@ def parquet(
     _check_nulls(nulls)
     pyarrow()
     paths = _files(files)
-    given = _ParquetFiles(paths, columns, row_groups, filters)
+    given = _ParquetFiles(paths, row_groups, filters).select(columns)
     largest = max(given.sizes, default=0)
     if shuffle_records and cache_row_groups == 1 and largest > _MOST_ROWS:
         raise InvalidArgumentError(
