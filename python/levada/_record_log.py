@@ -43,11 +43,13 @@ def _frames(file, path):
         kind = "a version of a record log that is not known" if head[:8] == _HEAD[:8] else (
             "not a record log")  # fmt: skip
         raise DataLossError(kind, file=path)
-    end = len(_HEAD)
+    total, end = os.fstat(file.fileno()).st_size, len(_HEAD)
     while True:
         size, crc = struct.unpack("<II", file.read(8).ljust(8, b"\0"))
+        if not 0 < size <= total - end - 8:
+            return
         body = file.read(size)
-        if size == 0 or len(body) < size or zlib.crc32(body) != crc:
+        if zlib.crc32(body) != crc:
             return
         end += 8 + size
         yield end, body
@@ -55,9 +57,11 @@ def _frames(file, path):
 
 def _has_frame(rest):
     """Whether a whole frame begins somewhere in what follows a damaged one."""
+    rest = memoryview(rest)
     for at in range(1, len(rest) - 8):
         size, crc = struct.unpack_from("<II", rest, at)
-        if size and rest[at + 8] in b"FS" and zlib.crc32(rest[at + 8 : at + 8 + size]) == crc:
+        body = rest[at + 8 : at + 8 + size]
+        if len(body) == size > 0 and body[0] in b"FS" and zlib.crc32(body) == crc:
             return True
     return False
 
@@ -177,6 +181,9 @@ class RecordLog:
             batch (Batch): the batch, as the iterator returned it.
 
         Raises:
+            InvalidArgumentError: the step is negative, or the log has no number for a file or a
+                record.
+            FailedPreconditionError: the log is closed.
             UnavailableError: the step was not written, such as on a full disk; the log is as
                 before.
 
