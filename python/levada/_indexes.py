@@ -59,7 +59,7 @@ def index(
             ``padding_report`` read no data.
         stages (str): the stages that produce these fields, as in a pipeline:
             ``"parse_example:@spec.json"``.
-        max_bytes (int, default 1 GiB): size of the largest record of a file; 1 GiB is the most.
+        max_bytes (int): size of the largest record of a file; None = 1 GiB, which is the most.
 
     Raises:
         FailedPreconditionError: with `check`, a file has changed since it was indexed.

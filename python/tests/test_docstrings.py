@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Docstrings of the public names have one shape: a summary, Args with types, an example."""
 
+import ast
 import inspect
 import re
 import shutil
@@ -69,6 +70,25 @@ def test_a_docstring_has_its_sections(name):
     verb = text.split()[0]
     assert name in NOUNS or re.fullmatch(r"[A-Z][a-z]+s", verb), f"{verb} is not a verb"
     assert re.search(r"[.:]$", text.split("\n\n")[0])
+
+
+def defaults(thing):
+    """{parameter: its default} where that is a value that a docstring writes as Python does."""
+    try:
+        given = inspect.signature(thing).parameters.items()
+    except (TypeError, ValueError):
+        return {}
+    plain = (bool, int, float, str, bytes, list, tuple, dict, type(None))
+    return {name: each.default for name, each in given if isinstance(each.default, plain)}
+
+
+@pytest.mark.parametrize("name", sorted(CALLABLES))
+def test_a_docstring_has_the_defaults_of_the_signature(name):
+    said = described(CALLABLES[name].__doc__)
+    for parameter, default in defaults(CALLABLES[name]).items():
+        if parameter in said:
+            text = said[parameter].partition("default ")[2]
+            assert (ast.literal_eval(text) if text else None) == default, parameter
 
 
 def example(thing):

@@ -260,7 +260,7 @@ def maybe_batch(
         allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
             the remaining examples are dropped and counted.
         shared_name (str): batchers of one name share a queue.
-        name (str): replaces the name of the function in the names of the queue and the gauge.
+        name (str): replaces "batch" in the names of the queue and the gauge.
 
     Returns:
         A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
@@ -353,7 +353,7 @@ def maybe_batch_join(
         allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
             the remaining examples are dropped and counted.
         shared_name (str): batchers of one name share a queue.
-        name (str): replaces the name of the function in the names of the queue and the gauge.
+        name (str): replaces "batch_join" in the names of the queue and the gauge.
 
     Returns:
         A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
@@ -458,7 +458,7 @@ def maybe_shuffle_batch(
         allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
             the remaining examples are dropped and counted.
         shared_name (str): batchers of one name share a queue.
-        name (str): replaces the name of the function in the names of the queue and the gauge.
+        name (str): replaces "shuffle_batch" in the names of the queue and the gauge.
 
     Returns:
         A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.
@@ -558,7 +558,7 @@ def maybe_shuffle_batch_join(
         allow_smaller_final_batch (bool, default False): the last batch may be smaller; otherwise
             the remaining examples are dropped and counted.
         shared_name (str): batchers of one name share a queue.
-        name (str): replaces the name of the function in the names of the queue and the gauge.
+        name (str): replaces "shuffle_batch_join" in the names of the queue and the gauge.
 
     Returns:
         A stream: call it, or iterate it, for the next batch, after ``start_queue_runners``.

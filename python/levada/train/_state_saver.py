@@ -263,8 +263,9 @@ class NextQueuedSequenceBatch(RequeuedOnError):
     def requeue(self) -> None:
         """Puts the segments back with their states; the next batches return them first.
 
-        FailedPreconditionError: all states are saved, or it was requeued or discarded.
-        CancelledError, or the error of the source, as in `save_state`.
+        Raises:
+            FailedPreconditionError: all states are saved, or it was requeued or discarded.
+            CancelledError: as in `save_state`; if the source failed, its error is raised.
 
         Example:
             saver = lt.SequenceQueueingStateSaver(
