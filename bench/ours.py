@@ -131,9 +131,10 @@ def pad(folder, limit=None, repeats=4):
     return numpy_pad.over_batches(make, lambda ragged: ragged.to_padded(0), limit, repeats)
 
 
-def text_lines(folder, name="text.gz", block=4096):
-    """Row 4 from Python: bytes of text as n."""
-    ds = lv.text_lines(files.path(name, folder)).batch(block)
+def text_shards(folder, threads, name="text.gz", shards=8, block=4096):
+    """Row 4, a set of files: lines as n."""
+    ds = lv.text_lines([files.path(name, folder)] * shards).batch(block)
+    ds = ds.with_options(threads=threads)
 
     def count():
         n = 0

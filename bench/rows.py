@@ -68,7 +68,18 @@ def scan_rows():
             {"zlib": 2.4, "igzip": 0.95}, 1e-9, "bytes",
         )
     )  # fmt: skip
+    rows.append(
+        Row(
+            "4", "gzip text to lines, 8 files, 2 threads", "M lines/s", shards(2),
+            {"ours, 1 thread": shards(1)},
+            {}, {"ours, 1 thread": 1.9}, 1e-6,
+        )
+    )  # fmt: skip
     return rows
+
+
+def shards(threads):
+    return python("ours:text_shards", "text.gz", threads, threads=threads)
 
 
 def padding_only(name):
