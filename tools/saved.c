@@ -20,6 +20,7 @@ static void saved_put_le(uint8_t *to, uint64_t value, int size)
 }
 
 /* The polynomials, low bit first: zlib's, which Python has at hand, and that of states. */
+#define SAVED_COLUMNS "LVDCOLS1" /* docs/file-formats.md */
 #define SAVED_CRC32 UINT32_C(0xEDB88320)
 #define SAVED_CRC32C UINT32_C(0x82F63B78)
 
@@ -106,7 +107,23 @@ levada_status levada_cli_parts_next(levada_cli_parts *parts, levada_cli_part *ou
 bool levada_cli_part_is_position(const levada_cli_part *part)
 {
     return saved_begins(part->at, part->size, "LVDASTAT")
-           || saved_begins(part->at, part->size, "LVDROWS1");
+           || saved_begins(part->at, part->size, "LVDROWS1")
+           || saved_begins(part->at, part->size, SAVED_COLUMNS);
+}
+
+/* Steps over the columns that functions of Python chose. */
+static levada_status saved_pass_columns(levada_cli_position *at, levada_error *err)
+{
+    uint64_t size;
+
+    if (!saved_begins(at->state, at->size, SAVED_COLUMNS)) return LEVADA_OK;
+    size = at->size < 16 ? UINT64_MAX : levada_cli_le(at->state + 12, 4);
+    if (size == UINT64_MAX || size > at->size - 16
+        || levada_cli_crc32(0, at->state + 12, at->size - 12) != levada_cli_le(at->state + 8, 4))
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: wrong checksum");
+    at->state += 16 + size;
+    at->size -= 16 + (size_t)size;
+    return LEVADA_OK;
 }
 
 levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_position *out,
@@ -115,12 +132,13 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
     uint32_t crc = 0;
 
     *out = (levada_cli_position){ .state = part->at, .size = part->size };
-    if (saved_begins(part->at, part->size, "LVDROWS1")) {
-        if (part->size >= SAVED_ROWS) crc = levada_cli_crc32(0, part->at + 12, part->size - 12);
-        if (part->size < SAVED_ROWS || crc != levada_cli_le(part->at + 8, 4))
+    LEVADA_TRY(saved_pass_columns(out, err));
+    if (saved_begins(out->state, out->size, "LVDROWS1")) {
+        if (out->size >= SAVED_ROWS) crc = levada_cli_crc32(0, out->state + 12, out->size - 12);
+        if (out->size < SAVED_ROWS || crc != levada_cli_le(out->state + 8, 4))
             return levada_fail(err, LEVADA_EDATA_LOSS,
                                "the checkpoint is corrupt: wrong checksum");
-        out->drop = levada_cli_le(part->at + 12, 8);
+        out->drop = levada_cli_le(out->state + 12, 8);
         out->state += SAVED_ROWS;
         out->size -= SAVED_ROWS;
     }

@@ -63,3 +63,18 @@ def test_what_does_not_fit_is_said(tmp_path):
     assert run("resume-check", "a.txt", PIPELINE, status=1).stderr
     run("resume-check", "state", "nope:3", status=2)
     run("resume-check", "state", status=2)
+
+
+@pytest.mark.parametrize("command", ["run", "resume-check"])
+def test_columns_that_functions_chose_are_passed_over(command):
+    it = iter(lv.range(20).map(lambda record: {"x": [int(record["value"])]}).batch(3))
+    next(it)
+    lv.save_checkpoint("ckpt", data=it)
+    words = ["ckpt", "range:20 | batch:3"]
+    words = ["run", words[1], "--resume", words[0]] if command == "run" else [command, *words]
+    assert 'a stage was "map"' in run(*words, status=1).stderr
+    state = it.save()
+    for size in (8, 12, 16, 40, len(state) - 1):
+        with open("ckpt", "wb") as file:
+            file.write(state[:size])
+        assert "the checkpoint is corrupt" in run(*words, status=1).stderr
