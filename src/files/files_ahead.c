@@ -71,7 +71,7 @@ void levada_files_ahead_destroy(levada_files_ahead **ahead)
 
 /* -- one piece */
 
-/* Whether its size is known without opening it: opening a pipe is noticed by its writer. */
+/* Returns true if its size is known without opening it, which the writer of a pipe would notice. */
 static bool ahead_is_file(const levada_file_reader *r, const char *path)
 {
     const levada_opener_def *opener = levada_opener_find(r->framing.context->env, path);
@@ -93,7 +93,7 @@ static ahead_state ahead_prepare(const levada_file_reader *r, int64_t turn, leva
                                                                                   : AHEAD_DONE;
 }
 
-/* The first turn whose file needs work; 0 = none. */
+/* Returns the first turn whose file needs work; 0 = none. */
 static int64_t ahead_pick_locked(const levada_files_ahead *a)
 {
     const levada_file_reader *r = a->reader;
@@ -150,13 +150,7 @@ static levada_bytes *ahead_take_locked(levada_files_ahead *a, ahead_file *f)
     levada_bytes *bytes;
 
     while (f->state == AHEAD_BUSY) {
-        levada_waiter w = { 0 };
-
-        levada_line_append(&a->waits, &w);
-        levada_waiter_prepare(&w);
-        levada_lock_give(&a->lock);
-        (void)levada_line_wait(&a->waits, &a->lock, &w, &a->site, "file", -1);
-        levada_lock_take(&a->lock);
+        levada_line_wait_locked(&a->waits, &a->lock, &a->site, "file");
     }
     bytes = f->bytes;
     a->stocked -= f->stocked;

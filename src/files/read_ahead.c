@@ -161,7 +161,8 @@ static levada_spans ahead_spans(const levada_read_ahead *a, const levada_framed 
                            .capacity = capacity };
 }
 
-/* Whether the records of the window are framed up to the last one, which may go on. */
+/* Frames the records of the window up to the last one, which may go on; returns false if that is
+ * left to the owner. */
 static bool ahead_frame(levada_read_ahead *a, ahead_slot *s)
 {
     const levada_file_reader *r = a->reader;
@@ -340,22 +341,7 @@ bool levada_read_ahead_work(levada_read_ahead *a, bool work)
 
 static void ahead_wait_locked(levada_read_ahead *a)
 {
-    levada_waiter w = { 0 };
-
-    levada_line_append(&a->waits, &w);
-    levada_waiter_prepare(&w);
-    levada_lock_give(&a->lock);
-    if (levada_waiter_wait(&w, &a->site, "chunk", -1, -1) != LEVADA_WAIT_DONE) {
-        levada_lock_take(&a->lock);
-        if (w.linked) {
-            levada_line_remove(&a->waits, &w);
-            levada_waiter_clear(&w);
-        } else {
-            levada_waiter_settle(&w);
-        }
-        return;
-    }
-    levada_lock_take(&a->lock);
+    levada_line_wait_locked(&a->waits, &a->lock, &a->site, "chunk");
 }
 
 static void ahead_free_slot(ahead_slot *s)
@@ -407,7 +393,7 @@ void levada_read_ahead_end(levada_read_ahead *a, levada_error *why, int64_t *why
     *why_at = a->failed * LEVADA_STEP;
 }
 
-/* Whether the chunk that comes next is there: it is worked on until then. */
+/* Works until the chunk that comes next is ready; returns false if there is none. */
 static bool ahead_ready_locked(levada_read_ahead *a)
 {
     for (;;) {

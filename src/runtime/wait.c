@@ -333,6 +333,18 @@ levada_wait_end levada_line_wait(levada_line *line, levada_lock *lock, levada_wa
     return mine ? end : LEVADA_WAIT_DONE;
 }
 
+void levada_line_wait_locked(levada_line *line, levada_lock *lock, levada_site *site,
+                             const char *what)
+{
+    levada_waiter waiter = { 0 };
+
+    levada_line_append(line, &waiter);
+    levada_waiter_prepare(&waiter);
+    levada_lock_give(lock);
+    (void)levada_line_wait(line, lock, &waiter, site, what, -1);
+    levada_lock_take(lock);
+}
+
 void levada_waiter_settle(levada_waiter *waiter)
 {
     while (!levada_park_sleep(&waiter->park, -1)) {} /* a nudge that came too late ends one sleep */

@@ -109,6 +109,10 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
  * Without the lock, after prepare. DONE: also if the waiter was finished while the wait ended. */
 levada_wait_end levada_line_wait(levada_line *line, levada_lock *lock, levada_waiter *waiter,
                                  levada_site *site, const char *what, int64_t until);
+/* Waits in the line with the lock, which others may take meanwhile. Returns also if the wait is
+ * cancelled: the caller looks again. */
+void levada_line_wait_locked(levada_line *line, levada_lock *lock, levada_site *site,
+                             const char *what);
 /* Waits for a wake-up that is on the way. */
 void levada_waiter_settle(levada_waiter *waiter);
 /* Clears the end of a wait that did not end with DONE or settle. */
