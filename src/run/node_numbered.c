@@ -63,10 +63,13 @@ static bool numbered_ascends(const levada_origin *origins, int64_t n)
     return true;
 }
 
-static levada_status numbered_check(const levada_node *it, int64_t number, levada_error *err)
+static int64_t numbered_count(const levada_node *it)
 {
-    int64_t count = numbered_of(it)->def->count(it->at->args);
+    return numbered_of(it)->def->count(it->at->args);
+}
 
+static levada_status numbered_check(int64_t number, int64_t count, levada_error *err)
+{
     if (number >= 0 && number < count) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                        "record %lld does not exist: the source has %lld", (long long)number,
@@ -78,10 +81,11 @@ static levada_status numbered_ask(levada_node *it, const int64_t *numbers, int64
                                   levada_block **out, levada_error *err)
 {
     const levada_source_def *def = numbered_of(it)->def;
+    int64_t                  count = numbered_count(it);
     levada_status            st;
 
-    if (n > 0) LEVADA_TRY(numbered_check(it, numbers[0], err));
-    if (n > 0) LEVADA_TRY(numbered_check(it, numbers[n - 1], err));
+    if (n > 0) LEVADA_TRY(numbered_check(numbers[0], count, err));
+    if (n > 0) LEVADA_TRY(numbered_check(numbers[n - 1], count, err));
     LEVADA_TRY(def->at(numbered_state(it), it->at->args, numbers, n, out, err));
     if ((*out)->n == n && (*out)->kind == LEVADA_BLOCK_DATA) return LEVADA_OK;
     st = levada_fail(err, LEVADA_EINTERNAL, "at() returned %lld records for %lld numbers",
@@ -220,8 +224,9 @@ static levada_status numbered_fill(levada_node *it, const levada_origin *origins
                                    levada_builder *b, levada_error *err)
 {
     const levada_spec *spec = it->edge.spec;
+    int64_t            count = numbered_count(it);
 
-    for (int64_t i = 0; i < n; i++) LEVADA_TRY(numbered_check(it, origins[i].record, err));
+    for (int64_t i = 0; i < n; i++) LEVADA_TRY(numbered_check(origins[i].record, count, err));
     for (int32_t k = 0; k < levada_spec_count(spec); k++) {
         const int64_t *lengths = levada_own_lengths(it->at, levada_spec_field(spec, k)->name);
         void          *values = NULL;
@@ -344,7 +349,7 @@ static levada_status numbered_save(levada_node *it, levada_state_writer *to, lev
 {
     LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
                                     err));
-    LEVADA_TRY(levada_state_put_i64(to, "count", numbered_of(it)->def->count(it->at->args), err));
+    LEVADA_TRY(levada_state_put_i64(to, "count", numbered_count(it), err));
     if (it->numbers) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
     return levada_stage_state_save(it, to, err);
 }
@@ -375,7 +380,7 @@ static levada_status numbered_check_numbers(const levada_node *it, levada_state_
 static levada_status numbered_restore(levada_node *it, levada_state_reader *from,
                                       levada_error *err)
 {
-    int64_t now = numbered_of(it)->def->count(it->at->args), was, emitted;
+    int64_t now = numbered_count(it), was, emitted;
 
     LEVADA_TRY(numbered_check_numbers(it, from, err));
     LEVADA_TRY(levada_state_get_count(from, "count", LEVADA_COUNT_LIMIT, &was, err));

@@ -2,6 +2,9 @@
 /*
  * The source `random`, and what the core does for all numbered sources (run/node_numbered.c).
  */
+#include "description/dataset_priv.h"
+#include "option/value_priv.h"
+#include "state/state_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
@@ -13,6 +16,8 @@
 
 #include <cmocka.h>
 
+#define ORIGIN_PARTS 6 /* columns of numbers that the origins in a state have (state_rows.c) */
+#define ORIGIN_RECORD 4
 #define TWICE "random:{c:twice},spec={value:int64},count=30"
 
 static void returns_the_records_in_order(void **state)
@@ -144,6 +149,115 @@ static void refuses_what_does_not_fit(void **state)
     t_clear(&saved);
 }
 
+/* -- forged states */
+
+/* A rank in step of two, which reads all records, or with `lengths` its own only. */
+static levada_iter *open_rank(bool lengths)
+{
+    levada_iter_options how = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset     *parsed = NULL, *source = NULL, *buckets = NULL;
+    levada_value       *options = NULL, *item;
+    levada_block       *all = NULL;
+    levada_iter        *it = NULL;
+    char               *text = NULL;
+    int64_t             each[30];
+
+    for (int64_t i = 0; i < 30; i++) each[i] = 2 * i;
+    assert_int_equal(t_numbers_block(each, 0, 30, &all, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_parse(t_iter_env(), TWICE, &parsed, NULL), LEVADA_OK);
+    assert_int_equal(levada_value_parse("{spec: {value: int64}, count: 30}", &options, NULL),
+                     LEVADA_OK);
+    item = levada_value_copy(levada_value_get(parsed->options, "fn"));
+    assert_int_equal(levada_value_set(options, "fn", &item, NULL), LEVADA_OK);
+    item = lengths ? levada_value_block(all) : levada_value_null();
+    assert_int_equal(levada_value_set(options, "lengths", &item, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_append(t_iter_env(), "random", options, NULL, 0, &source,
+                                           NULL), LEVADA_OK);
+    levada_value_destroy(&options);
+    assert_int_equal(levada_value_parse("{length: [value], boundaries: [20, 40], "
+                                        "batch_sizes: [4], ranks: [0, 2]}", &options, NULL),
+                     LEVADA_OK);
+    assert_int_equal(levada_dataset_append(t_iter_env(), "bucket_by_sequence_length", options,
+                                           (const levada_dataset *const *)&source, 1, &buckets,
+                                           NULL), LEVADA_OK);
+    how.threads = 1;
+    how.block_rows = 7;
+    assert_int_equal(levada_iter_open(buckets, &how, &it, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_explain(it, &text, NULL), LEVADA_OK);
+    assert_int_equal(strstr(text, "its own records") != NULL, lengths);
+    levada_string_free(&text);
+    levada_value_destroy(&options);
+    levada_block_unref(&all);
+    levada_dataset_unref(&parsed);
+    levada_dataset_unref(&source);
+    levada_dataset_unref(&buckets);
+    return it;
+}
+
+/* The state in which the first of the records that wait has this number. */
+static t_bytes forge_number(t_bytes saved, int64_t number)
+{
+    levada_state_reader from;
+    levada_state_writer all = { 0 };
+    t_bytes             made = { 0 };
+    char               *bytes = NULL;
+    size_t              size = 0;
+    int                 forged = 0;
+
+    assert_int_equal(levada_state_decode(saved.at, saved.size, t_iter_env(), &from, NULL),
+                     LEVADA_OK);
+    for (int32_t i = 0; i < from.n; i++) {
+        levada_entry *e = &from.entries[i];
+        size_t        n = e->size / sizeof(int64_t) / ORIGIN_PARTS;
+
+        if (n > 0 && strcmp(e->key, "rows") == 0) { /* that wait in the stage */
+            memcpy(e->data + ORIGIN_RECORD * n * sizeof(int64_t), &number, sizeof number);
+            forged++;
+        }
+        assert_int_equal(levada_state_move(&all, e, NULL), LEVADA_OK);
+    }
+    assert_true(forged > 0);
+    assert_int_equal(levada_state_encode(&all, &from.head, t_iter_env(), &bytes, &size, NULL),
+                     LEVADA_OK);
+    t_add(&made, bytes, size);
+    levada_string_free(&bytes);
+    levada_state_reader_clear(&from);
+    levada_state_writer_clear(&all);
+    return made;
+}
+
+static void a_state_names_no_record_that_does_not_exist(void **state)
+{
+    const int64_t numbers[] = { 30, -1, INT32_MAX };
+
+    (void)state;
+    for (int lengths = 0; lengths < 2; lengths++) {
+        levada_iter  *it = open_rank(lengths);
+        levada_block *block = NULL;
+        t_bytes       saved;
+
+        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+        levada_block_unref(&block);
+        saved = t_iter_save(it);
+        levada_iter_close(&it);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            t_bytes      forged = forge_number(saved, numbers[i]);
+            levada_error err = LEVADA_ERROR_INIT;
+            char         text[64];
+
+            (void)snprintf(text, sizeof text, "record %lld does not exist: the source has 30",
+                           (long long)numbers[i]);
+            it = open_rank(lengths);
+            assert_int_equal(levada_iter_restore(it, forged.at, forged.size, &err),
+                             LEVADA_EFAILED_PRECONDITION);
+            if (!strstr(err.message, text)) fail_msg("%s", err.message);
+            levada_iter_close(&it);
+            t_clear(&forged);
+        }
+        t_clear(&saved);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_rejected_row_is_a_bad_record),
         cmocka_unit_test(an_error_names_the_record),
         cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(a_state_names_no_record_that_does_not_exist),
     };
 
     return cmocka_run_group_tests(tests, t_functions_set_up, NULL);
