@@ -98,7 +98,7 @@ static const char *datetime_date(datetime_cursor *c, int64_t *days)
     return NULL;
 }
 
-/* Returns a fraction of a second in ticks. */
+/* Reads a fraction of a second; *out = its ticks. */
 static const char *datetime_fraction(datetime_cursor *c, int64_t ticks, int64_t *out)
 {
     int64_t nanos = 0;

@@ -35,8 +35,8 @@ levada_number_kind levada_number_scan_f32(const char *text, size_t n, float *out
  * than 128 bits, or |exponent| > 64 and it is not zero: strtod knows. */
 bool levada_number_decimal(uint64_t digits, int64_t exponent, double *out);
 
-/* Returns the shortest text that reads back as x, always with a point or an exponent ("5.0");
- * "nan", "inf" and "-inf". Returns out. */
+/* Writes the shortest text that reads back as x, always with a point or an exponent ("5.0"), or
+ * "nan", "inf" or "-inf", to out, which it returns. */
 const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT]);
 
 #endif

@@ -91,7 +91,7 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_int(const uint8_t *text, size_t n,
     return true;
 }
 
-/* Returns 1 if the top bit of each byte that is a point, of eight. */
+/* Returns the top bits of those of eight bytes that are points. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_points(uint64_t x)
 {
     x ^= UINT64_C(0x1e1e1e1e1e1e1e1e); /* '.' less '0', bit by bit */

@@ -69,7 +69,7 @@ static size_t scan_digits(const char *text, size_t n, size_t at, scan_decimal *d
     return at;
 }
 
-/* Returns the exponent after an 'e', at most ±99999; `at` of the 'e' if there is none. */
+/* Reads the exponent after the 'e' at `at`, at most ±99999. Returns its end, or `at`: none. */
 static size_t scan_exponent(const char *text, size_t n, size_t at, int64_t *out)
 {
     size_t  from = at + 1;
@@ -85,7 +85,7 @@ static size_t scan_exponent(const char *text, size_t n, size_t at, int64_t *out)
     return from;
 }
 
-/* Returns false if the text is not a decimal. */
+/* Reads a decimal; returns false if the text is none. */
 static bool scan_decimal_read(const char *text, size_t n, scan_decimal *d)
 {
     size_t  at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0, from = at, figures;
@@ -149,7 +149,7 @@ static bool scan_is_hex(const char *text, size_t n)
     return n - at > 2 && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X');
 }
 
-/* Returns false if it takes strtod. */
+/* Computes the value; returns false if it takes strtod. */
 static bool scan_value(const scan_decimal *d, double *out)
 {
     if (d->count > 19 || !levada_number_decimal(d->digits, d->exponent, out)) return false;

@@ -104,7 +104,7 @@ static size_t text_character(const unsigned char *p, size_t n)
     return size;
 }
 
-/* Returns a character of up to 3 bytes; what is escaped has no more. */
+/* Decodes a character of up to 3 bytes; what is escaped has no more. */
 static uint32_t text_code(const unsigned char *p, size_t size)
 {
     if (size == 1) return p[0];

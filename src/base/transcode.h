@@ -28,10 +28,10 @@ typedef enum levada_charset {
     LEVADA_CHARSET_CP1252
 } levada_charset;
 
-/* The encoding that Python names utf-8, utf-16, utf-16-le, utf-16-be, latin-1, iso-8859-1, cp1252
- * or windows-1252, in any case, also without hyphens; false for other words. */
+/* Finds the encoding that Python names utf-8, utf-16, utf-16-le, utf-16-be, latin-1, iso-8859-1,
+ * cp1252 or windows-1252, in any case, also without hyphens; false for other words. */
 bool levada_charset_find(const char *word, levada_charset *out);
-/* Whether the word names UTF-8, or is NULL. */
+/* Returns true if the word names UTF-8, or is NULL. */
 bool levada_charset_is_utf8(const char *word);
 /* EINVALID_ARGUMENT unless the word names an encoding, or is NULL. */
 LEVADA_MUST_USE levada_status levada_charset_check(const char *word, levada_error *err);

@@ -126,8 +126,8 @@ static uint32_t bytes_tag(const levada_bytes *b, bool *weak)
     return tag ? levada_env_kernels(b->env)->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
 }
 
-/* Computes the checksums of the first bytes and of the version tag. How many bytes of a pipe are
- * there first is a matter of time. */
+/* Computes the checksums of the first bytes and of the version tag. A pipe has no checksum of the
+ * first bytes, because how many are there first is a matter of time. */
 static void bytes_sum(levada_bytes *b, const uint8_t *head, int64_t size)
 {
     if (b->size >= 0) b->head = levada_env_kernels(b->env)->crc32c(0, head, (size_t)size);
@@ -221,8 +221,8 @@ static levada_status bytes_open_text(levada_bytes *b, const char *encoding, leva
     levada_charset found = LEVADA_CHARSET_UTF8;
 
     LEVADA_TRY(levada_charset_check(encoding, err));
-    if (levada_charset_is_utf8(encoding)) return LEVADA_OK;
-    (void)levada_charset_find(encoding, &found);
+    if (encoding) (void)levada_charset_find(encoding, &found);
+    if (found == LEVADA_CHARSET_UTF8) return LEVADA_OK;
     b->text = levada_alloc_zero(sizeof *b->text);
     if (!b->text) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                      "out of memory for an encoding");
@@ -341,7 +341,7 @@ static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, 
     return LEVADA_OK;
 }
 
-/* Bytes of the file, decompressed. */
+/* Reads bytes of the file, decompressed. */
 static levada_status bytes_read_raw(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
                                     int64_t *made, levada_error *err)
 {
@@ -349,7 +349,7 @@ static levada_status bytes_read_raw(levada_bytes *b, uint8_t *data, int64_t size
                      : bytes_pull_least(b, data, size, least, made, err);
 }
 
-/* Fills the text, which has been read, again; an error comes after the text before it. */
+/* Fills the text again, all of which has been read. An error comes after the text before it. */
 static void bytes_transcode(levada_bytes *b)
 {
     bytes_text *t = b->text;
@@ -392,7 +392,7 @@ levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64
     return levada_bytes_read_least(b, data, size, size, made, err);
 }
 
-/* What follows those that are in stock. A failure is noted, but for ECANCELLED: then nothing is
+/* Reads what follows the bytes in stock. Notes a failure, unless it is ECANCELLED: then nothing is
  * lost, and the next call continues. */
 static levada_status bytes_produce(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
                                    int64_t *made, levada_error *err)

@@ -4,11 +4,11 @@
  *
  * A byte stream reads a file through its opener (opener.h) and passes the bytes through the filter
  * that the first of them ask for. With an encoding, the text is transcoded to UTF-8 after that.
- * Offsets count decompressed bytes, of UTF-8. A file that shrinks meanwhile
- * is an error. The size of a pipe is -1 (pipes.h). Damage is reported after every good byte before
- * it, and again by later reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no
- * other code fits. After ECANCELLED the same call may be made again. One owner, one thread;
- * levada_bytes_done may be called from any thread. A thread that prepares a file for its owner
+ * Offsets count decompressed bytes, of UTF-8. A file that shrinks meanwhile is an error. The size
+ * of a pipe is -1 (pipes.h). Damage is reported after every good byte before it, and again by later
+ * reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. After
+ * ECANCELLED the same call may be made again. One owner, one thread; levada_bytes_done may be
+ * called from any thread. A thread that prepares a file for its owner
  * (files_ahead.h) leaves the bytes that it has read in a stock, from which reads take them first.
  */
 #ifndef LEVADA_FILES_BYTES_H
@@ -85,9 +85,9 @@ int64_t levada_bytes_offset(const levada_bytes *bytes);
 /* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
  * missing, and reading continues after that stream. */
 bool levada_bytes_resume(levada_bytes *bytes);
-/* Whether the file is read as it is, without a filter, in UTF-8 or as bytes. */
+/* Returns true if the file is read as it is, without a filter, in UTF-8 or as bytes. */
 bool levada_bytes_plain(const levada_bytes *bytes);
-/* Whether reading may continue at any offset: of a file as it is, and no pipe. */
+/* Returns true if reading may continue at any offset: of a file as it is, and no pipe. */
 bool levada_bytes_seekable(const levada_bytes *bytes);
 /* Bytes from the offset to the end of the file, as far as known; -1 where it is not seekable. A
  * call of the system. */
@@ -97,7 +97,7 @@ levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
 int64_t levada_bytes_done(const levada_bytes *bytes);
 /* Compressed bytes that were copied to free space for more: a count of work. */
 int64_t levada_bytes_moved(const levada_bytes *bytes);
-/* Whether the file was written to since it was opened, as far as its opener can tell. */
+/* Returns true if the file was written to since it was opened, as far as its opener can tell. */
 bool levada_bytes_changed(const levada_bytes *bytes);
 /* "gzip", or "" for a plain file. */
 const char *levada_bytes_compression(const levada_bytes *bytes);

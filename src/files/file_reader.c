@@ -134,7 +134,7 @@ levada_status levada_file_reader_check_cancelled(const levada_file_reader *r, le
     return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
 }
 
-/* There is no further byte. */
+/* Tells the format that no further byte follows. */
 static levada_status file_reader_check_end(const levada_file_reader *r, levada_error *err)
 {
     levada_spans none = { 0 };
@@ -144,7 +144,7 @@ static levada_status file_reader_check_end(const levada_file_reader *r, levada_e
                                0, true, &none, err);
 }
 
-/* The window of the file whose turn it is, which another thread may have prepared. */
+/* Opens the window of the file whose turn it is, which another thread may have prepared. */
 static levada_status file_reader_open_window(levada_file_reader *r, levada_error *err)
 {
     const levada_context *c = r->framing.context;
@@ -194,8 +194,8 @@ static bool file_reader_hurried(const levada_file_reader *r)
     return r->hurried && atomic_load(r->hurried);
 }
 
-/* Did an opener or a read give up because its thread was interrupted or hurried? Nothing has
- * changed then, and the next call continues. */
+/* Returns true if an opener or a read gave up because its thread was interrupted or hurried.
+ * Nothing has changed then, and the next call continues. */
 static bool file_reader_interrupted(const levada_file_reader *r, levada_status st,
                                     levada_error *err)
 {
@@ -334,7 +334,7 @@ static int64_t file_reader_last(const levada_file_reader *r)
     return levada_index_number(r->range.index, shard + 1, 0);
 }
 
-/* Whether records follow, which may be empty, after the last byte of the file. */
+/* Returns true if records follow, which may be empty, after the last byte of the file. */
 static bool file_reader_is_left(const levada_file_reader *r)
 {
     if (r->framing.format->next) return false;
@@ -427,7 +427,7 @@ static void file_reader_progressed(levada_file_reader *r, int64_t bytes)
                           memory_order_relaxed);
 }
 
-/* Whether other threads read what comes after the window. */
+/* Returns true if other threads read what comes after the window. */
 static bool file_reader_has_ahead(levada_file_reader *r)
 {
     if (!r->frames.ahead || r->walks) return false;

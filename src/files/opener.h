@@ -20,8 +20,9 @@
 /* The opener whose scheme the name begins with, else that of local files. Borrowed. */
 const levada_opener_def *levada_opener_find(const levada_env *env, const char *path);
 
-/* Whether a read at `offset` would wait for the writer of a pipe. The size of a pipe is -1, and a
- * read of it returns what is there: less than `size` also before the end, nothing only there. */
+/* Returns true if a read at `offset` would wait for the writer of a pipe. The size of a pipe is -1,
+ * and a read of it returns what is there: less than `size` also before the end, nothing only
+ * there. */
 bool levada_opener_waits(const levada_opener_def *opener, void *file, int64_t offset);
 
 /* The token that openers receive. */

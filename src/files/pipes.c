@@ -204,8 +204,8 @@ static void pipes_keep(levada_piped *p, const uint8_t *data, int64_t size)
     }
 }
 
-/* Whether poll() may not tell the end: a FIFO that was opened after its writer had closed it. Then
- * read() does, once data came; before, there may be no writer yet. */
+/* Returns true if poll() may not tell the end: of a FIFO that was opened after its writer had
+ * closed it. Then read() does, once data came; before, there may be no writer yet. */
 static bool pipes_poll_misses(const levada_piped *p)
 {
     return p->at > 0 && (fcntl(p->pipe, F_GETFL) & O_NONBLOCK) != 0;

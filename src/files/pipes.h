@@ -26,17 +26,18 @@ typedef struct levada_piped levada_piped;
 LEVADA_MUST_USE levada_status levada_pipes_open(int pipe, const levada_cancel *cancel,
                                                 levada_piped **out, levada_error *err);
 void levada_pipes_close(levada_piped **piped);
-/* Whether the environment has opened this pipe, so that its first bytes may be kept. Any thread. */
+/* Returns true if the environment has opened this pipe, so that its first bytes may be kept. Any
+ * thread. */
 bool levada_pipes_known(const struct levada_env *env, const struct stat *info);
 
 /* Returns the bytes from `offset` on that are there; waits for the first of them. *made = 0 only at
  * the end. ECANCELLED when the token is set, or in place of waiting when it is hurried: nothing is
- * lost. EFAILED_PRECONDITION if the bytes are
- * not kept. Any thread. */
+ * lost. EFAILED_PRECONDITION if the bytes are not kept. Any thread. */
 LEVADA_MUST_USE levada_status levada_pipes_read(levada_piped *piped, int64_t offset, uint8_t *data,
                                                 int64_t size, const levada_cancel *cancel,
                                                 int64_t *made, levada_error *err);
-/* Whether a read at `offset` would wait: the writer has been silent for some milliseconds. */
+/* Returns true if a read at `offset` would wait: the writer has been silent for some milliseconds.
+ * */
 bool levada_pipes_waits(levada_piped *piped, int64_t offset);
 
 #endif

@@ -11,7 +11,7 @@
 #include "registry/registry.h"
 #include <levada/plugin.h>
 
-/* Adds a descriptor of a library that is being loaded. One that is refused is the library's end. */
+/* Adds a descriptor of a library that is being loaded. If it is refused, so is the library. */
 LEVADA_MUST_USE levada_status levada_plugin_add(levada_plugin *plugin, levada_family family,
                                                 const void *def, levada_error *err);
 LEVADA_MUST_USE levada_status levada_plugin_add_function(levada_plugin             *plugin,

@@ -77,8 +77,7 @@ typedef struct levada_number_args {
 const levada_number_args *levada_op_numbers(const levada_op *op, const void *args);
 /* Returns true if the core walks the numbers of a source. */
 bool levada_op_numbered(const levada_op *op);
-/* Chooses the numbers that the options choose of `count` records: [*first, *end). EOUT_OF_RANGE:
- * there are fewer records. */
+/* Chooses the numbers [*first, *end) of `count` records. EOUT_OF_RANGE: there are fewer records. */
 LEVADA_MUST_USE levada_status levada_numbers_choose(const levada_number_args *args, int64_t count,
                                                     int64_t *first, int64_t *end,
                                                     levada_error *err);
@@ -134,9 +133,9 @@ LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada
 /* Returns "stage", "format", "source", "decoder", "combiner", "filter", "opener". */
 const char *levada_family_name(levada_family family);
 
-/* Returns NULL if there is none. Borrowed. */
+/* Finds a stage, format or another descriptor by its name; NULL if there is none. Borrowed. */
 const levada_op *levada_registry_find(const levada_env *env, const char *name);
-/* Returns the i-th in order of names of descriptions, and the i-th filter; NULL beyond the last. */
+/* Return the i-th descriptor in the order of names, and the i-th filter; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
 /* Finds a filter by its name, in any case of letters. */

@@ -62,7 +62,7 @@ LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
 void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
 /* The numbers that a stage shows, as further entries of a JSON object. */
 void levada_stats_gauges(const levada_node *it, levada_text *text);
-/* Describes the JSON of levada_iter_stats; `bytes` are those that were read. */
+/* Writes the JSON of levada_iter_stats; `bytes` were read. */
 void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *text);
 /* Logs at the end how many records were skipped, and the first reason. */
 void levada_stats_conclude(levada_iter *it);

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Returns the place that begins at text[0] == '{': its name's bytes, and in *size those of the
- * whole. 0 for "{{" and for a brace that is not closed: plain text. */
+/* Measures the place that begins at text[0] == '{': returns the bytes of its name; *size = those of
+ * the whole. 0 for "{{" and for a brace that is not closed: plain text. */
 static size_t pipe_place(const char *text, size_t *size)
 {
     size_t n = strcspn(text + 1, "{}");

@@ -187,7 +187,7 @@ static void workers_offer_all_locked(levada_workers *workers)
     }
 }
 
-/* Waits until somebody finishes the wait, or until that time; callers look again and loop. */
+/* Waits until somebody finishes the wait, or until `until`. Callers look again. */
 static void workers_wait_locked(levada_workers *workers, const levada_result_ring *result,
                              const levada_result_ring *from, int64_t until)
 {
@@ -302,7 +302,7 @@ static bool workers_ahead_locked(levada_workers *workers, levada_result_ring *j)
     return true;
 }
 
-/* Whether a pull of the ring would wait for the writer of a pipe. */
+/* Returns true if a pull of the ring would wait for the writer of a pipe. */
 static bool workers_dry(const levada_result_ring *j)
 {
     while (j && !atomic_load(&j->puller.dry)) j = j->next;

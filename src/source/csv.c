@@ -193,8 +193,7 @@ static int64_t csv_leave_out(void *state, const void *args, const uint8_t *data,
     return levada_csv_long_pass(&s->row, &framing, data, size, at_end, done);
 }
 
-/* Returns little evidence, because nothing marks a CSV file: other evidence wins, but text does not
- * contradict it. */
+/* Returns 1 bit for text: nothing marks a CSV file, so that any other evidence wins. */
 static int32_t csv_probe(const uint8_t *data, int64_t size)
 {
     return size > 0 && !memchr(data, '\0', (size_t)size) ? 1 : 0;

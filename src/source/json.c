@@ -167,7 +167,7 @@ static levada_status json_next(void *state, const void *args, const uint8_t *dat
     return LEVADA_OK;
 }
 
-/* The bytes from the ',' at `at` to a '{' that begins a line, or 0. */
+/* Returns the number of bytes from the ',' at `at` to a '{' that begins a line, or 0. */
 static int64_t json_separates(const uint8_t *data, int64_t at, int64_t size, int64_t *indent)
 {
     int64_t k = at + 1, line = -1;
@@ -215,7 +215,7 @@ static int64_t json_resync(void *state, const void *args, const uint8_t *data, i
     return at_end ? size : last > 0 ? last : 0; /* where data[0] is the '}' */
 }
 
-/* A bracket first, or the ',' before an element: little evidence. */
+/* Returns 1 bit for a bracket first, or for the ',' before an element. */
 static int32_t json_probe(const uint8_t *data, int64_t size)
 {
     int64_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

@@ -239,7 +239,7 @@ static int64_t tar_pass_described(tar_state *s, const uint8_t *data, int64_t siz
     }
 }
 
-/* Returns the damaged header, after the good members of its sample, and good headers that describe
+/* Finds the damaged header, after the good members of its sample, and good headers that describe
  * it. */
 static int64_t tar_find_damage(tar_state *s, const uint8_t *data, int64_t size, bool at_end)
 {

@@ -44,8 +44,8 @@ static levada_status text_lines_open(void *state, const void *args, const levada
     return LEVADA_OK;
 }
 
-/* Returns the evidence: nothing marks a text file, but each printable byte is worth log2(256 / 97)
- * bits. */
+/* Returns bits of evidence: nothing marks a text file, but each printable byte is worth
+ * log2(256 / 97). */
 static int32_t text_lines_probe(const uint8_t *data, int64_t size)
 {
     int64_t bits = size * 7 / 5;

@@ -42,8 +42,8 @@ LEVADA_MUST_USE levada_status levada_file_names_at(levada_file_names *names, int
                                                    levada_origin *of, char **out,
                                                    levada_error *err);
 
-/* Puts the names for saved records: sorts the origins. Nothing is saved if there is none. They are
- * read into the table of the reader. */
+/* Saves the names of the files of these origins, which it sorts; nothing if there is none. A
+ * restore reads them into the table of the reader. */
 LEVADA_MUST_USE levada_status levada_file_names_put(levada_file_names *names,
                                                     levada_state_writer *to, const char *key,
                                                     levada_origin *of, int64_t n,
