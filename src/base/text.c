@@ -250,6 +250,11 @@ size_t levada_utf8_check(const char *bytes, size_t n)
     return n;
 }
 
+int64_t levada_utf8_mark(const uint8_t *data, int64_t size)
+{
+    return size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 size_t levada_utf8_write(uint32_t character, char out[4])
 {
     static const uint8_t lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};

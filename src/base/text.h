@@ -37,6 +37,8 @@ void levada_text_clear(levada_text *text);
 
 /* Returns the offset of the first byte that is not valid UTF-8; n where all are. */
 size_t levada_utf8_check(const char *bytes, size_t n);
+/* Returns the bytes of the mark of UTF-8 at the beginning of a file: 3, or 0 without one. */
+int64_t levada_utf8_mark(const uint8_t *data, int64_t size);
 /* Writes one character (up to U+10FFFF, no surrogate) to out; returns its bytes, 1 to 4. */
 size_t levada_utf8_write(uint32_t character, char out[4]);
 

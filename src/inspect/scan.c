@@ -212,7 +212,7 @@ static const levada_op *scan_search(const levada_env *env, const uint8_t *head, 
 /* Returns true if the first line is a whole object. A line longer than the window counts as one. */
 static bool scan_is_json_line(const uint8_t *head, int64_t size)
 {
-    int64_t        at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0, last;
+    int64_t        at = levada_utf8_mark(head, size), last;
     const uint8_t *end;
 
     while (at < size && isspace(head[at])) at++;
@@ -226,7 +226,7 @@ static bool scan_is_json_line(const uint8_t *head, int64_t size)
 /* Is the document a list of objects, or empty? */
 static bool scan_is_json_list(const uint8_t *head, int64_t size)
 {
-    int64_t at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    int64_t at = levada_utf8_mark(head, size);
 
     while (at < size && isspace(head[at])) at++;
     if (at == size || head[at++] != '[') return false;

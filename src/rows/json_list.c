@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/json_list.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -134,7 +135,7 @@ static int64_t list_members(const char *field, const uint8_t *data, int64_t at, 
 int64_t levada_json_list_begin(const char *field, const uint8_t *data, int64_t size, bool at_end,
                                const char **wrong)
 {
-    int64_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    int64_t at = levada_utf8_mark(data, size);
     bool    closed = false;
 
     at = levada_json_list_space(data, at, size);

@@ -8,6 +8,7 @@
  * mark is not part of the first one.
  */
 #include "base/alloc.h"
+#include "base/text.h"
 #include "files/bytes.h"
 #include "files/glob.h"
 #include "rows/csv_dtypes.h"
@@ -138,7 +139,7 @@ static int64_t csv_no_row(csv_state *s, const levada_csv_framing *framing, const
 {
     int64_t n = 0;
 
-    if (s->first && size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) n = 3;
+    if (s->first) n = levada_utf8_mark(data, size);
     s->first = s->first && n == 0;
     while (n < size && !*cut) {
         bool    line = s->to_skip > 0 || levada_csv_is_comment(framing, data, n);

@@ -13,6 +13,7 @@
  * element, or, if these are damaged too, after the line with the smallest indent. If they do not,
  * nothing says which bracket begins the next element.
  */
+#include "base/text.h"
 #include "registry/env_priv.h"
 #include "rows/json_list.h"
 #include "rows/json_rows.h"
@@ -218,7 +219,7 @@ static int64_t json_resync(void *state, const void *args, const uint8_t *data, i
 /* Returns 1 bit for a bracket first, or for the ',' before an element. */
 static int32_t json_probe(const uint8_t *data, int64_t size)
 {
-    int64_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    int64_t at = levada_utf8_mark(data, size);
 
     at = levada_json_list_space(data, at, size);
     return at < size && (data[at] == '[' || data[at] == '{' || data[at] == ',') ? 1 : 0;

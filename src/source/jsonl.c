@@ -5,12 +5,12 @@
  * The format frames lines; lines of white space are no rows. The decoder (rows/json_rows.h) parses
  * a row, looks up the fields, and adds their values to the columns.
  */
+#include "base/text.h"
 #include "files/lines.h"
 #include "registry/env_priv.h"
 #include "rows/json_rows.h"
 
 #include <levada/source.h>
-#include <string.h>
 
 static const levada_arg jsonl_options[] = {
     LEVADA_ARG(VALUE, levada_json_args, fields,
@@ -72,7 +72,7 @@ static levada_status jsonl_next(void *state, const void *args, const uint8_t *da
     out->n = 0;
     out->used = out->need = 0;
     if (s->first && size < 3 && !at_end) return LEVADA_OK;
-    if (s->first && size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) out->used = 3;
+    if (s->first) out->used = levada_utf8_mark(data, size);
     s->first = false;
     if (out->used > 0) return LEVADA_OK;
     lines = jsonl_lines(s, data, size, at_end, out, &used);
@@ -95,7 +95,7 @@ static levada_status jsonl_next(void *state, const void *args, const uint8_t *da
 /* Returns little evidence for an object or a list first, which text does not contradict. */
 static int32_t jsonl_probe(const uint8_t *data, int64_t size)
 {
-    int64_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    int64_t at = levada_utf8_mark(data, size);
 
     while (at < size && jsonl_is_space(data[at])) at++;
     return at < size && (data[at] == '{' || data[at] == '[') ? 1 : 0;
