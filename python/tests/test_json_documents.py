@@ -156,3 +156,22 @@ def test_the_command_reads_documents(tmp_path: Path) -> None:
     assert [json.loads(line) for line in lines] == want
     path.write_text(path.read_text()[:-5])
     levada("verify", path, status=1)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_elements_of_other_lists_are_no_records(tmp_path: Path, style: str) -> None:
+    path = tmp_path / "a.json"
+    want = objects(6)
+    other = [{"id": 100 + i, "text": ""} for i in range(6)]
+    intact = json.dumps({"data": want, "other": other}, **STYLES[style])
+    last = json.dumps(want[-1]["text"], **STYLES[style])
+    at = intact.index(last, intact.index('"id": 5' if style != "compact" else '"id":5'))
+    quote = intact[: at + len(last) - 1] + intact[at + len(last) :]  # the last element of data
+    for text, field in [(intact, "lost"), (quote, "data")]:
+        path.write_text(text)
+        for threads, block_rows in [(1, 1), (1, 256), (3, 1), (3, 256)]:
+            ds = lv.json(path, field=field, fields={"id": lv.int64}, errors="skip")
+            it = iter(ds.with_options(threads=threads, block_rows=block_rows))
+            ids = [int(r["id"]) for r in it]
+            assert ids == list(range(5))[: len(ids)] and it.stats()["skipped_records"] == 1
+            assert len(ids) == (0 if field == "lost" else 5)

@@ -11,7 +11,8 @@
  * JSON. Otherwise the list is damaged there. If elements begin on lines of their own, reading
  * continues at the next one: after the same line end, ',' and indent as those before the damaged
  * element, or, if these are damaged too, after the line with the smallest indent. If they do not,
- * nothing says which bracket begins the next element.
+ * nothing says which bracket begins the next element. Elements of other lists are no records: the
+ * rest is skipped if the list of field= was not found, and after a line with its ']'.
  */
 #include "base/text.h"
 #include "registry/env_priv.h"
@@ -32,6 +33,7 @@ typedef struct json_state {
     bool    begins; /* the next byte is the first one of the file */
     uint8_t separator[JSON_SEPARATOR]; /* before the element that is damaged */
     int64_t nseparator;                /* 0 = unknown                        */
+    bool    ended; /* no element of the list follows the damage */
 } json_state;
 
 static const levada_arg json_options[] = {
@@ -131,10 +133,11 @@ static void json_remember(json_state *s, const json_window *w, int64_t frame)
     s->nseparator = line ? n : 0;
 }
 
-static levada_status json_damage(json_state *s, const json_window *w, int64_t frame,
-                                 levada_error *err)
+static levada_status json_damage(json_state *s, const char *field, const json_window *w,
+                                 int64_t frame, levada_error *err)
 {
     json_remember(s, w, frame);
+    s->ended = field && s->begins && w->element < 0;
     return levada_fail(err, LEVADA_EDATA_LOSS, "invalid JSON document: %s",
                        w->wrong ? w->wrong : "it ends inside of the list of records");
 }
@@ -164,7 +167,7 @@ static levada_status json_next(void *state, const void *args, const uint8_t *dat
     if (found == JSON_CLOSED) out->used = size;
     s->begins = s->begins && out->used == 0;
     if (found == JSON_WRONG || (found == JSON_MORE && at_end))
-        return json_damage(s, &w, out->used, err);
+        return json_damage(s, field, &w, out->used, err);
     return LEVADA_OK;
 }
 
@@ -197,6 +200,18 @@ static bool json_learn(json_state *s, const uint8_t *data, int64_t size)
     return s->nseparator > 0;
 }
 
+/* Returns true if the line after the line end at `at` begins with a ']' and has a smaller indent
+ * than the elements of the list. */
+static bool json_closes(const json_state *s, const uint8_t *data, int64_t at)
+{
+    int64_t n = s->nseparator, indent = 0, k = 0;
+
+    if (data[at] != '\n') return false;
+    while (s->separator[n - 1 - indent] != '\n') indent++;
+    while (k < indent && (data[at + 1 + k] == ' ' || data[at + 1 + k] == '\t')) k++;
+    return k < indent && data[at + 1 + k] == ']';
+}
+
 static int64_t json_resync(void *state, const void *args, const uint8_t *data, int64_t size,
                            bool at_end)
 {
@@ -206,13 +221,16 @@ static int64_t json_resync(void *state, const void *args, const uint8_t *data, i
 
     (void)args;
     s->begins = false;
-    if (!known && !json_learn(s, data, size)) return size;
+    if (s->ended || (!known && !json_learn(s, data, size))) return size;
     n = s->nseparator;
     last = size - n - 1;
-    for (int64_t i = 1; i <= last; i++)
+    for (int64_t i = 1; i <= last; i++) {
         if ((data[i - 1] == '}' || !known) && data[i + n] == '{' &&
             memcmp(data + i, s->separator, (size_t)n) == 0)
             return i;
+        s->ended = known && json_closes(s, data, i);
+        if (s->ended) return size;
+    }
     return at_end ? size : last > 0 ? last : 0; /* where data[0] is the '}' */
 }
 
