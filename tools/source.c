@@ -28,7 +28,7 @@ static void source_literal(levada_cli_buffer *b, const char *path)
 
 /* The source with the options that its word has. */
 static levada_status source_parse(levada_env *env, const char *word, const char *path,
-                                  levada_dataset **out, levada_error *err)
+                                  const char *encoding, levada_dataset **out, levada_error *err)
 {
     levada_cli_buffer text = { 0 }, file = { 0 };
     int               n = (int)strcspn(word, ":");
@@ -39,6 +39,8 @@ static levada_status source_parse(levada_env *env, const char *word, const char 
     levada_cli_json_text(&text, file.at, file.size);
     levada_cli_buffer_clear(&file);
     levada_cli_printf(&text, ",%s", word + n + 1);
+    if (*encoding && !strstr(word, "encoding")) /* the option overrides the mark */
+        levada_cli_printf(&text, ",encoding=%s", encoding);
     status = levada_dataset_parse(env, text.at, out, err);
     levada_cli_buffer_clear(&text);
     return status;
@@ -48,8 +50,12 @@ levada_status levada_cli_source_dataset(levada_env *env, const char *source, con
                                         levada_value **options, levada_dataset **out,
                                         levada_error *err)
 {
-    if (strchr(source, ':')) return source_parse(env, source, path, out, err);
+    levada_file_kind  kind = LEVADA_FILE_KIND_INIT;
     levada_cli_buffer name = { 0 };
+
+    /* what cannot be read is the error of the dataset */
+    if (levada_inspect_kind(env, path, source, &kind, NULL) != LEVADA_OK) kind.encoding[0] = '\0';
+    if (strchr(source, ':')) return source_parse(env, source, path, kind.encoding, out, err);
 
     source_literal(&name, path);
     levada_value *files = levada_value_list(), *text = levada_value_text(name.at, name.size);
@@ -62,6 +68,8 @@ levada_status levada_cli_source_dataset(levada_env *env, const char *source, con
                                                       "out of memory");
     if (status == LEVADA_OK) status = levada_value_push(files, &text, err);
     if (status == LEVADA_OK) status = levada_value_set(map, "files", &files, err);
+    if (status == LEVADA_OK && kind.encoding[0])
+        status = levada_value_set_text(map, "encoding", kind.encoding, err);
     if (status == LEVADA_OK) status = levada_dataset_append(env, source, map, NULL, 0, out, err);
     levada_value_destroy(&text);
     levada_value_destroy(&files);

@@ -81,18 +81,19 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_verify(levada_env *env, 
                                                                levada_verify_result *result,
                                                                levada_error *err);
 
-/* The source and the compression with which a file is read. */
+/* The source, the compression and the encoding with which a file is read. */
 typedef struct levada_file_kind {
     size_t struct_size;
     char   source[48];      /* "tfrecord"                                                     */
     char   content[48];     /* format of the first bytes if it differs from the name, else "" */
     char   compression[48]; /* "gzip", "" = not compressed                                    */
     bool   guessed; /* name and content match no format: read as tfrecord */
+    char   encoding[16]; /* "utf-16" for text with its byte order mark, else ""               */
 } levada_file_kind;
 
 #define LEVADA_FILE_KIND_INIT                       \
     {                                               \
-        sizeof(levada_file_kind), "", "", "", false \
+        sizeof(levada_file_kind), "", "", "", false, "" \
     }
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_file_kind). */
 LEVADA_API void levada_file_kind_init(levada_file_kind *all, size_t size);

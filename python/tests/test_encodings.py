@@ -13,6 +13,7 @@ from typing import Any
 
 import levada as lv
 import pytest
+from cli_support import levada
 from levada.errors import InvalidArgumentError, UnimplementedError
 
 LATIN = "".join(chr(c) for c in range(32, 127)) + "äöüßéèñ£½ÿ"
@@ -92,6 +93,29 @@ def test_a_byte_order_mark_is_found(tmp_path: Path, order: str) -> None:
     assert lv.open(path).to_list() == [{"a": "ä"}]
     with pytest.raises(UnimplementedError, match="UTF-16 cannot be indexed"):
         lv.index(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_command_finds_a_byte_order_mark(tmp_path: Path, packed: bool) -> None:
+    texts = {
+        "csv": ("a,b\n1,ä\n", ["csv:header=true", "csv"]),
+        "txt": ("ä\n", ["text_lines"]),
+        "jsonl": ('{"a": "ä"}\n', ["jsonl", "jsonl:fields=auto,encoding=utf-16"]),
+        "json": ('[{"a": "ä"}]', ["json", "json:fields=auto,encoding=utf-16"]),
+    }
+    for suffix, (text, sources) in texts.items():
+        path = tmp_path / f"a.{suffix}{'.gz' if packed else ''}"
+        data = text.encode("utf-16")
+        path.write_bytes(gzip.compress(data) if packed else data)
+        for options in [[], *(["--source", source] for source in sources)]:
+            for command in ("verify", "info"):
+                assert levada(command, str(path), *options).returncode == 0
+            done = levada("head", "--json", str(path), *options)
+            assert done.returncode == 0 and "ä" in done.stdout, done.stderr
+    path = tmp_path / ("a.csv.gz" if packed else "a.csv")
+    done = levada("convert", str(path), str(tmp_path / "out.jsonl"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.jsonl").read_text()) == {"a": "1", "b": "ä"}
 
 
 def test_what_is_no_character_is_a_bad_record(tmp_path: Path) -> None:

@@ -276,6 +276,7 @@ levada_status levada_inspect_kind(levada_env *env, const char *path, const char 
     (void)snprintf(all.source, sizeof all.source, "%s", name);
     (void)snprintf(all.content, sizeof all.content, "%s", scan.content);
     (void)snprintf(all.compression, sizeof all.compression, "%s", scan.compression);
+    if (scan.encoding) (void)snprintf(all.encoding, sizeof all.encoding, "%s", scan.encoding);
     all.guessed = scan.guessed;
     levada_versioned_write(out, &all, sizeof all);
     return LEVADA_OK;
