@@ -175,3 +175,10 @@ def test_elements_of_other_lists_are_no_records(tmp_path: Path, style: str) -> N
             ids = [int(r["id"]) for r in it]
             assert ids == list(range(5))[: len(ids)] and it.stats()["skipped_records"] == 1
             assert len(ids) == (0 if field == "lost" else 5)
+
+
+def test_a_later_list_on_lines_is_not_taken_for_a_compact_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"data":[{"a":1},],"z":[\n{"a":2},\n{"a":6}]}')
+    ds = lv.json(path, field="data", fields={"a": lv.int64}).with_options(errors="skip")
+    assert [int(record["a"]) for record in ds] == [1]

@@ -219,9 +219,10 @@ static int64_t json_resync(void *state, const void *args, const uint8_t *data, i
     bool        known = s->nseparator > 0;
     int64_t     n, last;
 
-    (void)args;
     s->begins = false;
-    if (s->ended || (!known && !json_learn(s, data, size))) return size;
+    if (s->ended) return size;
+    /* A document with more than the list may have another list with such lines. */
+    if (!known && (((const json_args *)args)->field || !json_learn(s, data, size))) return size;
     n = s->nseparator;
     last = size - n - 1;
     for (int64_t i = 1; i <= last; i++) {
