@@ -91,8 +91,16 @@ def test_a_byte_order_mark_is_found(tmp_path: Path, order: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(("\ufeff" + '{"a": "ä"}\n').encode(order))
     assert lv.open(path).to_list() == [{"a": "ä"}]
-    with pytest.raises(UnimplementedError, match="UTF-16 cannot be indexed"):
+    with pytest.raises(UnimplementedError, match="utf-16 cannot be indexed"):
         lv.index(path)
+
+
+def test_no_index_is_written_that_the_source_would_refuse(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("ä\nb\n".encode("latin-1"))
+    with pytest.raises(UnimplementedError, match="latin-1 cannot be indexed"):
+        lv.index(path, source="text_lines:encoding=latin-1")
+    assert lv.index(path, source="text_lines:encoding=utf-8")
 
 
 @pytest.mark.parametrize("packed", [False, True])

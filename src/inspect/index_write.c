@@ -310,10 +310,11 @@ levada_status levada_inspect_index(levada_env *env, const char *path,
                          w->scan.compression);
         levada_error_place(err, NULL, path, -1, -1);
     }
-    if (st == LEVADA_OK && w->scan.encoding) {
+    if (st == LEVADA_OK && levada_scan_encoding(&w->scan)) {
         st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                         "a file in UTF-16 cannot be indexed, because records in it cannot be read "
-                         "separately; convert it to UTF-8");
+                         "a file in %s cannot be indexed, because records in it cannot be read "
+                         "separately; convert it to UTF-8",
+                         levada_scan_encoding(&w->scan));
         levada_error_place(err, NULL, path, -1, -1);
     }
     if (st == LEVADA_OK && o.fields) st = index_write_lengths(w, o.stages, o.fields, err);

@@ -242,12 +242,12 @@ static const levada_file_args *scan_options(const levada_scan *scan)
     return ds ? (const void *)((const uint8_t *)ds->args + ds->op->core_offset) : NULL;
 }
 
-/* The encoding that the options of the source name; NULL where they name UTF-8 or none. */
-static const char *scan_encoding(const levada_scan *scan)
+const char *levada_scan_encoding(const levada_scan *scan)
 {
     const levada_file_args *options = scan_options(scan);
 
-    return options && !levada_charset_is_utf8(options->encoding) ? options->encoding : NULL;
+    return options && !levada_charset_is_utf8(options->encoding) ? options->encoding
+                                                                 : scan->encoding;
 }
 
 /* Chooses the format: the caller's source overrides the content, and so does the name, unless a
@@ -267,7 +267,7 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
         op = scan_best(env, head, made < SCAN_HEAD ? made : SCAN_HEAD);
     }
     options.compression = compression;
-    options.encoding = scan_encoding(scan);
+    options.encoding = levada_scan_encoding(scan);
     options.probe = op ? op->def.format.probe : scan_no_format;
     LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
     LEVADA_TRY(scan_utf16(scan, env, path, said, &options, head, &made, err));

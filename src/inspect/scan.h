@@ -49,6 +49,10 @@ LEVADA_MUST_USE levada_status levada_scan_open(levada_scan *scan, levada_env *en
                                                levada_error *err);
 void levada_scan_close(levada_scan *scan);
 
+/* Returns the encoding that the options of the source name, or the mark of the file; NULL if the
+ * text is UTF-8. */
+const char *levada_scan_encoding(const levada_scan *scan);
+
 /* Returns the next block, or END. On EDATA_LOSS, *err describes a damaged place or an oversized
  * record, which the scan skipped, or a row of the next block that does not convert; *next is where
  * the record after it begins, or -1. */
