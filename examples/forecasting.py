@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasting: windows of many time series, and a linear model that predicts the next day.
+"""Forecasting: a CSV file of many sensors becomes windows; a linear model predicts the next day.
 
-    python examples/forecasting.py [FOLDER]
+    python examples/forecasting.py [FOLDER STEPS]
 
-Each line of the file is a sensor with its hourly values. `window_steps` cuts every series into
-windows of four days, and the model learns the last day from the three before it.
+Rows are (time, sensor, value), sorted by sensor, with values missing. `group_by` makes one series
+of the rows of a sensor, and `window_steps` cuts it into windows of four days: the model learns the
+last day from the three before it. Started again in the same folder, the program continues with the
+step after the last checkpoint.
 """
 
 from __future__ import annotations
 
-import json
+import pickle
 import sys
 import tempfile
 from pathlib import Path
@@ -17,43 +19,62 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 
-DAY, PAST = 24, 72
+DAY, PAST, EVERY = 24, 72, 5
 
 
 def write_series(path: Path) -> None:
     """Series of different lengths: a day, a week, and noise."""
     rng = np.random.default_rng(7)
     with open(path, "w") as file:
-        for sensor in range(200):
-            hours = np.arange(rng.integers(100, 1000)) + rng.integers(0, 168)
+        file.write("time,sensor,value\n")
+        for sensor in range(30):
+            hours = np.arange(rng.integers(100, 400)) + rng.integers(0, 168)
             waves = np.sin(hours * 2 * np.pi / DAY) + 0.5 * np.sin(hours * 2 * np.pi / 168)
-            values = waves + rng.normal(0, 0.1, len(hours))
-            line = {"sensor": sensor, "values": [round(v, 3) for v in values.tolist()]}
-            file.write(json.dumps(line) + "\n")
+            times = np.datetime64("2026-01-01T00", "h") + hours
+            for time, value in zip(times, waves + rng.normal(0, 0.1, len(hours)), strict=True):
+                shown = "" if rng.random() < 0.01 else f"{value:.3f}"
+                file.write(f"{time}:00:00,s{sensor:03},{shown}\n")
 
 
-def batches(path: Path) -> lv.Dataset:
+def learn(weights: np.ndarray, windows: np.ndarray) -> float:
+    """One step of linear regression on [B, PAST + DAY]. Returns the loss."""
+    windows = np.nan_to_num(windows)
+    inputs = np.concatenate([windows[:, :PAST], np.ones((len(windows), 1))], 1)
+    error = inputs @ weights - windows[:, PAST:]
+    weights -= 0.01 * inputs.T @ error / len(error)
+    return float((error**2).mean())
+
+
+def batches(path: Path) -> lv.Dataset[lv.Batch]:
     return (
-        lv.jsonl(str(path), fields={"sensor": lv.int64, "values": [lv.float32]})
+        lv.open(str(path))
+        .group_by("sensor")
         .window_steps(PAST + DAY, shift=DAY, drop_remainder=True)
         .shuffle(10_000)
-        .padded_batch(256)
+        .repeat()
+        .padded_batch(64)
         .with_options(seed=1)
     )
 
 
-def main(folder: Path) -> None:
-    write_series(folder / "sensors.jsonl")
-    *training, last = batches(folder / "sensors.jsonl")
-    windows = np.concatenate([batch["values"] for batch in training])
-    weights, *_ = np.linalg.lstsq(windows[:, :PAST], windows[:, PAST:], rcond=None)
-    past, future = last["values"][:, :PAST], last["values"][:, PAST:]
-    model = np.abs(past @ weights - future).mean()
-    naive = np.abs(past[:, -DAY:] - future).mean()  # tomorrow is like today
-    print(f"{len(windows):,} windows to learn from, {len(past)} to test")
-    print(f"mean error: {model:.2f}, like the day before: {naive:.2f}")
+def main(folder: Path, steps: int) -> None:
+    if not (folder / "sensors.csv").exists():
+        write_series(folder / "sensors.csv")
+    path, weights, step = folder / "run.ckpt", np.zeros((PAST + 1, DAY)), 0
+    with iter(batches(folder / "sensors.csv")) as it:
+        if path.exists():
+            saved = lv.load_checkpoint(path)
+            it.restore(saved["data"])
+            weights, step = pickle.loads(saved["model"])
+        while step < steps:
+            loss = learn(weights, next(it)["value"])
+            step += 1
+            print(f"step {step} loss {loss:.6f}", flush=True)
+            if step % EVERY == 0:
+                lv.save_checkpoint(path, data=it.save(), model=pickle.dumps((weights, step)))
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        main(Path(sys.argv[1] if len(sys.argv) > 1 else made))
+        folder, steps = sys.argv[1:] or (made, "30")
+        main(Path(folder), int(steps))

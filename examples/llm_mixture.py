@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pre-training data: a mixture of two corpora, packed to full rows, resumed at the exact batch.
 
-    python examples/llm_mixture.py [FOLDER]
+    python examples/llm_mixture.py [FOLDER STEPS]
 
 Documents of two corpora are drawn with weights 0.7 and 0.3, packed into rows of 512 tokens, and
-handed over as the inputs of FlashAttention. The program stops after four batches, as a killed job
-does, and a second iterator continues with the fifth.
+handed over as the inputs of FlashAttention. The model is a table of bigrams. Started again in the
+same folder, the program continues with the step after the last checkpoint.
 """
 
 from __future__ import annotations
 
+import json
+import pickle
 import sys
 import tempfile
 from pathlib import Path
@@ -17,26 +19,40 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 
+TOKENS, EVERY = 200, 5
+
 
 def write_corpora(folder: Path) -> None:
-    """Two files of tokenized documents. Tokens of `web` are below 1,000, those of `code` above."""
+    """Two files of tokenized documents. Tokens of `web` are below 100, those of `code` above."""
     rng = np.random.default_rng(7)
-    for name, low, count in (("web", 0, 700), ("code", 1000, 300)):
-        with lv.TFRecordWriter(str(folder / f"{name}.tfrecord")) as writer:
+    for name, low, count in (("web", 0, 350), ("code", TOKENS // 2, 150)):
+        with open(folder / f"{name}.jsonl", "w") as file:
             for _ in range(count):
-                tokens = low + rng.integers(0, 1000, rng.integers(20, 400))
-                writer.write(lv.make_example({"tokens": tokens}))
+                steps = rng.integers(1, 4, rng.integers(20, 400)).cumsum()
+                file.write(json.dumps({"tokens": (low + steps % (TOKENS // 2)).tolist()}) + "\n")
 
 
-def corpus(folder: Path, name: str) -> lv.Dataset:
+def learn(scores: np.ndarray, tokens: np.ndarray, positions: np.ndarray) -> float:
+    """One step on flat rows: each token predicts the next of its document. Returns the loss."""
+    inside = positions[1:] > 0
+    now, after = tokens[:-1][inside], tokens[1:][inside]
+    chances = np.exp(scores[now])
+    chances /= chances.sum(1, keepdims=True)
+    rows = np.arange(len(now))
+    loss = -np.log(chances[rows, after]).mean()
+    chances[rows, after] -= 1
+    np.subtract.at(scores, now, 20 * chances / len(now))
+    return float(loss)
+
+
+def corpus(path: Path) -> lv.Dataset:
     """Documents without an end, in another order in each epoch."""
-    spec = {"tokens": lv.VarLenFeature(lv.int32)}
-    return lv.tfrecord(str(folder / f"{name}.tfrecord")).shuffle(1000).parse_example(spec).repeat()
+    return lv.open(str(path)).shuffle(1000).repeat()
 
 
-def batches(folder: Path) -> lv.Dataset:
+def batches(folder: Path) -> lv.Dataset[lv.Batch]:
     return (
-        lv.mix(corpus(folder, "web"), corpus(folder, "code"), weights=[0.7, 0.3])
+        lv.mix(corpus(folder / "web.jsonl"), corpus(folder / "code.jsonl"), weights=[0.7, 0.3])
         .pack(512)
         .batch(8)
         .prefetch(2)
@@ -44,24 +60,25 @@ def batches(folder: Path) -> lv.Dataset:
     )
 
 
-def main(folder: Path) -> None:
-    write_corpora(folder)
-    ds = batches(folder)
-    with iter(ds) as it:
-        inputs = next(it).flash_attention("tokens")  # .torch() of each array for PyTorch
-        for _step in range(3):
-            inputs = next(it).flash_attention("tokens")
-        lv.save_checkpoint(folder / "data.ckpt", data=it.save())
-        expected = next(it)["tokens"].values
-    print({name: np.shape(value) for name, value in inputs.items()})
-    tokens = inputs["input_ids"]
-    print(f"code: {(tokens >= 1000).mean():.0%}, padding: {1 - tokens.size / (8 * 512):.1%}")
-
-    with iter(ds) as it:  # after the crash
-        it.restore(lv.load_checkpoint(folder / "data.ckpt")["data"])
-        print("the next batch is the same:", np.array_equal(next(it)["tokens"].values, expected))
+def main(folder: Path, steps: int) -> None:
+    if not (folder / "code.jsonl").exists():
+        write_corpora(folder)
+    path, scores, step = folder / "run.ckpt", np.zeros((TOKENS, TOKENS)), 0
+    with iter(batches(folder)) as it:
+        if path.exists():
+            saved = lv.load_checkpoint(path)
+            it.restore(saved["data"])
+            scores, step = pickle.loads(saved["model"])
+        while step < steps:
+            inputs = next(it).flash_attention("tokens")  # .torch() of each array for PyTorch
+            loss = learn(scores, inputs["input_ids"][0], inputs["position_ids"][0])
+            step += 1
+            print(f"step {step} loss {loss:.6f}", flush=True)
+            if step % EVERY == 0:
+                lv.save_checkpoint(path, data=it.save(), model=pickle.dumps((scores, step)))
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        main(Path(sys.argv[1] if len(sys.argv) > 1 else made))
+        folder, steps = sys.argv[1:] or (made, "30")
+        main(Path(folder), int(steps))
