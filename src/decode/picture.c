@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "tensor/block_priv.h"
 
 #include <string.h>
 
@@ -120,15 +121,10 @@ levada_status levada_picture_spec(const levada_picture_options *o, levada_spec *
  * */
 static uint64_t picture_key(const levada_picture_tools *tools, const levada_strings *in, int64_t i)
 {
-    size_t        size = (size_t)in->size[i];
-    uint64_t      key = levada_hash64(in->data[i], size < 1024 ? size : 1024, tools->key + size);
-    levada_origin o;
+    size_t   size = (size_t)in->size[i];
+    uint64_t key = levada_hash64(in->data[i], size < 1024 ? size : 1024, tools->key + size);
 
-    if (!in->block) return key;
-    o = levada_block_origin(in->block, i);
-    key = levada_random_key(key, (uint64_t)(uint32_t)o.source << 32 | (uint32_t)o.pass);
-    key = levada_random_key(key, (uint64_t)(uint32_t)o.shard << 32 | (uint32_t)o.sub);
-    return levada_random_key(key, (uint64_t)o.record);
+    return in->block ? levada_block_row_key(in->block, i, key) : key;
 }
 
 static void picture_draw(picture_row *row, uint64_t key, int32_t height, int32_t width)

@@ -136,6 +136,8 @@ LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levad
 /* Sets the origins of a block that has none yet to those of the rows of another DATA block from
  * `first` on. */
 void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first);
+/* Returns `key` mixed with the origin of a row: the key of the random numbers of that record. */
+uint64_t levada_block_row_key(const levada_block *block, int64_t row, uint64_t key);
 /* Appends the origin parts of another DATA block with the same rows to those of `to`. */
 void levada_block_join_origins(levada_block *to, const levada_block *from);
 /* One origin part: those after the first are dropped. */

@@ -3,6 +3,7 @@
  * Origins of the rows of blocks, origin part by origin part: runs stay runs where rows stay in
  * order.
  */
+#include "base/random.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -37,6 +38,15 @@ levada_origin levada_block_origin(const levada_block *block, int64_t row)
     const levada_block *data = levada_block_row(block, row, &at);
 
     return origins_at(&data->origins, at);
+}
+
+uint64_t levada_block_row_key(const levada_block *block, int64_t row, uint64_t key)
+{
+    levada_origin o = levada_block_origin(block, row);
+
+    key = levada_random_key(key, (uint64_t)(uint32_t)o.source << 32 | (uint32_t)o.pass);
+    key = levada_random_key(key, (uint64_t)(uint32_t)o.shard << 32 | (uint32_t)o.sub);
+    return levada_random_key(key, (uint64_t)o.record);
 }
 
 int32_t levada_block_origin_parts(const levada_block *block)
