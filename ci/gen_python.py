@@ -31,6 +31,7 @@ POSITIONAL = {
     "decode_png": ["field", "channels", "dtype", "out"],
     "decode_raw": ["field", "dtype"],
     "decode_wav": ["field"],
+    "gain": ["field", "db"],
     "parse_sequence_example": ["context", "sequences"],
     "resample": ["field", "rate"],
     "reshape": ["field", "shape"],

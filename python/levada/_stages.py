@@ -638,6 +638,29 @@ class Stages(Typed[T]):
         """
         return self._stage("enumerate", start=start, field=field)
 
+    def gain(self, field: str, db: Any) -> Dataset[T]:
+        """Changes the volume of audio by a random number of decibels.
+
+        Args:
+            field (str): field with audio: [frames] or [frames, channels] of float32, float64,
+                int16 or int32
+            db (Any): gain in dB: one number, or [low, high], from which each record draws;
+                integers beyond their range are clipped to it, floats are not
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:samples.bin,record_bytes=4 | decode_raw:int16 | '
+                'gain:record,db=[-6,6]'
+            )
+        """
+        return self._stage("gain", field=field, db=db)
+
     def group_by(self, key: str, *, max_records: int = 1048576) -> Dataset[T]:
         """Makes one record of consecutive records with the same key.
 
@@ -1151,6 +1174,55 @@ class Stages(Typed[T]):
             )
         """
         return self._stage("slice", field=field, begin=begin, size=size)
+
+    def spec_augment(
+        self,
+        field: str,
+        *,
+        time_masks: int = 2,
+        time_width: int = 100,
+        time_fraction: float = 1.0,
+        frequency_masks: int = 2,
+        frequency_width: int = 27,
+        value: float | None = None,
+    ) -> Dataset[T]:
+        """Masks random frames and frequencies of spectrograms (SpecAugment).
+
+        Args:
+            field (str): field with spectrograms: [frames, frequencies] of float32, as log_mel
+                makes
+            time_masks (int, default 2): number of time masks of each record
+            time_width (int, default 100): maximum number of frames of a time mask; each width
+                from 0 is as likely
+            time_fraction (float, default 1.0): maximum width of a time mask as a fraction of
+                the frames of the record
+            frequency_masks (int, default 2): number of frequency masks of each record
+            frequency_width (int, default 27): maximum number of frequencies of a frequency
+                mask; each width from 0 is as likely
+            value (float): number in the masks; None = the mean of the record before masking
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:frames.bin,record_bytes=16 | decode_raw:float32 | '
+                'reshape:record,shape=[2,2] | spec_augment:record,time_width=1,frequency_width=1'
+            )
+        """
+        return self._stage(
+            "spec_augment",
+            field=field,
+            time_masks=time_masks,
+            time_width=time_width,
+            time_fraction=time_fraction,
+            frequency_masks=frequency_masks,
+            frequency_width=frequency_width,
+            value=value,
+        )
 
     def take(self, count: int) -> Dataset[T]:
         """Returns only the first records (batches).

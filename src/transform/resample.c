@@ -54,13 +54,7 @@ static const levada_arg resample_options[] = {
 static levada_status resample_field(const void *args, levada_field *f, levada_error *err)
 {
     (void)args;
-    LEVADA_TRY(levada_samples_check(f, err));
-    if (f->dtype != LEVADA_FLOAT32 && f->dtype != LEVADA_FLOAT64 && f->dtype != LEVADA_INT16 &&
-        f->dtype != LEVADA_INT32) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' of %s: expected float32, float64, int16 or int32", f->name,
-                           levada_dtype_name(f->dtype));
-    }
+    LEVADA_TRY(levada_samples_check_audio(f, err));
     levada_samples_ragged(f);
     return LEVADA_OK;
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stages that change numbers of each record at random and keep their shape: gain, add_noise and
+ * spec_augment. What a record draws depends on seed, epoch and origin alone: not on threads,
+ * blocks, ranks or a restored checkpoint.
+ */
+#ifndef LEVADA_TRANSFORM_AUGMENT_H
+#define LEVADA_TRANSFORM_AUGMENT_H
+
+#include "base/random.h"
+#include "transform/one_field.h"
+#include "transform/samples.h"
+
+/* State of a stage that draws. */
+typedef struct levada_augment_state {
+    levada_columns_state shared;
+    uint64_t             key; /* of the stage in this epoch */
+} levada_augment_state;
+
+/* Implement open() and close() of a stage with this state. */
+levada_status levada_augment_open(void *state, const void *args, const levada_context *context,
+                                  levada_error *err);
+void          levada_augment_close(void *state);
+
+/* The numbers from which a record draws one. */
+typedef struct levada_range {
+    double low, high;
+} levada_range;
+
+/* Reads an option that is a number or [low, high], within `limits`. */
+LEVADA_MUST_USE levada_status levada_range_read(const levada_value *option, const char *name,
+                                                levada_range limits, levada_range *out,
+                                                levada_error *err);
+/* Returns the number of the range that 64 random bits select, all alike. */
+double levada_range_draw(levada_range range, uint64_t bits);
+
+/* A record on its way through apply(). */
+typedef struct levada_augment_row {
+    int64_t        row, frames, channels;
+    levada_dtype   dtype;
+    const uint8_t *from;
+    uint8_t       *to;  /* the result: as many numbers as `from` has */
+    uint64_t       key; /* of the random numbers of the record       */
+} levada_augment_row;
+
+/* Fills row->to. A record for which it fails is bad, and stays as it was. */
+typedef levada_status levada_augment_fill(const void *work, const levada_augment_row *row,
+                                          levada_error *why);
+
+/* Implements apply(): returns the block with the result of `fill` for each record. `check` is that
+ * of the stage, and lets only fields pass that levada_samples_check accepts. */
+LEVADA_MUST_USE levada_status levada_augment_apply(levada_augment_state *s, levada_derive check,
+                                                   const void *args, const char *field,
+                                                   levada_augment_fill *fill, const void *work,
+                                                   const levada_block *in, levada_block **out,
+                                                   levada_error *err);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gain - audio made louder or softer by a number of decibels that each record draws.
+ */
+#include "transform/augment.h"
+
+#include <math.h>
+
+enum { GAIN_PART = 256 }; /* samples that are converted at a time */
+
+static const levada_range gain_limits = { -200, 200 };
+
+typedef struct gain_args {
+    const char         *field;
+    const levada_value *db;
+} gain_args;
+
+static const levada_arg gain_options[] = {
+    LEVADA_ARG(TEXT, gain_args, field, .required = true, .positional = true,
+               .doc = "field with audio: [frames] or [frames, channels] of float32, float64, int16 "
+                      "or int32"),
+    LEVADA_ARG(VALUE, gain_args, db, .required = true,
+               .doc = "gain in dB: one number, or [low, high], from which each record draws; "
+                      "integers beyond their range are clipped to it, floats are not"),
+    LEVADA_ARG_END,
+};
+
+static levada_status gain_field(const void *args, levada_field *f, levada_error *err)
+{
+    (void)args;
+    return levada_samples_check_audio(f, err);
+}
+
+static levada_status gain_check(const void *args, const levada_spec *in, levada_spec **out,
+                                levada_error *err)
+{
+    const gain_args *a = args;
+    levada_range     db;
+
+    LEVADA_TRY(levada_range_read(a->db, "db", gain_limits, &db, err));
+    LEVADA_TRY(levada_spec_want_records(in, err));
+    return levada_one_field_check(in, a->field, gain_field, a, out, err);
+}
+
+static levada_status gain_fill(const void *work, const levada_augment_row *r, levada_error *why)
+{
+    double  db = levada_range_draw(*(const levada_range *)work, levada_random_at(r->key, 0));
+    double  factor = pow(10, db / 20), part[GAIN_PART];
+    int64_t size = levada_dtype_size(r->dtype), all = r->frames * r->channels;
+
+    (void)why;
+    for (int64_t at = 0; at < all; at += GAIN_PART) {
+        int64_t n = all - at < GAIN_PART ? all - at : GAIN_PART;
+
+        levada_samples_load(r->dtype, r->from + at * size, n, part);
+        for (int64_t i = 0; i < n; i++) part[i] *= factor;
+        levada_samples_store(r->dtype, part, n, r->to + at * size);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status gain_apply(void *state, const void *args, const levada_block *in,
+                                levada_block **out, levada_error *err)
+{
+    const gain_args *a = args;
+    levada_range     db;
+
+    LEVADA_TRY(levada_range_read(a->db, "db", gain_limits, &db, err));
+    return levada_augment_apply(state, gain_check, a, a->field, gain_fill, &db, in, out, err);
+}
+
+static const levada_example_file gain_files[] = {
+    { "samples.bin", "\0\0\1\0\2\0\3\0\4\0\5\0\6\0\7\x7f", 16 },
+    { NULL, NULL, 0 }
+};
+
+const levada_stage_def levada_stage_gain = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "gain",
+    .doc = "changes the volume of audio by a random number of decibels",
+    .example = "fixed_length:samples.bin,record_bytes=4 | decode_raw:int16 | "
+               "gain:record,db=[-6,6]",
+    .example_files = gain_files,
+    .mode = LEVADA_MODE_PURE,
+    .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS,
+                            .random = LEVADA_RANDOM_BY_RECORD, .drawn = "gain",
+                            .keeps_lengths = true, .never_rejects = true),
+    .args = gain_options,
+    .args_size = sizeof(gain_args),
+    .state_size = sizeof(levada_augment_state),
+    .check = gain_check,
+    .open = levada_augment_open,
+    .close = levada_augment_close,
+    .apply = gain_apply,
+};
