@@ -19,7 +19,8 @@
 static const levada_cli_option cmd_convert_options[] = {
     { "from", 0, "KIND",
       "tfrecord, text, jsonl, csv, tar (default: from the name, or the content)" },
-    { "to", 0, "KIND", "tfrecord, jsonl, csv, tar (default: from the suffix of OUT)" },
+    { "to", 0, "KIND",
+      "tfrecord, sequence_example, jsonl, csv, tar (default: from the suffix of OUT)" },
     { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the suffix of OUT)" },
     { "level", 'l', "N", "compression level" },
     { "shard-records", 0, "N", "begin a new file after N records: out-00000-of-00003.csv" },
@@ -43,7 +44,8 @@ typedef enum convert_kind {
     CONVERT_JSONL,
     CONVERT_CSV,
     CONVERT_TAR,
-    CONVERT_JSON, /* a document: of IN only */
+    CONVERT_JSON,     /* a document: of IN only */
+    CONVERT_SEQUENCE, /* of OUT only: TFRecord as well */
     CONVERT_UNKNOWN,
     CONVERT_DESCRIBED /* of IN only */
 } convert_kind;
@@ -62,7 +64,8 @@ typedef struct convert_job {
 
 /* -- what to do */
 
-static const char *const convert_names[] = { "tfrecord", "text", "jsonl", "csv", "tar", "json" };
+static const char *const convert_names[] = { "tfrecord", "text", "jsonl",           "csv",
+                                            "tar",      "json", "sequence_example" };
 
 static convert_kind cmd_convert_kind(const char *name)
 {
@@ -101,19 +104,21 @@ static bool cmd_convert_is_known(const convert_job *job)
 {
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
 
-    if (job->from == CONVERT_UNKNOWN && from)
+    if ((job->from == CONVERT_UNKNOWN || job->from == CONVERT_SEQUENCE) && from)
         levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl, json, csv, "
                        "tar", from);
     else if (job->from == CONVERT_UNKNOWN)
         levada_cli_say(
             "convert: unknown format of %s; set --from tfrecord, text, jsonl, csv or tar", job->in);
     else if (job->to == CONVERT_UNKNOWN && !to)
-        levada_cli_say("convert: unknown format of %s; set --to tfrecord, jsonl, csv or tar",
-                       job->out);
+        levada_cli_say(
+            "convert: unknown format of %s; set --to tfrecord, sequence_example, jsonl, csv or "
+            "tar",
+            job->out);
     else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT ||
              job->to == CONVERT_JSON)
-        levada_cli_say("convert: cannot write %s; available output formats: tfrecord, jsonl, csv, "
-                       "tar", to ? to : job->out);
+        levada_cli_say("convert: cannot write %s; available output formats: tfrecord, "
+                       "sequence_example, jsonl, csv, tar", to ? to : job->out);
     else return true;
     return false;
 }
@@ -128,7 +133,8 @@ static bool cmd_convert_choose(convert_job *job)
     if (job->from == CONVERT_CSV || job->from == CONVERT_TAR || job->from == CONVERT_JSON ||
         job->from == CONVERT_DESCRIBED)
         return true;
-    if (job->to == CONVERT_CSV || job->to == CONVERT_TAR) return job->from == CONVERT_TEXT;
+    if (job->to == CONVERT_CSV || job->to == CONVERT_TAR || job->to == CONVERT_SEQUENCE)
+        return job->from == CONVERT_TEXT;
     if (job->to == CONVERT_JSONL) {
         job->as = job->from == CONVERT_TFRECORD ? LEVADA_CLI_CONVERT_EXAMPLE_JSON
                   : job->from == CONVERT_JSONL  ? LEVADA_CLI_CONVERT_JSON_LINE

@@ -2,11 +2,13 @@
 /*
  * Writes datasets to files: TFRecord, CSV, JSON Lines, tar, lines of text.
  *
- *   tfrecord  the bytes of the only column, or tf.train.Example messages (integers, float32, bool
- *             as integers, strings, and lists of them; cast float64 first)
+ *   tfrecord  the bytes of the only column if its name is `record`, or tf.train.Example messages
+ *             (integers, float32, bool as integers, strings, and lists of them; cast float64
+ *             first), or, if a column has lists of lists or of arrays, as sequence_example
+ *   sequence_example  TFRecords of tf.train.SequenceExample: a ragged or padded column is a feature
+ *             list with a step for each item of its outer list; other columns are the context
  *   csv       a header, then a row per record; no lists
- *   jsonl     an object per record; lists of one and two levels; strings must be UTF-8, numbers
- *             finite
+ *   jsonl     an object per record; lists of any depth; strings must be UTF-8, numbers finite
  *   tar       a sample per record, named by the column `key` (else by its number); every other
  *             column is a member, as are the pairs of the columns names and values
  *   text_lines  the only column, a string without newlines
@@ -31,7 +33,8 @@ extern "C" {
 
 typedef struct levada_write_options {
     size_t      struct_size;
-    const char *format;      /* tfrecord, csv, jsonl, tar, text_lines; NULL = by the name        */
+    const char
+        *format; /* tfrecord, sequence_example, csv, jsonl, tar, text_lines; NULL = by name */
     const char *compression; /* none, gzip, zlib, zstd; NULL = by the name of the file           */
     int32_t     level;       /* compression level; -1 = the default                             */
     /* Limits of a file of a set, in records, and in bytes before compression; 0 = no limit, both 0

@@ -142,15 +142,18 @@ def write(
     A path that ends in ".parquet" is written with pyarrow, as one file. Ragged fields are lists and
     byte strings are binary.
 
-    The format tfrecord stores tf.train.Example messages, or the bytes of the only column. csv has
-    no lists. tar names samples by the column "key", and members by the other columns. text_lines
-    has one column.
+    The format tfrecord stores tf.train.Example messages, or the bytes of the only column if its
+    name is "record". Columns with lists of lists, or lists of arrays, are stored in
+    tf.train.SequenceExample messages, as with the format sequence_example: ragged and padded
+    columns are feature lists, with a step for each item of the outer list, and other columns are
+    features of the context. csv has no lists. tar names samples by the column "key", and members by
+    the other columns. text_lines has one column. Padding is not written.
 
     Args:
         ds (Dataset): the records.
         path (str): the file, or the pattern of a set.
-        format (str): tfrecord, csv, jsonl, tar, text_lines or parquet; None = by the suffix of the
-            path.
+        format (str): tfrecord, sequence_example, csv, jsonl, tar, text_lines or parquet; None = by
+            the suffix of the path.
         compression (str): none, gzip, zlib or zstd; None = by the suffix ("a.jsonl.gz").
         level (int): level of the compression; None = its default.
         shard_records (int, default 0): maximum number of records per file; 0 = one file. The files

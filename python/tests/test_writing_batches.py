@@ -8,6 +8,7 @@ import tarfile
 import levada as lv
 import numpy as np
 import pytest
+import wire_reference
 from levada.errors import InvalidArgumentError
 
 LENGTHS = (3, 1, 4, 2, 5, 1)
@@ -85,8 +86,10 @@ def values(ds, name):
 def read(path, name, kind):
     """The values of a field in a file: lists or, where the format has none, texts."""
     if path.suffix == ".tfrecord":
-        feature = lv.VarLenFeature(kind)
-        return values(lv.tfrecord(str(path)).parse_example({name: feature}), name)
+        ds, feature = lv.tfrecord(str(path)), {name: lv.VarLenFeature(kind)}
+        steps = wire_reference.read(ds.first()["record"], True)[1]
+        parsed = ds.parse_sequence_example({}, feature) if steps else ds.parse_example(feature)
+        return values(parsed, name)
     if path.suffix == ".tar":
         with tarfile.open(path) as archive:
             return [archive.extractfile(member).read().decode() for member in archive]
@@ -126,10 +129,41 @@ def test_a_file_holds_the_values_of_the_records_and_no_padding(tmp_path, how):
         for suffix in FORMATS
         if check(ds, name, tmp_path / f"{name}.{suffix}")
     }
-    assert {("ids", "tfrecord"), ("words", "tfrecord"), ("ids", "jsonl")} <= written
-    assert not {("tags", "tfrecord"), ("steps", "tfrecord")} & written
+    assert {(name, "tfrecord") for name in ("ids", "words", "steps")} <= written
+    assert {(name, "jsonl") for name in ("ids", "pair", "steps")} <= written
+    assert ({("tags", "tfrecord"), ("tags", "jsonl")} <= written) == (how in UNPADDED)
 
 
-def test_padded_lists_of_lists_are_refused_by_name(tmp_path):
-    with pytest.raises(InvalidArgumentError, match="'tags' has padded lists of lists; flatten"):
-        lv.write(nested().padded_batch(4), tmp_path / "a.tfrecord")
+UNPADDED = ("records", "ragged", "packed", "segments")
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.jsonl"])
+def test_padded_lists_of_lists_are_refused_by_name(tmp_path, name):
+    padded = nested().padded_batch(4)
+    for ds in (padded, padded.map(dict, batched=True)):
+        with pytest.raises(InvalidArgumentError, match=r"'tags' has padded lists .* batch\(\)"):
+            lv.write(ds, tmp_path / name)
+
+
+def sequences(ds):
+    """The messages that lv.make_sequence_example makes of the records."""
+    context, lists = ("n", "word", "pair"), ("ids", "words", "steps")
+    for row in ds:
+        yield lv.make_sequence_example(
+            {name: row[name] for name in context}, {name: row[name] for name in lists}
+        )
+
+
+@pytest.mark.parametrize("how", ["records", "ragged", "padded", "wide left"])
+def test_sequence_examples_are_those_of_the_records(tmp_path, how):
+    path = tmp_path / "a.tfrecord"
+    lv.write(BATCHES[how](flat()), path)  # steps of two values
+    assert [r["record"] for r in lv.tfrecord(path)] == [*sequences(flat())]
+    few = BATCHES[how](flat()).select("n", "ids")
+    lv.write(few, path, format="sequence_example")
+    context, lists = {"n": lv.FixedLenFeature([], lv.int64)}, {"ids": lv.VarLenFeature(lv.int64)}
+    back = lv.tfrecord(path).parse_sequence_example(context, lists)
+    want = [(i, [[k] for k in range(1, length + 1)]) for i, length in enumerate(LENGTHS)]
+    assert [(r["n"], r["ids"].to_list()) for r in back] == want
+    messages = [wire_reference.read(r["record"], True) for r in lv.tfrecord(path)]
+    assert [set(features) | set(steps) for features, steps in messages] == [{b"n", b"ids"}] * 6

@@ -196,6 +196,24 @@ def test_records_become_sets_of_other_records(tmp_path):
 
 
 @needs_command
+def test_convert_writes_sequence_examples(tmp_path):
+    if lv.show_config("dicts")["simdjson"] is None:
+        pytest.skip("built without simdjson")
+    rows = [{"n": i, "t": [[i], [], [1, 2]], "s": ["a"] * i} for i in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pipe = "jsonl:a.jsonl,fields=auto"
+    convert(tmp_path, pipe, "b.tfrecord")
+    convert(tmp_path, pipe + " | select:[n,s]", "c.tfrecord", "--to", "sequence_example")
+    messages = [lv.make_sequence_example({"n": r["n"]}, {"t": r["t"], "s": r["s"]}) for r in rows]
+    assert [r["record"] for r in lv.tfrecord(tmp_path / "b.tfrecord")] == messages
+    messages = [lv.make_sequence_example({"n": r["n"]}, {"s": r["s"]}) for r in rows]
+    assert [r["record"] for r in lv.tfrecord(tmp_path / "c.tfrecord")] == messages
+    assert "pipeline" in refused(tmp_path, "a.jsonl", "d.tfrecord", "--to", "sequence_example")
+    assert "--from" in refused(tmp_path, "b.tfrecord", "d.jsonl", "--from", "sequence_example")
+    assert not [*tmp_path.glob("d.*")]
+
+
+@needs_command
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_bad_lines_are_skipped_where_that_is_wanted(tmp_path, threads):
     good = [f'{{"a":[{i}]}}' for i in range(3000)]

@@ -170,6 +170,13 @@ static const levada_column *call_padded(const levada_block *in, const levada_col
     return before && before->field->padded && before->lengths ? before : NULL;
 }
 
+/* Leaves inner dimensions of f open that were padded before: their lengths are not known. */
+static void call_keep_open(levada_field *f, const levada_field *before)
+{
+    for (int32_t d = 1; d < f->ndim && d < before->ndim; d++)
+        if (before->dims[d] < 0) f->dims[d] = -1;
+}
+
 /* Finds the fields that get lengths: those that had lengths before, and those whose spec says so.
  * */
 static levada_status call_find_padded(const levada_block *in, const levada_block *made,
@@ -190,8 +197,12 @@ static levada_status call_find_padded(const levada_block *in, const levada_block
             memcpy(fields[i].pad, before->field->pad, sizeof fields[i].pad);
         if (c->field->depth == 0 && c->field->ndim > 0 && !c->field->padded)
             fields[i].padded = before || (at >= 0 && levada_spec_field(spec, at)->padded);
-        if (before) fields[i].left = before->field->left;
-        else if (at >= 0 && fields[i].padded) fields[i].left = levada_spec_field(spec, at)->left;
+        if (before) {
+            fields[i].left = before->field->left;
+            call_keep_open(&fields[i], before->field);
+        } else if (at >= 0 && fields[i].padded) {
+            fields[i].left = levada_spec_field(spec, at)->left;
+        }
         *any = *any || fields[i].padded != c->field->padded || fields[i].left != c->field->left;
     }
     return LEVADA_OK;

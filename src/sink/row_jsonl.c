@@ -23,9 +23,12 @@ static levada_status jsonl_check(const levada_spec *spec, levada_error *err)
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         const levada_field *field = levada_spec_field(spec, i);
 
-        if (field->ndim <= 1 && (field->depth == 0 || field->ndim == 0)) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "jsonl: column '%s' has more dimensions than a list", field->name);
+        if (!levada_row_inner_padding(field)) continue;
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "jsonl: column '%s' has padded lists of lists, and a batch does not have "
+            "the lengths of the inner ones; write batches of batch()",
+            field->name);
     }
     return LEVADA_OK;
 }
@@ -46,6 +49,20 @@ static levada_status jsonl_one(const levada_column *c, int64_t at, levada_text *
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "column '%s': a string that is not UTF-8", c->field->name);
     levada_text_json(out, text, size);
+    return LEVADA_OK;
+}
+
+/* Values of a fixed shape, as lists of the dimensions from d on. */
+static levada_status jsonl_array(const levada_column *c, int32_t d, int64_t at, levada_text *out,
+                                 levada_error *err)
+{
+    if (d >= c->field->ndim) return jsonl_one(c, at, out, err);
+    levada_text_char(out, '[');
+    for (int64_t i = 0; i < c->dims[d]; i++) {
+        if (i > 0) levada_text_char(out, ',');
+        LEVADA_TRY(jsonl_array(c, d + 1, at * c->dims[d] + i, out, err));
+    }
+    levada_text_char(out, ']');
     return LEVADA_OK;
 }
 
@@ -108,7 +125,7 @@ static levada_status jsonl_list(const jsonl_group *g, int32_t i, levada_row_rang
 
             LEVADA_TRY(jsonl_list(g, i, items, level + 1, object, prefix, out, err));
         } else {
-            LEVADA_TRY(jsonl_one(c, at, out, err));
+            LEVADA_TRY(jsonl_array(c, c->field->depth == 0, at, out, err));
         }
     }
     levada_text_char(out, ']');
@@ -126,7 +143,7 @@ static levada_status jsonl_value(const jsonl_group *g, int32_t i, int64_t row, i
     else if (g->level < c->field->depth)
         range = (levada_row_range){ c->level[g->level].begin[row], c->level[g->level].end[row],
                                     true };
-    if (!range.list) return jsonl_one(c, range.begin, out, err);
+    if (!range.list) return jsonl_array(c, 0, range.begin, out, err);
     return jsonl_list(g, i, range, g->level, object, prefix, out, err);
 }
 

@@ -12,23 +12,39 @@ void levada_row_clear(levada_row_writer *w)
     levada_example_destroy(&w->example);
     levada_text_clear(&w->names);
     levada_free(w->name_end);
+    levada_free(w->values);
     w->name_end = NULL;
+    w->values = NULL;
+    w->capacity = 0;
 }
 
 levada_row_range levada_row_range_of(const levada_column *column, int64_t row)
 {
     const levada_field *field = column->field;
-    int64_t             n = 1;
+    int64_t             n, length, first;
 
     if (field->depth > 0)
         return (levada_row_range){ column->level[0].begin[row], column->level[0].end[row], true };
-    for (int i = 0; i < field->ndim; i++) n *= column->dims[i];
-    if (field->ndim == 1 && column->lengths) {
-        int64_t first = row * n + (field->left ? n - column->lengths[row] : 0);
+    if (field->ndim == 0) return (levada_row_range){ row, row + 1, false };
+    n = column->dims[0];
+    length = column->lengths && column->lengths[row] < n ? column->lengths[row] : n;
+    first = row * n + (field->left ? n - length : 0);
+    return (levada_row_range){ first, first + length, true };
+}
 
-        return (levada_row_range){ first, first + column->lengths[row], true };
-    }
-    return (levada_row_range){ row * n, row * n + n, field->ndim > 0 };
+int64_t levada_row_step(const levada_column *column)
+{
+    int64_t n = 1;
+
+    for (int i = column->field->depth == 0; i < column->field->ndim; i++) n *= column->dims[i];
+    return n;
+}
+
+bool levada_row_inner_padding(const levada_field *field)
+{
+    for (int i = 1; i < field->ndim; i++)
+        if (field->padded && field->dims[i] < 0) return true;
+    return false;
 }
 
 levada_status levada_row_check(const levada_spec *spec, const char *format, levada_error *err)

@@ -15,6 +15,9 @@
 
 typedef struct levada_row_writer {
     levada_example *example; /* of tfrecord */
+    void           *values;  /* of tfrecord: memory for the values of a feature; owned */
+    int64_t         capacity; /* bytes of it                       */
+    int32_t         message;  /* of tfrecord: the kind of the first record */
     int64_t         record;  /* number of the row in the data set */
     levada_text     names;   /* of jsonl: what precedes each value, one after the other */
     size_t         *name_end; /* of jsonl, one per column; owned       */
@@ -41,13 +44,19 @@ typedef struct levada_row_format {
 LEVADA_MUST_USE levada_status levada_row_check(const levada_spec *spec, const char *format,
                                                levada_error *err);
 
-/* Elements of a row, numbered from `begin`. Of lists of lists they are lists. */
+/* Items of a row along its first dimension, numbered from `begin`; `list` is false if it has none.
+ * Each item of lists of lists is a list, and other items have levada_row_step() values. */
 typedef struct levada_row_range {
     int64_t begin, end;
     bool    list;
 } levada_row_range;
 
 levada_row_range levada_row_range_of(const levada_column *column, int64_t row);
+/* Returns the number of values in an item of the first dimension, unless items are lists. */
+int64_t levada_row_step(const levada_column *column);
+/* Returns true if values of a record may be padding within its first dimension, of which a column
+ * does not have the lengths. */
+bool levada_row_inner_padding(const levada_field *field);
 /* Returns the value of an integer or a bool. */
 int64_t levada_row_integer(const levada_column *column, int64_t at);
 /* Writes a number or a bool as text; returns false if it is not finite. */
@@ -55,7 +64,7 @@ bool levada_row_number(const levada_column *column, int64_t at, levada_text *out
 /* A byte string: element `at` of the innermost level. */
 const char *levada_row_string(const levada_column *column, int64_t at, size_t *size);
 
-extern const levada_row_format levada_row_tfrecord, levada_row_csv, levada_row_jsonl,
-    levada_row_tar, levada_row_lines;
+extern const levada_row_format levada_row_tfrecord, levada_row_sequence_example, levada_row_csv,
+    levada_row_jsonl, levada_row_tar, levada_row_lines;
 
 #endif

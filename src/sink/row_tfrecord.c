@@ -1,17 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of TFRecord files: the bytes of the column `record` if there is no other, else a
- * tf.train.Example of all columns. */
+/*
+ * Records of TFRecord files: the bytes of the column `record` if there is no other, else a message
+ * of all columns. It is a tf.train.Example, unless a column has steps of several values.
+ *
+ * In a tf.train.SequenceExample, columns whose rows differ in length are feature lists. Values and
+ * arrays of a fixed shape are features of the context.
+ */
 #include "base/alloc.h"
 #include "sink/row_text.h"
 
 #include <string.h>
 
-static bool tfrecord_is_raw(const levada_spec *spec)
+enum { TFRECORD_BYTES = 1, TFRECORD_EXAMPLE, TFRECORD_SEQUENCE };
+
+/* Returns true if rows of the column differ in length, so that it can be a feature list. */
+static bool tfrecord_is_list(const levada_field *field)
+{
+    return field->depth > 0 || (field->padded && field->ndim > 0);
+}
+
+/* Returns the kind of message for these columns. */
+static int32_t tfrecord_kind(const levada_spec *spec, bool sequence)
 {
     const levada_field *field = levada_spec_field(spec, 0);
 
-    return levada_spec_count(spec) == 1 && strcmp(field->name, "record") == 0 &&
-           levada_dtype_is_bytes(field->dtype) && field->depth == 0 && field->ndim == 0;
+    if (levada_spec_count(spec) == 1 && strcmp(field->name, "record") == 0 &&
+        levada_dtype_is_bytes(field->dtype) && field->depth == 0 && field->ndim == 0)
+        return TFRECORD_BYTES;
+    for (int32_t i = 0; i < levada_spec_count(spec) && !sequence; i++) {
+        field = levada_spec_field(spec, i);
+        sequence = tfrecord_is_list(field) && field->depth + field->ndim > 1;
+    }
+    return sequence ? TFRECORD_SEQUENCE : TFRECORD_EXAMPLE;
 }
 
 static levada_status tfrecord_check(const levada_spec *spec, levada_error *err)
@@ -19,14 +39,15 @@ static levada_status tfrecord_check(const levada_spec *spec, levada_error *err)
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         const levada_field *field = levada_spec_field(spec, i);
 
-        if (field->depth > 1 || (field->depth == 1 && field->ndim > 0))
+        if (field->depth > 2 || (field->depth == 2 && field->ndim > 0))
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "tfrecord: column '%s' has lists of lists", field->name);
-        /* A batch has lengths of the outer lists alone. */
-        if (field->padded && field->ndim > 1)
+                               "tfrecord: column '%s' has lists in the lists of a step; a "
+                               "SequenceExample has steps of values alone", field->name);
+        if (levada_row_inner_padding(field))
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "tfrecord: column '%s' has padded lists of lists; flatten them, or "
-                               "select other columns", field->name);
+                               "tfrecord: column '%s' has padded lists of lists, and a batch does "
+                               "not have the lengths of the inner ones; write batches of batch()",
+                               field->name);
         if (field->dtype == LEVADA_FLOAT64)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "tfrecord: an Example has no float64: cast column '%s' to float32",
@@ -35,68 +56,118 @@ static levada_status tfrecord_check(const levada_spec *spec, levada_error *err)
     return LEVADA_OK;
 }
 
-static levada_status tfrecord_strings(levada_example *e, const levada_column *c,
-                                      levada_row_range range, levada_error *err)
+/* Reserves memory for n items of a feature. */
+static levada_status tfrecord_reserve(levada_row_writer *w, int64_t n, size_t size,
+                                      levada_error *err)
 {
-    int64_t       n = range.end - range.begin;
-    const void  **texts = levada_alloc((size_t)(n + 1) * sizeof *texts);
-    size_t       *sizes = levada_alloc((size_t)(n + 1) * sizeof *sizes);
-    levada_status st = LEVADA_OK;
-
-    if (!texts || !sizes) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    for (int64_t i = 0; st == LEVADA_OK && i < n; i++)
-        texts[i] = levada_row_string(c, range.begin + i, &sizes[i]);
-    if (st == LEVADA_OK) st = levada_example_add_bytes(e, c->field->name, texts, sizes, n, err);
-    levada_free(sizes);
-    levada_free(texts);
-    return st;
+    if (levada_reserve(&w->values, &w->capacity, n * (int64_t)size, 1)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                       "out of memory for the values of a feature");
 }
 
-static levada_status tfrecord_integers(levada_example *e, const levada_column *c,
-                                       levada_row_range range, levada_error *err)
+static levada_status tfrecord_strings(levada_row_writer *w, const char *key,
+                                      const levada_column *c, int64_t begin, int64_t n,
+                                      levada_error *err)
 {
-    int64_t       n = range.end - range.begin;
-    int64_t      *values = levada_alloc((size_t)(n + 1) * sizeof *values);
-    levada_status st;
+    const void **texts;
+    size_t      *sizes;
 
-    if (!values) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    for (int64_t i = 0; i < n; i++) values[i] = levada_row_integer(c, range.begin + i);
-    st = levada_example_add_i64(e, c->field->name, values, n, err);
-    levada_free(values);
-    return st;
+    LEVADA_TRY(tfrecord_reserve(w, n, sizeof *texts + sizeof *sizes, err));
+    texts = w->values;
+    sizes = (size_t *)(void *)(texts + n);
+    for (int64_t i = 0; i < n; i++) texts[i] = levada_row_string(c, begin + i, &sizes[i]);
+    return levada_example_add_bytes(w->example, key, texts, sizes, n, err);
 }
 
-static levada_status tfrecord_column(levada_example *e, const levada_column *c, int64_t row,
-                                     levada_error *err)
+/* Adds n values as a feature of the name `key`, or as a step if it is NULL. */
+static levada_status tfrecord_feature(levada_row_writer *w, const char *key,
+                                      const levada_column *c, int64_t begin, int64_t n,
+                                      levada_error *err)
 {
-    levada_row_range range = levada_row_range_of(c, row);
+    int64_t *values;
 
-    if (levada_dtype_is_bytes(c->field->dtype)) return tfrecord_strings(e, c, range, err);
-    if (c->field->dtype != LEVADA_FLOAT32) return tfrecord_integers(e, c, range, err);
-    return levada_example_add_f32(e, c->field->name,
-                                  (const float *)(const void *)c->values + range.begin,
-                                  range.end - range.begin, err);
+    if (levada_dtype_is_bytes(c->field->dtype)) return tfrecord_strings(w, key, c, begin, n, err);
+    if (c->field->dtype == LEVADA_FLOAT32)
+        return levada_example_add_f32(w->example, key,
+                                      (const float *)(const void *)c->values + begin, n, err);
+    LEVADA_TRY(tfrecord_reserve(w, n, sizeof *values, err));
+    values = w->values;
+    for (int64_t i = 0; i < n; i++) values[i] = levada_row_integer(c, begin + i);
+    return levada_example_add_i64(w->example, key, values, n, err);
+}
+
+/* Adds a feature list with a step for each item of the row. */
+static levada_status tfrecord_list(levada_row_writer *w, const levada_column *c, int64_t row,
+                                   levada_error *err)
+{
+    levada_row_range items = levada_row_range_of(c, row);
+    int64_t          step = levada_row_step(c);
+
+    LEVADA_TRY(levada_example_begin_list(w->example, c->field->name, err));
+    for (int64_t at = items.begin; at < items.end; at++) {
+        int64_t begin = at * step, n = step;
+
+        if (c->field->depth > 1) {
+            begin = c->level[1].begin[at];
+            n = c->level[1].end[at] - begin;
+        }
+        LEVADA_TRY(tfrecord_feature(w, NULL, c, begin, n, err));
+    }
+    return levada_example_end_list(w->example, err);
+}
+
+static levada_status tfrecord_message(levada_row_writer *w, const levada_block *block, int64_t row,
+                                      int32_t kind, levada_text *out, levada_error *err)
+{
+    const uint8_t *data;
+    size_t         size;
+
+    if (!w->example) LEVADA_TRY(levada_example_create(&w->example, err));
+    levada_example_reset(w->example);
+    for (int32_t i = 0; i < levada_spec_count(levada_block_spec(block)); i++) {
+        const levada_column *c = levada_block_at(block, i);
+        levada_row_range     items = levada_row_range_of(c, row);
+        int64_t              step = levada_row_step(c);
+
+        if (kind == TFRECORD_SEQUENCE && tfrecord_is_list(c->field))
+            LEVADA_TRY(tfrecord_list(w, c, row, err));
+        else
+            LEVADA_TRY(tfrecord_feature(w, c->field->name, c, items.begin * step,
+                                        (items.end - items.begin) * step, err));
+    }
+    LEVADA_TRY(levada_example_finish(w->example, &data, &size, err));
+    levada_text_add(out, data, size);
+    return LEVADA_OK;
+}
+
+static levada_status tfrecord_add(levada_row_writer *w, const levada_block *block, int64_t row,
+                                  bool sequence, levada_text *out, levada_error *err)
+{
+    int32_t     kind = tfrecord_kind(levada_block_spec(block), sequence);
+    const char *data;
+    size_t      size;
+
+    if (w->record == 0) w->message = kind;
+    if (kind != w->message)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "tfrecord: it is not padded as the first record is, so it would be "
+                           "another kind of message");
+    if (kind != TFRECORD_BYTES) return tfrecord_message(w, block, row, kind, out, err);
+    data = levada_row_string(levada_block_at(block, 0), row, &size);
+    levada_text_add(out, data, size);
+    return LEVADA_OK;
 }
 
 static levada_status tfrecord_row(levada_row_writer *w, const levada_block *block, int64_t row,
                                   levada_text *out, levada_error *err)
 {
-    const levada_spec *spec = levada_block_spec(block);
-    const uint8_t     *data;
-    size_t             size;
+    return tfrecord_add(w, block, row, false, out, err);
+}
 
-    if (tfrecord_is_raw(spec)) {
-        data = (const uint8_t *)levada_row_string(levada_block_at(block, 0), row, &size);
-        levada_text_add(out, data, size);
-        return LEVADA_OK;
-    }
-    if (!w->example) LEVADA_TRY(levada_example_create(&w->example, err));
-    levada_example_reset(w->example);
-    for (int32_t i = 0; i < levada_spec_count(spec); i++)
-        LEVADA_TRY(tfrecord_column(w->example, levada_block_at(block, i), row, err));
-    LEVADA_TRY(levada_example_finish(w->example, &data, &size, err));
-    levada_text_add(out, data, size);
-    return LEVADA_OK;
+static levada_status tfrecord_sequence_row(levada_row_writer *w, const levada_block *block,
+                                           int64_t row, levada_text *out, levada_error *err)
+{
+    return tfrecord_add(w, block, row, true, out, err);
 }
 
 const levada_row_format levada_row_tfrecord = {
@@ -104,4 +175,11 @@ const levada_row_format levada_row_tfrecord = {
     .framed = true,
     .check = tfrecord_check,
     .row = tfrecord_row,
+};
+
+const levada_row_format levada_row_sequence_example = {
+    .name = "sequence_example",
+    .framed = true,
+    .check = tfrecord_check,
+    .row = tfrecord_sequence_row,
 };

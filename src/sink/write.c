@@ -141,9 +141,10 @@ static levada_status write_row(levada_sink *w, const levada_block *block, int64_
 
 static const levada_row_format *write_format(const char *name)
 {
-    static const levada_row_format *const all[] = { &levada_row_tfrecord, &levada_row_csv,
-                                                    &levada_row_jsonl, &levada_row_tar,
-                                                    &levada_row_lines };
+    static const levada_row_format *const all[] = { &levada_row_tfrecord,
+                                                    &levada_row_sequence_example,
+                                                    &levada_row_csv, &levada_row_jsonl,
+                                                    &levada_row_tar, &levada_row_lines };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i]->name, name) == 0) return all[i];
@@ -160,8 +161,8 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
     w->format = format ? write_format(format) : NULL;
     if (!w->format)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "cannot write %s to %s: the formats are tfrecord, csv, jsonl, tar and "
-                           "text_lines",
+                           "cannot write %s to %s: the formats are tfrecord, sequence_example, "
+                           "csv, jsonl, tar and text_lines",
                            format ? format : "a file of unknown format", path);
     if (w->options.shard_records < 0 || w->options.shard_bytes < 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

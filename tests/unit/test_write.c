@@ -159,7 +159,9 @@ static void refuses_what_a_format_cannot_hold(void **state)
     static const char *const cases[][3] = {
         { "t_rows:3 | select:[x]", "r.csv", "'x'" },
         { "t_rows:3 | select:[x]", "r.tar", "'x'" },
-        { "t_rows:3 | select:[z]", "r.tfrecord", "'z'" },
+        { "t_rows:3 | select:[z] | padded_batch:2", "r.tfrecord", "'z'" },
+        { "t_rows:3 | select:[z] | batch:2 | collect", "r.tfrecord", "'z'" },
+        { "t_rows:3 | select:[z] | padded_batch:2", "r.jsonl", "'z'" },
         { "t_rows:3 | select:[n] | cast:n,dtype=float64", "r.tfrecord", "'n'" },
         { "t_rows:3", "r.xyz", "formats" },
     };
@@ -172,6 +174,47 @@ static void refuses_what_a_format_cannot_hold(void **state)
                          LEVADA_EINVALID_ARGUMENT);
         assert_non_null(strstr(err.message, cases[i][2]));
         assert_int_equal(access(t_path(cases[i][1]), F_OK), -1);
+    }
+}
+
+/* What a pipeline returns for the records, as JSON. */
+static t_bytes lines_of(const char *pipe)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    assert_int_equal(write_as(pipe, "lines.jsonl", NULL, NULL, &err), LEVADA_OK);
+    return t_read_file(t_path("lines.jsonl"));
+}
+
+/* The columns that rows differ in length in are feature lists, of batches of every kind. */
+static void sequence_examples_read_back(void **state)
+{
+    static const char *const batches[] = { "", " | batch:3", " | padded_batch:3",
+                                           " | padded_batch:4,padding_side=left" };
+    static const char *const kinds[] = { "n:{kind:FixedLen,shape:[],dtype:int64}",
+                                         "s:{kind:FixedLen,shape:[],dtype:string}",
+                                         "v:{kind:FixedLen,shape:[2],dtype:float32}" };
+    levada_error             err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+        char                 pipe[600];
+        t_bytes              want, got;
+
+        options.format = "sequence_example";
+        snprintf(pipe, sizeof pipe, "t_rows:11 | select:[n,s,v,w,x]%s", batches[i]);
+        assert_int_equal(write_as(pipe, "q.tfrecord", &options, NULL, &err), LEVADA_OK);
+        want = lines_of("t_rows:11 | select:[n,s,v,w,x]");
+        snprintf(pipe, sizeof pipe,
+                 "tfrecord:%s | parse_sequence_example:"
+                 "{w:{kind:FixedLenSequence,shape:[],dtype:string},"
+                 "x:{kind:FixedLenSequence,shape:[],dtype:int64}},context={%s,%s,%s} | "
+                 "select:[n,s,v,w,x]", t_path("q.tfrecord"), kinds[0], kinds[1], kinds[2]);
+        got = lines_of(pipe);
+        t_bytes_equal(got, want, batches[i]);
+        t_clear(&got);
+        t_clear(&want);
     }
 }
 
@@ -242,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_set_replaces_smaller_and_larger_ones),
         cmocka_unit_test(nothing_appears_after_a_failure),
         cmocka_unit_test(refuses_what_a_format_cannot_hold),
+        cmocka_unit_test(sequence_examples_read_back),
         cmocka_unit_test(threads_do_not_change_compressed_bytes),
         cmocka_unit_test(a_forked_child_ends_a_compressed_file),
     };
