@@ -54,6 +54,7 @@ RECORDS = {"collect"}  # stages that return records of batches
 TYPES = {
     "int": "int", "size": "int | str", "float": "float", "bool": "bool", "text": "str",
     "choice": "str", "dtype": "Any", "ints": "int | Iterable[int]", "texts": "str | Iterable[str]",
+    "floats": "float | Iterable[float]",
     "value": "Any", "function": "Callable", "block": "Any", "pipe": "Dataset",
 }  # fmt: skip
 

@@ -38,7 +38,8 @@ typedef enum levada_arg_type {
     LEVADA_ARG_VALUE,    /* const levada_value *: any shape, checked by the stage; null = NULL */
     LEVADA_ARG_FUNCTION, /* const levada_function *                                            */
     LEVADA_ARG_BLOCK,    /* const levada_block *: data in memory                               */
-    LEVADA_ARG_PIPE      /* const levada_dataset *: a sub-pipeline in parentheses              */
+    LEVADA_ARG_PIPE,     /* const levada_dataset *: a sub-pipeline in parentheses              */
+    LEVADA_ARG_FLOATS    /* levada_floats; a single value is a list of one; null = {NULL, 0}   */
 } levada_arg_type;
 
 #define LEVADA_NULL_INT (-9223372036854775807LL - 1)
@@ -47,6 +48,11 @@ typedef struct levada_ints {
     const int64_t *at;
     int64_t        n;
 } levada_ints;
+
+typedef struct levada_floats {
+    const double *at;
+    int64_t       n;
+} levada_floats;
 
 typedef struct levada_texts {
     const char *const *at;
@@ -62,8 +68,8 @@ typedef struct levada_arg {
     bool            positional; /* may be given without its name; at most one per table     */
     bool            tuning;     /* does not change the records; not part of the fingerprint */
     bool            paths;      /* paths: the fingerprint uses only their last part         */
-    int64_t         min, max;   /* limits of INT, SIZE, FLOAT and each item of INTS; both 0 = no
-                                 * limits; max = 0 with min > 0 = no maximum */
+    int64_t         min, max;   /* limits of INT, SIZE, FLOAT and each item of INTS and FLOATS;
+                                 * both 0 = no limits; max = 0 with min > 0 = no maximum */
     const char *otherwise;      /* the default, as in the text of a pipeline; NULL = null */
     const char *choices;        /* values of CHOICE: "a|b|c"; the first is the default    */
     const char *doc;            /* one line, with unit and meaning of null                */

@@ -11,7 +11,7 @@ static const char *describe_type(levada_arg_type type)
 {
     static const char *const names[] = {"none", "int", "size", "float", "bool", "text", "choice",
                                         "dtype", "ints", "texts", "value", "function", "block",
-                                        "pipe"};
+                                        "pipe", "floats"};
 
     return names[type];
 }

@@ -117,7 +117,7 @@ static void print_text_value(levada_text *text, const levada_dataset *ds, int32_
 {
     const levada_arg   *arg = &ds->op->args[i];
     const levada_value *value = levada_value_item(ds->options, i);
-    bool                list = arg->type == LEVADA_ARG_INTS || arg->type == LEVADA_ARG_TEXTS;
+    bool                list = levada_option_is_list(arg->type);
 
     if (list && levada_value_count(value) == 1) value = levada_value_item(value, 0);
     levada_value_print(text, value, levada_option_print(arg));

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+bool levada_option_is_list(levada_arg_type type)
+{
+    return type == LEVADA_ARG_INTS || type == LEVADA_ARG_FLOATS || type == LEVADA_ARG_TEXTS;
+}
+
 bool levada_option_holds_text(levada_arg_type type)
 {
     return type == LEVADA_ARG_TEXT || type == LEVADA_ARG_TEXTS || type == LEVADA_ARG_CHOICE ||
@@ -164,6 +169,23 @@ static levada_status option_store_ints(levada_bound *out, void *to, const levada
     return LEVADA_OK;
 }
 
+static levada_status option_store_floats(levada_bound *out, void *to, const levada_value *value,
+                                         levada_error *err)
+{
+    levada_floats floats = {NULL, levada_value_count(value)};
+    double       *at = option_array(out, floats.n, sizeof(*at));
+
+    if (floats.n > 0 && at == NULL) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    }
+    for (int64_t i = 0; i < floats.n; i++) {
+        at[i] = levada_value_as_float(levada_value_item(value, i));
+    }
+    floats.at = at;
+    memcpy(to, &floats, sizeof(floats));
+    return LEVADA_OK;
+}
+
 static levada_status option_store_texts(levada_bound *out, void *to, const levada_value *value,
                                         levada_error *err)
 {
@@ -209,6 +231,7 @@ static levada_status option_store(levada_bound *out, const levada_arg *arg,
         OPTION_STORE(to, levada_dtype, null ? LEVADA_NONE : levada_dtype_find(text));
         break;
     case LEVADA_ARG_INTS: return option_store_ints(out, to, value, err);
+    case LEVADA_ARG_FLOATS: return option_store_floats(out, to, value, err);
     case LEVADA_ARG_TEXTS: return option_store_texts(out, to, value, err);
     case LEVADA_ARG_VALUE: OPTION_STORE(to, const levada_value *, null ? NULL : value); break;
     case LEVADA_ARG_FUNCTION:
@@ -277,6 +300,7 @@ static size_t option_size(levada_arg_type type)
     case LEVADA_ARG_BOOL: return sizeof(bool);
     case LEVADA_ARG_DTYPE: return sizeof(levada_dtype);
     case LEVADA_ARG_INTS: return sizeof(levada_ints);
+    case LEVADA_ARG_FLOATS: return sizeof(levada_floats);
     case LEVADA_ARG_TEXTS: return sizeof(levada_texts);
     case LEVADA_ARG_TEXT:
     case LEVADA_ARG_VALUE:

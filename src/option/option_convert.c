@@ -214,13 +214,14 @@ static levada_status convert_dtype(const levada_arg *arg, levada_value **value, 
 static levada_status convert_item(const levada_arg *arg, levada_value **item, levada_error *err)
 {
     if (arg->type == LEVADA_ARG_TEXTS) return convert_text(arg, *item, err);
+    if (arg->type == LEVADA_ARG_FLOATS) return convert_float(arg, item, err);
     if (levada_value_kind_of(*item) == LEVADA_VALUE_NULL) { /* a dimension that varies */
         LEVADA_TRY(convert_replace(item, levada_value_int(-1), err));
     }
     return convert_int(arg, item, err);
 }
 
-/* INTS and TEXTS; a single value becomes a list of one. */
+/* INTS, FLOATS and TEXTS; a single value becomes a list of one. */
 static levada_status convert_list(const levada_arg *arg, levada_value **value, levada_error *err)
 {
     levada_value *list = levada_value_list();
@@ -292,6 +293,7 @@ levada_status levada_option_convert(const levada_arg *arg, levada_value **value,
     case LEVADA_ARG_CHOICE: return convert_choice(arg, value, err);
     case LEVADA_ARG_DTYPE: return convert_dtype(arg, value, err);
     case LEVADA_ARG_INTS:
+    case LEVADA_ARG_FLOATS:
     case LEVADA_ARG_TEXTS: return convert_list(arg, value, err);
     case LEVADA_ARG_VALUE: return convert_any(arg, *value, err);
     case LEVADA_ARG_FUNCTION:

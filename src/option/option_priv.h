@@ -68,6 +68,8 @@ int32_t levada_option_positional(const levada_arg *args);
 /* The error for a name that is not in the table. `where` is " at column 14" or "". */
 levada_status levada_option_unknown(const levada_arg *args, const char *name, const char *where,
                                     levada_error *err);
+/* Returns true for INTS, FLOATS and TEXTS. */
+bool levada_option_is_list(levada_arg_type type);
 /* Returns true if a word of a description is text, whatever it looks like. */
 bool levada_option_holds_text(levada_arg_type type);
 /* Returns how a value of this option prints in text: PLAIN or TEXT. */

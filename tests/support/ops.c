@@ -134,6 +134,7 @@ static const levada_arg ops_all_options[] = {
     LEVADA_ARG(FUNCTION, levada_all_args, fn, .doc = ""),
     LEVADA_ARG(BLOCK, levada_all_args, blk, .doc = ""),
     LEVADA_ARG(PIPE, levada_all_args, p, .doc = ""),
+    LEVADA_ARG(FLOATS, levada_all_args, fs, .min = 0, .max = 2, .doc = ""),
     LEVADA_ARG_END
 };
 

@@ -23,6 +23,7 @@ typedef struct levada_all_args {
     const levada_function *fn;
     const levada_block    *blk;
     const levada_dataset  *p;
+    levada_floats          fs;
 } levada_all_args;
 
 extern const levada_stage_def levada_stage_t_shuffle;

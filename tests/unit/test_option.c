@@ -64,14 +64,16 @@ static void fills_in_defaults(void **state)
     assert_null(a->fn);
     assert_null(a->blk);
     assert_null(a->p);
-    assert_int_equal(levada_value_count(levada_dataset_options(dataset)), 13);
+    assert_null(a->fs.at);
+    assert_int_equal(a->fs.n, 0);
+    assert_int_equal(levada_value_count(levada_dataset_options(dataset)), 14);
     levada_dataset_unref(&dataset);
 }
 
 static void fills_the_struct(void **state)
 {
     levada_dataset *dataset = all("[x,\"y z\"],i=100,s=3M,f=1,b=true,t=12,c=true,d=bytes,"
-                                  "is=[2,null,-1],v=[true],p=(t_numbers:3)");
+                                  "is=[2,null,-1],v=[true],p=(t_numbers:3),fs=[0.5,1]");
     const levada_all_args *a = dataset->args;
 
     (void)state;
@@ -89,6 +91,8 @@ static void fills_the_struct(void **state)
     assert_string_equal(a->ts.at[1], "y z");
     assert_true(levada_value_as_bool(levada_value_item(a->v, 0)));
     assert_string_equal(levada_dataset_name(a->p), "t_numbers");
+    assert_int_equal(a->fs.n, 2);
+    assert_true(a->fs.at[0] == 0.5 && a->fs.at[1] == 1.0);
     levada_dataset_unref(&dataset);
 }
 
@@ -99,10 +103,10 @@ static void prints_every_type(void **state)
         env,
         "t_numbers:3|t_all:x,i=1,s=1G,f=0.1,b=true,t=\"a b\",c=skip,d=string,is=5,"
         "v={k:[1,1.5,\"1\",\"true\",true,nan,{base64:\"/w==\"},{map:{py:z}}]},"
-        "p=(t_numbers:3|t_batch)",
+        "p=(t_numbers:3|t_batch),fs=0.5",
         "t_numbers:3 | t_all:x,i=1,s=1073741824,f=0.1,b=true,t=\"a b\",c=skip,d=string,is=5,"
         "v={k:[1,1.5,\"1\",\"true\",true,nan,{base64:\"/w==\"},{map:{py:z}}]},"
-        "p=(t_numbers:3 | t_batch)",
+        "p=(t_numbers:3 | t_batch),fs=0.5",
         "[{\"op\":\"t_numbers\",\"args\":{\"count\":3,\"step\":1}},"
         "{\"op\":\"t_all\",\"args\":{\"i\":1,"
         "\"s\":1073741824,\"f\":0.1,\"b\":true,\"t\":\"a b\",\"c\":\"skip\",\"d\":\"string\","
@@ -110,12 +114,12 @@ static void prints_every_type(void **state)
         "{\"base64\":\"/w==\"},{\"map\":{\"py\":\"z\"}}]},\"fn\":null,\"blk\":null,\"p\":{\"pipe\":"
         "[{\"op\":\"t_numbers\",\"args\":{\"count\":3,\"step\":1}},"
         "{\"op\":\"t_batch\",\"args\":{}}]"
-        "}}}]");
+        "},\"fs\":[0.5]}}]");
     t_ops_prints(env, "t_numbers:3|t_all:null,t=\"null\"", "t_numbers:3 | t_all:t=\"null\"",
                  "[{\"op\":\"t_numbers\",\"args\":{\"count\":3,\"step\":1}},{\"op\":\"t_all\","
                  "\"args\":{\"i\":null,\"s\":4096,\"f\":null,\"b\":false,\"t\":\"null\","
                  "\"c\":\"fail\",\"d\":null,\"is\":null,\"ts\":null,\"v\":{\"a\":[1,2.5]},"
-                 "\"fn\":null,\"blk\":null,\"p\":null}}]");
+                 "\"fn\":null,\"blk\":null,\"p\":null,\"fs\":null}}]");
 }
 
 static void refuses_wrong_types(void **state)
@@ -133,6 +137,8 @@ static void refuses_wrong_types(void **state)
     refused("t=\"a\\u0000b\"", "t=\"a\\u0000b\" has a zero byte in it at column 19");
     refused("is=[1,x]", "is=x must be an integer at column 19");
     refused("ts={a:b}", "ts={a:b} must be a list at column 19");
+    refused("fs=[1,x]", "fs=x must be a number at column 19");
+    refused("fs={a:1}", "fs={a:1} must be a list at column 19");
     refused("fn=abs", "fn=abs must be a function at column 19");
     refused("blk=1", "blk=1 must be a block of this process at column 19");
     refused("p=t_numbers", "p=t_numbers must be a sub-pipeline in parentheses at column 19");
@@ -146,6 +152,8 @@ static void refuses_what_is_out_of_range(void **state)
     refused("s=0", "s=0 must be at least 1 at column 19");
     refused("f=1.5", "f=1.5 must be at most 1 at column 19");
     refused("f=nan", "f=nan must be at least 0 at column 19");
+    refused("fs=[1,2.5]", "fs=2.5 must be at most 2 at column 19");
+    refused("fs=nan", "fs=nan must be at least 0 at column 19");
     refused("c=fial", "c=fial must be one of fail, skip, true; did you mean 'fail'? at column 19");
     refused("c=7", "c=7 must be one of fail, skip, true at column 19");
     refused("d=flot32", "d=flot32 is not a dtype; did you mean 'float32'? at column 19");
