@@ -32,7 +32,10 @@ POSITIONAL = {
     "decode_raw": ["field", "dtype"],
     "decode_wav": ["field"],
     "gain": ["field", "db"],
+    "normalize": ["field", "mean", "std"],
     "parse_sequence_example": ["context", "sequences"],
+    "random_flip": ["field"],
+    "random_resized_crop": ["field", "size"],
     "resample": ["field", "rate"],
     "reshape": ["field", "shape"],
     "resize_image": ["field", "size"],
@@ -148,6 +151,8 @@ def parameter(row: dict, arg: dict) -> str:
     default = arg["default"]
     if default is None:
         return f"{arg['name']}: {kind} | None = None".replace("Any | None", "Any")
+    if isinstance(default, list):  # not a default that a caller could change
+        default = default[0] if len(default) == 1 else tuple(default)
     return f"{arg['name']}: {kind} = {default!r}"
 
 

@@ -772,6 +772,43 @@ class Stages(Typed[T]):
             rate_field=rate_field,
         )
 
+    def normalize(
+        self,
+        field: str,
+        mean: float | Iterable[float] = 0.0,
+        std: float | Iterable[float] = 1.0,
+        *,
+        layout: str = "hwc",
+        scale: float | None = None,
+    ) -> Dataset[T]:
+        """Scales numbers to float32, subtracts a mean and divides by a standard deviation.
+
+        Args:
+            field (str): field of uint8, uint16 or float32; its last dimension is the channels
+            mean (float | Iterable[float], default 0.0): subtracted from each channel after
+                scaling: one number, or one for each channel
+            std (float | Iterable[float], default 1.0): divides each channel after subtracting
+                mean: one number, or one for each channel
+            layout (str, default 'hwc'): hwc: keep the shape; chw: images [height, width,
+                channels] become [channels, height, width] (hwc, chw)
+            scale (float): factor before mean is subtracted; None = 1/255 for uint8, 1/65535 for
+                uint16, 1 for float32
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
+                'reshape:record,shape=[2,2,3] | '
+                'normalize:record,mean=[0.485,0.456,0.406],std=[0.229,0.224,0.225],layout=chw'
+            )
+        """
+        return self._stage("normalize", field=field, mean=mean, std=std, layout=layout, scale=scale)
+
     def npy_info(self, field: str) -> Dataset[T]:
         """Reads only the dtype and shape of NumPy arrays (.npy).
 
@@ -956,6 +993,82 @@ class Stages(Typed[T]):
         """
         return self._stage("prefetch", n=n, bytes=bytes)
 
+    def random_flip(
+        self, field: str, *, left_right: float = 0.5, up_down: float = 0.0, seed: int | None = None
+    ) -> Dataset[T]:
+        """Mirrors images at random; the choice depends on the seed, the epoch and the record.
+
+        Args:
+            field (str): field with images: [height, width] or [height, width, channels] of
+                numbers
+            left_right (float, default 0.5): probability that left and right are exchanged
+            up_down (float, default 0.0): probability that up and down are exchanged
+            seed (int): seed of this stage, with which stages on other fields draw the same;
+                None = the seed of the iterator
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
+                'reshape:record,shape=[2,2,3] | random_flip:record,up_down=0.5'
+            )
+        """
+        return self._stage(
+            "random_flip", field=field, left_right=left_right, up_down=up_down, seed=seed
+        )
+
+    def random_resized_crop(
+        self,
+        field: str,
+        size: int | Iterable[int],
+        *,
+        scale: float | Iterable[float] = (0.08, 1.0),
+        ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
+        antialias: bool = True,
+        seed: int | None = None,
+    ) -> Dataset[T]:
+        """Cuts a random window out of each image and resizes it; the window depends on the
+        seed, the epoch and the record.
+
+        Args:
+            field (str): field with images: [height, width, channels] of uint8 or float32
+            size (int | Iterable[int]): [height, width] of the result; one number = a square
+            scale (float | Iterable[float], default (0.08, 1.0)): least and largest share of the
+                image's area in the window
+            ratio (float | Iterable[float], default (0.75, 1.3333333333333333)): least and
+                largest width / height of the window
+            antialias (bool, default True): weigh all covered pixels if the result is smaller
+                than the window
+            seed (int): seed of this stage, with which stages on other fields draw the same;
+                None = the seed of the iterator
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
+                'reshape:record,shape=[2,2,3] | random_resized_crop:record,size=[3,1]'
+            )
+        """
+        return self._stage(
+            "random_resized_crop",
+            field=field,
+            size=size,
+            scale=scale,
+            ratio=ratio,
+            antialias=antialias,
+            seed=seed,
+        )
+
     def rename(self, fields: Any) -> Dataset[T]:
         """Renames fields.
 
@@ -1059,7 +1172,12 @@ class Stages(Typed[T]):
         return self._stage("reshape", field=field, shape=shape)
 
     def resize_image(
-        self, field: str, size: int | Iterable[int], *, method: str = "bilinear"
+        self,
+        field: str,
+        size: int | Iterable[int],
+        *,
+        method: str = "bilinear",
+        antialias: bool = False,
     ) -> Dataset[T]:
         """Resizes all images to the same size.
 
@@ -1068,6 +1186,8 @@ class Stages(Typed[T]):
             size (int | Iterable[int]): [height, width] of the result
             method (str, default 'bilinear'): bilinear: interpolate between the nearest pixels;
                 area: mean of all covered pixels (bilinear, area)
+            antialias (bool, default False): bilinear: weigh all covered pixels if the result is
+                smaller, as Pillow and torchvision do
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -1081,7 +1201,9 @@ class Stages(Typed[T]):
                 'reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]'
             )
         """
-        return self._stage("resize_image", field=field, size=size, method=method)
+        return self._stage(
+            "resize_image", field=field, size=size, method=method, antialias=antialias
+        )
 
     def shard(
         self, index: int, count: int, *, equal: str | None = None, sync: str | None = None

@@ -18,7 +18,6 @@ typedef struct cast_work {
     const levada_column *from;
     int32_t              index;
     int64_t              inner;      /* elements of one innermost row */
-    int64_t begin, end; /* innermost rows in use: all of them, or those of the levels */
     levada_dtype         to;
 } cast_work;
 
@@ -49,43 +48,6 @@ static levada_status cast_check(const void *args, const levada_spec *in, levada_
                                 levada_error *err)
 {
     return levada_one_field_check(in, ((const cast_args *)args)->field, cast_field, args, out, err);
-}
-
-/* The rows of the next level that rows [*begin, *end) of a level cover, whatever their order. */
-static void cast_extent(const levada_level *l, int64_t *begin, int64_t *end)
-{
-    int64_t low = INT64_MAX, high = 0;
-
-    for (int64_t r = *begin; r < *end; r++) {
-        if (l->begin[r] == l->end[r]) continue;
-        if (l->begin[r] < low) low = l->begin[r];
-        if (l->end[r] > high) high = l->end[r];
-    }
-    *begin = low < high ? low : 0;
-    *end = high;
-}
-
-static const uint8_t *cast_values(const cast_work *w)
-{
-    return w->from->values + w->begin * w->inner * levada_dtype_size(w->from->field->dtype);
-}
-
-/* Values begin where the first one in use lay: the last level moves by as much. */
-static levada_status cast_move_level(const cast_work *w, int64_t first, int64_t last,
-                                     levada_error *err)
-{
-    int32_t             level = w->from->field->depth - 1;
-    const levada_level *l = &w->from->level[level];
-    int32_t            *begin = NULL, *end = NULL;
-
-    LEVADA_TRY(levada_builder_ranges(w->b, w->index, level, last, &begin, &end, err));
-    for (int64_t r = first; r < last; r++) {
-        bool empty = l->begin[r] == l->end[r];
-
-        begin[r] = empty ? 0 : l->begin[r] - (int32_t)w->begin;
-        end[r] = empty ? 0 : l->end[r] - (int32_t)w->begin;
-    }
-    return LEVADA_OK;
 }
 
 /* Returns true if all numbers of rows [begin, end) of a level fit. Seldom called. */
@@ -125,21 +87,14 @@ static levada_status cast_reject(const cast_work *w, levada_error *err)
 
 static levada_status cast_column(cast_work *w, levada_error *err)
 {
-    const levada_field *f = w->from->field;
-    int64_t             first = 0, last = w->from->n, bad;
-    void               *values = NULL;
+    const uint8_t *from = NULL;
+    void          *values = NULL;
+    int64_t        n = 0;
 
     w->inner = levada_column_inner(w->from);
-    w->end = w->from->n;
-    for (int32_t l = 0; l < f->depth; l++) {
-        first = w->begin;
-        last = w->end;
-        cast_extent(&w->from->level[l], &w->begin, &w->end);
-    }
-    if (w->begin > 0) LEVADA_TRY(cast_move_level(w, first, last, err));
-    LEVADA_TRY(levada_builder_values(w->b, w->index, (w->end - w->begin) * w->inner, &values, err));
-    bad = levada_convert(f->dtype, cast_values(w), w->to, values, (w->end - w->begin) * w->inner);
-    return bad ? cast_reject(w, err) : LEVADA_OK;
+    LEVADA_TRY(levada_one_field_numbers(w->b, w->index, w->from, &from, &values, &n, err));
+    if (levada_convert(w->from->field->dtype, from, w->to, values, n)) return cast_reject(w, err);
+    return LEVADA_OK;
 }
 
 /* Numbers that stay encoded (tensor/encoded.h) are cast by their new dtype alone, if they have up
@@ -168,6 +123,7 @@ static levada_status cast_block(const levada_columns_state *s, const levada_spec
     if (!w->from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field to cast");
     LEVADA_TRY(levada_builder_create(s->context->env, spec, from->n, &w->b, err));
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        if (i == w->index && !w->from->encoded) continue; /* has other numbers */
         levada_builder_share(w->b, i, levada_block_at(from, i));
     }
     st = w->from->encoded ? LEVADA_OK : cast_column(w, err);

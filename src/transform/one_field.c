@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+#include <string.h>
+
 levada_status levada_columns_state_open(void *state, const void *args,
                                         const levada_context *context, levada_error *err)
 {
@@ -53,6 +55,69 @@ levada_status levada_one_field_begin(levada_columns_state *s, levada_derive chec
         if (i != out->index) levada_builder_share(out->b, i, levada_block_at(in, i));
     }
     return LEVADA_OK;
+}
+
+/* Computes the rows of the next level that rows [*begin, *end) of a level cover, whatever their
+ * order. */
+static void one_field_extent(const levada_level *l, int64_t *begin, int64_t *end)
+{
+    int64_t low = INT64_MAX, high = 0;
+
+    for (int64_t r = *begin; r < *end; r++) {
+        if (l->begin[r] == l->end[r]) continue;
+        if (l->begin[r] < low) low = l->begin[r];
+        if (l->end[r] > high) high = l->end[r];
+    }
+    *begin = low < high ? low : 0;
+    *end = high;
+}
+
+/* Moves rows [first, last) of the last level by `by`, where its first value lay. */
+static levada_status one_field_move(levada_builder *b, int32_t index, const levada_column *from,
+                                    int64_t first, int64_t last, int64_t by, levada_error *err)
+{
+    int32_t             level = from->field->depth - 1;
+    const levada_level *l = &from->level[level];
+    int32_t            *begin = NULL, *end = NULL;
+
+    LEVADA_TRY(levada_builder_ranges(b, index, level, last, &begin, &end, err));
+    for (int64_t r = first; r < last; r++) {
+        bool empty = l->begin[r] == l->end[r];
+
+        begin[r] = empty ? 0 : l->begin[r] - (int32_t)by;
+        end[r] = empty ? 0 : l->end[r] - (int32_t)by;
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_one_field_numbers(levada_builder *b, int32_t index, const levada_column *from,
+                                       const uint8_t **old, void **values, int64_t *n,
+                                       levada_error *err)
+{
+    int64_t inner = levada_column_inner(from), first = 0, last = from->n;
+    int64_t begin = 0, end = from->n; /* innermost rows in use */
+
+    levada_builder_share(b, index, from);
+    for (int32_t l = 0; l < from->field->depth; l++) {
+        first = begin;
+        last = end;
+        one_field_extent(&from->level[l], &begin, &end);
+    }
+    if (begin > 0) LEVADA_TRY(one_field_move(b, index, from, first, last, begin, err));
+    *old = from->values + begin * inner * levada_dtype_size(from->field->dtype);
+    *n = (end - begin) * inner;
+    return levada_builder_values(b, index, *n, values, err);
+}
+
+levada_status levada_one_field_reject(const levada_one_field *f, int64_t row, void *at,
+                                      int64_t bytes, const levada_error *why, levada_error *err)
+{
+    if (why->code == LEVADA_ERESOURCE_EXHAUSTED) {
+        if (err) *err = *why;
+        return why->code;
+    }
+    memset(at, 0, (size_t)bytes);
+    return levada_builder_reject(f->b, row, why, err);
 }
 
 levada_status levada_one_field_end(levada_one_field *f, levada_status st, levada_block **out,

@@ -43,6 +43,17 @@ LEVADA_MUST_USE levada_status levada_one_field_begin(levada_columns_state *s, le
                                                      const void *args, const char *field,
                                                      const levada_block *in, levada_one_field *out,
                                                      levada_error *err);
+/* Shares the levels of column `from` with the result, which gets other numbers. Its rows use the *n
+ * numbers from `*old` on; the caller writes those of the result to `*values`. */
+LEVADA_MUST_USE levada_status levada_one_field_numbers(levada_builder *b, int32_t index,
+                                                       const levada_column *from,
+                                                       const uint8_t **old, void **values,
+                                                       int64_t *n, levada_error *err);
+/* Rejects record `row` because of `why`, and clears its `bytes` at `at` in the result. Missing
+ * memory is an error of the run. */
+LEVADA_MUST_USE levada_status levada_one_field_reject(const levada_one_field *f, int64_t row,
+                                                      void *at, int64_t bytes,
+                                                      const levada_error *why, levada_error *err);
 /* Publishes the block where st is OK, and returns st otherwise. */
 LEVADA_MUST_USE levada_status levada_one_field_end(levada_one_field *f, levada_status st,
                                                    levada_block **out, levada_error *err);

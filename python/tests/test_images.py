@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages on images for training against torchvision's definitions, written out in NumPy."""
+
+import math
+
+import levada as lv
+import numpy as np
+import pytest
+from test_media import needs_png, png
+
+WORD = 2**64
+STEP = 0x9E3779B97F4A7C15
+
+
+def mix(x):
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % WORD
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % WORD
+    return x ^ x >> 31
+
+
+def key_of(seed, epoch):
+    return mix(mix((seed + STEP) % WORD) ^ (epoch * STEP + 1) % WORD)
+
+
+def draw(key, n):
+    return mix((key + (n + 1) * STEP) % WORD)
+
+
+def record_key(seed, epoch, record, times=0):
+    """The key of a record of a first source, in a pass of it."""
+    return key_of(key_of(key_of(key_of(seed, epoch), times), 0), record)
+
+
+def window_of(key, height, width, scale, ratio):
+    """RandomResizedCrop.get_params of torchvision, with these draws."""
+    n = iter(range(40))
+
+    def uniform(low, high):
+        return low + (draw(key, next(n)) >> 11) * 2.0**-53 * (high - low)
+
+    def randint(bound):
+        return draw(key, next(n)) * bound >> 64
+
+    for first in range(0, 40, 4):
+        n = iter(range(first, first + 4))
+        area = height * width * uniform(*scale)
+        aspect = math.exp(uniform(*map(math.log, ratio)))
+        w = round(math.sqrt(area * aspect))
+        h = round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return randint(height - h + 1), randint(width - w + 1), h, w
+    w, h = width, height
+    if width / height < min(ratio):
+        h = max(1, round(w / min(ratio)))  # torchvision fails without a pixel
+    elif width / height > max(ratio):
+        w = max(1, round(h * max(ratio)))
+    return (height - h) // 2, (width - w) // 2, h, w
+
+
+def weights(n, m, antialias):
+    """Rows of weights of the m numbers that torch.nn.functional.interpolate makes of n."""
+    scale = n / m
+    center = (np.arange(m)[:, None] + 0.5) * scale
+    at = np.arange(n)[None] + 0.5
+    if antialias:
+        out = np.maximum(0, 1 - np.abs(at - center) / max(scale, 1))
+    else:
+        out = np.maximum(0, 1 - np.abs(at - np.clip(center, 0.5, n - 0.5)))
+    return out / out.sum(1, keepdims=True)
+
+
+def resized(image, size, antialias):
+    y, x = weights(image.shape[0], size[0], antialias), weights(image.shape[1], size[1], antialias)
+    return np.einsum("ih,jw,hwc->ijc", y, x, image.astype(float), optimize=True)
+
+
+def drawn_images(rng, n, channels=3, most=40):
+    sizes = [tuple(rng.integers(1, most, 2)) for _ in range(n)]
+    return [rng.integers(0, 256, (*size, channels), np.uint8) for size in sizes]
+
+
+def dataset(images, dtype=np.uint8, **more):
+    """Images of any sizes as records."""
+    rows = [{"x": png(image), **more} for image in images]
+    ds = lv.from_records(rows).decode_png("x", channels=images[0].shape[2])
+    return ds if dtype == np.uint8 else ds.cast("x", dtype)
+
+
+@needs_png
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_random_resized_crop_is_that_of_torchvision(dtype, antialias):
+    """2,000 images of any size, with several limits, through ten pipelines."""
+    rng = np.random.default_rng(antialias)
+    for case in range(10):
+        images = drawn_images(rng, 50, channels=1 + 2 * (case % 2))
+        scale = sorted(rng.uniform(0.02, 1, 2))
+        ratio = sorted(np.exp(rng.uniform(-1, 1, 2)))
+        size = [int(n) for n in rng.integers(1, 30, 2)]
+        ds = dataset(images, dtype).random_resized_crop(
+            "x", size, scale=scale, ratio=ratio, antialias=antialias, seed=case
+        )
+        got = list(ds.with_options(threads=case % 3, block_rows=7))
+        assert len(got) == len(images)
+        for i, (image, record) in enumerate(zip(images, got, strict=True)):
+            y, x, h, w = window_of(record_key(case, 0, i), *image.shape[:2], scale, ratio)
+            want = resized(image[y : y + h, x : x + w], size, antialias)
+            assert record["x"].dtype == dtype
+            assert np.allclose(record["x"], want, atol=0.51 if dtype == np.uint8 else 1e-3)
+
+
+def test_resizing_is_that_of_torch():
+    """But for results of one column, where torch 2.13 repeats a row of floats."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    for case, image in enumerate(drawn_images(rng, 400)):
+        size = [int(n) for n in rng.integers(2, 30, 2)]
+        image = image.astype(np.float32) if case % 2 else image
+        planes = torch.tensor(np.ascontiguousarray(image.transpose(2, 0, 1)[None]))
+        for antialias in (False, True):
+            one = lv.from_arrays({"x": image[None]})
+            got = one.resize_image("x", size, antialias=antialias).first()["x"]
+            want = torch.nn.functional.interpolate(
+                planes, size, mode="bilinear", antialias=antialias, align_corners=False
+            )
+            apart = np.abs(got.astype(float) - want[0].numpy().transpose(1, 2, 0)).max()
+            assert apart <= (1 if image.dtype == np.uint8 else 1e-3)  # torch rounds twice
+
+
+def test_resizing_is_that_of_pillow():
+    pillow = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(1)
+    for image in drawn_images(rng, 200):
+        size = [int(n) for n in rng.integers(1, 30, 2)]
+        one = lv.from_arrays({"x": image[None]})
+        got = one.resize_image("x", size, antialias=True).first()["x"]
+        want = np.asarray(pillow.fromarray(image).resize(size[::-1], pillow.Resampling.BILINEAR))
+        assert np.abs(got.astype(int) - want.astype(int)).max() <= 1  # Pillow rounds twice
+
+
+@needs_png
+def test_random_stages_follow_from_seed_epoch_and_record():
+    rng = np.random.default_rng(2)
+    ds = dataset(drawn_images(rng, 60))
+    ds = ds.random_flip("x", up_down=0.5).random_resized_crop("x", 8)
+
+    def pixels(threads=1, block_rows=256, times=1, **options):
+        records = ds.repeat(times).with_options(threads=threads, block_rows=block_rows, **options)
+        return [record["x"].tobytes() for record in records]
+
+    first = pixels(seed=1)
+    assert all(pixels(threads, n, seed=1) == first for threads in (0, 1, 3) for n in (1, 4, 256))
+    assert pixels(seed=2) != first
+    assert pixels(seed=1, times=2)[:60] == first != pixels(seed=1, times=2)[60:]
+    parts = [
+        list(ds.shard(i, 3).with_options(seed=1, threads=2)) for i in range(3)
+    ]  # ranks draw what one process draws
+    assert sorted(r["x"].tobytes() for part in parts for r in part) == sorted(first)
+    for cut in range(0, 60, 7):
+        it = iter(ds.with_options(seed=1, block_rows=4))
+        head = [next(it)["x"].tobytes() for _ in range(cut)]
+        rest = iter(ds.with_options(seed=1, threads=3))
+        rest.restore(it.save())
+        assert head + [record["x"].tobytes() for record in rest] == first
+
+
+def test_stages_with_one_seed_draw_the_same():
+    """An image and its mask are cut and mirrored alike; flips do not follow from windows."""
+    rng = np.random.default_rng(3)
+    images = [rng.integers(0, 256, (9, 12, 1), np.uint8) for _ in range(300)]
+    ds = lv.from_records([{"x": image, "y": image, "z": image} for image in images])
+    both = ds
+    for field in ("x", "y"):
+        both = both.random_flip(field, up_down=0.5, seed=5).random_resized_crop(field, 6, seed=5)
+    records = list(both.random_flip("z", seed=6).with_options(seed=1))
+    assert all((r["x"] == r["y"]).all() for r in records)
+    flips = ds.random_flip("x", seed=5).random_flip("y", seed=6)
+    equal = sum((r["x"] == r["y"]).all() for r in flips)
+    assert 100 < equal < 200
+    areas, turned = [], []
+    for i in range(300):
+        _, _, h, w = window_of(record_key(5, 0, i), 9, 12, (0.08, 1), (3 / 4, 4 / 3))
+        areas.append(h * w)
+        turned.append(draw(record_key(5, 0, i), 64) >> 63)
+    assert abs(np.corrcoef(areas, turned)[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+@pytest.mark.parametrize("layout", ["hwc", "chw"])
+def test_normalize_is_to_tensor_and_normalize(dtype, layout):
+    rng = np.random.default_rng(4)
+    scale = {np.uint8: 1 / 255, np.uint16: 1 / 65535, np.float32: 1}[dtype]
+    for case in range(200):
+        h, w, c = (int(n) for n in rng.integers(1, 40, 3))
+        images = rng.integers(0, 256, (int(rng.integers(1, 9)), h, w, c)).astype(dtype)
+        mean = rng.uniform(0, 1, rng.choice([1, c])).tolist()
+        std = rng.uniform(0.1, 1, rng.choice([1, c])).tolist()
+        options = {} if case % 2 else {"scale": 0.5}
+        ds = lv.from_arrays({"x": images}).reshape("x", [h, w, c])
+        ds = ds.normalize("x", mean, std, layout=layout, **options)
+        want = (images * options.get("scale", scale) - np.array(mean)) / np.array(std)
+        want = want.transpose(0, 3, 1, 2) if layout == "chw" else want
+        with ds.blocks() as blocks:
+            got = np.concatenate([rows["x"] for rows in blocks])
+        assert got.dtype == np.float32
+        assert got.shape == want.shape
+        assert np.allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@needs_png
+def test_images_of_any_size_are_normalized():
+    rng = np.random.default_rng(5)
+    images = drawn_images(rng, 100)
+    ds = dataset(images)
+    for records in (
+        ds.normalize("x", 0.5, [0.1, 0.2, 0.3]),
+        ds.shuffle(50, seed=1).normalize("x", 0.5, [0.1, 0.2, 0.3]),
+    ):
+        got = {np.asarray(r["x"]).tobytes() for r in records.with_options(block_rows=7)}
+        want = [(image / np.float64(255) - 0.5) / [0.1, 0.2, 0.3] for image in images]
+        assert len(got) == len({image.tobytes() for image in images})
+        sums = sorted(float(np.frombuffer(x, np.float32).sum(dtype=float)) for x in got)
+        assert np.allclose(sums, sorted(x.sum() for x in want), rtol=1e-4, atol=1e-2)
+
+
+def test_batches_are_augmented_as_records_are():
+    images = np.random.default_rng(6).integers(0, 256, (30, 8, 9, 3), np.uint8)
+    ds = lv.from_arrays({"x": images}).reshape("x", [8, 9, 3])
+
+    def augmented(ds):
+        ds = ds.random_flip("x", seed=1).random_resized_crop("x", [5, 6], seed=2)
+        return ds.normalize("x", 0.5, 0.25, layout="chw")
+
+    want = np.stack([record["x"] for record in augmented(ds)])
+    got = np.concatenate([batch["x"] for batch in augmented(ds.batch(7))])
+    assert (got == want).all()
+
+
+def test_flips_of_rows_that_were_repeated_do_not_mix():
+    """Records that share their pixels are mirrored apart."""
+    image = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    ds = lv.from_records([{"x": image}]).repeat(40).random_flip("x").with_options(seed=1)
+    kinds = [record["x"].tobytes() for record in ds]
+    assert set(kinds) == {image.tobytes(), image[:, ::-1].tobytes()}
+
+
+@pytest.mark.parametrize(("stage", "message"), [
+    (lambda ds: ds.normalize("x", [1, 2]), r"len\(mean\)=2 must be 1 or the number of channels, 3"),
+    (lambda ds: ds.normalize("x", layout="chw"), "images of one size"),
+    (lambda ds: ds.random_resized_crop("x", 4, scale=0.5), r"scale must be \[least, most\]"),
+    (lambda ds: ds.random_flip("n"), "must have images"),
+    (lambda ds: ds.resize_image("x", [2, 2], method="area", antialias=True), "bilinear"),
+])  # fmt: skip
+def test_wrong_options_are_refused(stage, message):
+    ds = dataset([np.zeros((2, 3, 3), np.uint8)], n=1)
+    with pytest.raises(lv.errors.InvalidArgumentError, match=message):
+        list(stage(ds))
