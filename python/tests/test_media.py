@@ -257,12 +257,69 @@ def test_wav_conformance():
 def test_flac_after_tags_is_the_same_sound():
     data = next(iter(sorted(DATA.glob("audio/flac-ietf/subset/*.flac")))).read_bytes()
     want, rate = lv.decode_flac(data)
-    for tags in (b"ID3\4\0\0\0\0\0\x14" + bytes(20), b"ID3\3\0\0\0\0\1\0" + b"fLaC" * 32):
+    for tags in (
+        b"ID3\4\0\0\0\0\0\x14" + bytes(20),
+        b"ID3\4\0\x10\0\0\0\3abc3DI\4\0\x10\0\0\0\3",  # with a footer
+        b"ID3\3\0\0\0\0\1\0" + b"fLaC" * 32,
+    ):
         for n in (1, 2):
             assert lv.audio_info(tags * n + data) == lv.audio_info(data)
             samples, again = lv.decode_flac(tags * n + data, md5=True)
             assert rate == again
             assert np.array_equal(samples, want)
+
+
+def without_tags(data):
+    """The bytes after the ID3v2 tags at the beginning, by their own lengths."""
+    while len(data) >= 10 and data[:3] == b"ID3":
+        size = 0
+        for byte in data[6:10]:
+            size = size << 7 | byte & 127
+        data = data[10 + size + 10 * (data[3] == 4 and data[5] >> 4 & 1) :]
+    return data
+
+
+def verdict(function, data):
+    try:
+        result = function(data)
+    except ERRORS as error:
+        return type(error), error.message
+    return (result[0].tobytes(), result[1]) if function is lv.decode_flac else result
+
+
+@needs_flac
+@pytest.mark.filterwarnings("ignore:no record was delivered")
+def test_forged_tags_before_flac():
+    """Drawn tags, some cut and some too long: every view skips what their sizes declare."""
+    rng = np.random.default_rng(3)
+    sound = (ROOT / "fuzz" / "corpus" / "decoder_decode_flac" / "sound.flac").read_bytes()
+    sound = sound[sound.index(b"fLaC") :]
+    good = 0
+    for _ in range(1500):
+        data = sound
+        for _ in range(rng.integers(1, 4)):
+            body = rng.bytes(int(rng.integers(0, 300)))
+            footer = bool(rng.integers(2))
+            version = int(rng.choice([2, 3, 4, 255]))
+            size = len(body) if rng.random() < 0.7 else int(rng.integers(0, 1 << 28))
+            lengths = [size >> shift & 127 | int(rng.integers(2)) << 7 for shift in (21, 14, 7, 0)]
+            head = bytes([version, 0, 0x10 * footer, *lengths])
+            tail = b"3DI" + head if footer and version == 4 else b""
+            data = b"ID3" + head + body + tail + data
+        if rng.random() < 0.2:
+            data = data[: int(rng.integers(1, len(data)))]
+        rest = without_tags(data)
+        for view in (lv.audio_info, lv.decode_flac):
+            if rest[:4] == b"fLaC":
+                assert verdict(view, data) == verdict(view, rest)
+                good += 1
+            else:
+                assert verdict(view, data)[0] in ERRORS
+        rows = lv.from_records([{"record": data}]).decode_flac("record")
+        rows = rows.with_options(errors="skip")
+        decodes = verdict(lv.decode_flac, data)[0] not in ERRORS
+        assert len(list(rows)) == decodes
+    assert good > 1000
 
 
 @needs_flac

@@ -189,9 +189,10 @@ int64_t levada_sound_tags(const uint8_t *data, int32_t size)
 
     while (size - at >= 10 && memcmp(data + at, "ID3", 3) == 0) {
         const uint8_t *tag = data + at;
+        bool           footer = tag[3] == 4 && (tag[5] & 0x10);
 
-        at += 10 + ((int64_t)(tag[6] & 127) << 21 | (tag[7] & 127) << 14 | (tag[8] & 127) << 7 |
-                    (tag[9] & 127));
+        at += ((int64_t)(tag[6] & 127) << 21 | (tag[7] & 127) << 14 | (tag[8] & 127) << 7 |
+               (tag[9] & 127)) + (footer ? 20 : 10);
     }
     return at < size ? at : size;
 }

@@ -24,7 +24,7 @@ static const looks_magic looks_known[] = {
     { 0, 4, "fLaC", { "a FLAC file", LOOKS_WHOLE } },
     { 0, 6, "\x93NUMPY", { "a NumPy array", LOOKS_WHOLE } },
     { 0, 4, "OggS", { "an Ogg file", LOOKS_OTHER } },
-    { 0, 3, "ID3", { "an MP3 file", NULL } },
+    { 0, 3, "ID3", { "an MP3 or FLAC file with an ID3 tag", LOOKS_WHOLE } },
     { 0, 4, "PAR1", { "a Parquet file", "read it in Python with lv.parquet" } },
     { 0, 6, "ARROW1", { "an Arrow file", "read it in Python with lv.arrow" } },
     { 0, 8, "\x89HDF\r\n\x1a\n",

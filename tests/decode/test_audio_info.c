@@ -32,13 +32,16 @@ static void headers_are_enough(void **state)
     info_is(flac, 42, of_flac);
 }
 
-/* Two ID3v2 tags, of 3 and 130 bytes. */
+/* Two ID3v2 tags, of 3 and 130 bytes; then one of 3 bytes and a footer. */
 static void tags_before_flac_are_skipped(void **state)
 {
     static const int64_t want[] = { 44100, 2, -1, 24 };
     char                 tagged[13 + 140 + 42] = "ID3\4\0\0\0\0\0\3abcID3\4\0\0\0\0\1\2";
+    char                 footer[23 + 42] = "ID3\4\0\20\0\0\0\3abc3DI\4\0\20\0\0\0\3";
 
     (void)state;
+    memcpy(footer + 23, flac, 42);
+    info_is(footer, sizeof footer, want);
     memcpy(tagged + 153, flac, 42);
     info_is(tagged, sizeof tagged, want);
     t_picture_refused("audio_info", "{}", tagged, 156, LEVADA_EINVALID_ARGUMENT, "not WAV data");
