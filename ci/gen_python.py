@@ -20,8 +20,10 @@ BY_HAND = set(
 )
 # Which options may be given by position, where it is not [the positional one, required ones].
 POSITIONAL = {
+    "add_noise": ["field", "snr"],
     "bucket_by_sequence_length": ["length"],
     "cast": ["field", "dtype"],
+    "change_speed": ["field", "factors"],
     "decode_csv": ["field", "record_defaults"],
     "decode_flac": ["field"],
     "decode_image": ["field"],

@@ -29,6 +29,41 @@ class Stages(Typed[T]):
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 
+    def add_noise(
+        self,
+        field: str,
+        snr: float | Iterable[float],
+        *,
+        seed: int | None = None,
+        noise: str | None = None,
+    ) -> Dataset[T]:
+        """Adds white noise, or noise of another field, to audio at a random signal-to-noise
+        ratio.
+
+        Args:
+            field (str): field with audio: [frames] or [frames, channels] of float32, float64,
+                int16 or int32
+            snr (float | Iterable[float]): signal-to-noise ratio in dB: one number, or [low,
+                high], from which each record draws; of the power in all channels
+            seed (int): seed of this stage, with which stages on other fields draw the same;
+                None = the seed of the iterator
+            noise (str): field with the noise, of the same dtype and channels: a random part, or
+                repeated from a random frame if shorter; None = white Gaussian noise
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:samples.bin,record_bytes=4 | decode_raw:int16 | '
+                'add_noise:record,snr=[3,30]'
+            )
+        """
+        return self._stage("add_noise", field=field, snr=snr, seed=seed, noise=noise)
+
     def audio_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
         """Reads only the sample rate, channels, frames and bits of audio.
 
@@ -171,6 +206,54 @@ class Stages(Typed[T]):
             lv.from_text('range:10 | cast:value,dtype=float32')
         """
         return self._stage("cast", field=field, dtype=dtype)
+
+    def change_speed(
+        self,
+        field: str,
+        factors: float | Iterable[float] | None = None,
+        *,
+        seed: int | None = None,
+        range: float | Iterable[float] | None = None,
+        quality: str = "HQ",
+        max_samples: int = 134217728,
+    ) -> Dataset[T]:
+        """Changes the speed of audio, and its pitch, by a random factor.
+
+        Args:
+            field (str): field with audio: [frames] or [frames, channels] of float32, float64,
+                int16 or int32
+            factors (float | Iterable[float]): list of factors from 0.1 to 10, each as likely; 2
+                = half as many frames; None = [0.9, 1, 1.1]
+            seed (int): seed of this stage, with which stages on other fields draw the same;
+                None = the seed of the iterator
+            range (float | Iterable[float]): [low, high]: any factor between them, in steps of
+                0.0001, in place of factors
+            quality (str, default 'HQ'): quality of the filter, in the names of SoX: high, very
+                high, medium, low, quick (HQ, VHQ, MQ, LQ, QQ)
+            max_samples (int, default 134217728): maximum number of samples of a result, in all
+                channels; a longer result is a bad record
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 | '
+                'change_speed:record,factors=[0.9,1,1.1]'
+            )
+        """
+        return self._stage(
+            "change_speed",
+            field=field,
+            factors=factors,
+            seed=seed,
+            range=range,
+            quality=quality,
+            max_samples=max_samples,
+        )
 
     def collect(self) -> Dataset[dict[str, Any]]:
         """Makes one record of each batch; every field has one more level.
@@ -638,14 +721,18 @@ class Stages(Typed[T]):
         """
         return self._stage("enumerate", start=start, field=field)
 
-    def gain(self, field: str, db: Any) -> Dataset[T]:
+    def gain(
+        self, field: str, db: float | Iterable[float], *, seed: int | None = None
+    ) -> Dataset[T]:
         """Changes the volume of audio by a random number of decibels.
 
         Args:
             field (str): field with audio: [frames] or [frames, channels] of float32, float64,
                 int16 or int32
-            db (Any): gain in dB: one number, or [low, high], from which each record draws;
-                integers beyond their range are clipped to it, floats are not
+            db (float | Iterable[float]): gain in dB: one number, or [low, high], from which
+                each record draws; integers beyond their range are clipped to it, floats are not
+            seed (int): seed of this stage, with which stages on other fields draw the same;
+                None = the seed of the iterator
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -659,7 +746,7 @@ class Stages(Typed[T]):
                 'gain:record,db=[-6,6]'
             )
         """
-        return self._stage("gain", field=field, db=db)
+        return self._stage("gain", field=field, db=db, seed=seed)
 
     def group_by(self, key: str, *, max_records: int = 1048576) -> Dataset[T]:
         """Makes one record of consecutive records with the same key.
@@ -1301,6 +1388,7 @@ class Stages(Typed[T]):
         self,
         field: str,
         *,
+        seed: int | None = None,
         time_masks: int = 2,
         time_width: int = 100,
         time_fraction: float = 1.0,
@@ -1313,6 +1401,8 @@ class Stages(Typed[T]):
         Args:
             field (str): field with spectrograms: [frames, frequencies] of float32, as log_mel
                 makes
+            seed (int): seed of this stage, with which stages on other fields draw the same;
+                None = the seed of the iterator
             time_masks (int, default 2): number of time masks of each record
             time_width (int, default 100): maximum number of frames of a time mask; each width
                 from 0 is as likely
@@ -1338,6 +1428,7 @@ class Stages(Typed[T]):
         return self._stage(
             "spec_augment",
             field=field,
+            seed=seed,
             time_masks=time_masks,
             time_width=time_width,
             time_fraction=time_fraction,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transform/augment.h"
 
+#include "tensor/crop.h"
+
 #include <string.h>
 
 /* What is done to a column of a block. */
@@ -18,7 +20,7 @@ levada_status levada_augment_open(void *state, const void *args, const levada_co
 {
     levada_augment_state *s = state;
 
-    s->key = levada_random_key(context->seed, (uint64_t)context->epoch);
+    s->key = levada_draw_key(context, ((const levada_augment_args *)args)->seed);
     return levada_columns_state_open(&s->shared, args, context, err);
 }
 
@@ -29,29 +31,15 @@ void levada_augment_close(void *state)
 
 /* -- ranges */
 
-static bool augment_number(const levada_value *v, levada_range limits, double *out)
+levada_status levada_range_read(levada_floats option, const char *name, levada_range *out,
+                                levada_error *err)
 {
-    levada_value_kind kind = levada_value_kind_of(v);
-
-    *out = levada_value_as_float(v);
-    return (kind == LEVADA_VALUE_INT || kind == LEVADA_VALUE_FLOAT) && *out >= limits.low &&
-           *out <= limits.high;
-}
-
-levada_status levada_range_read(const levada_value *option, const char *name,
-                                levada_range limits, levada_range *out, levada_error *err)
-{
-    bool list = levada_value_kind_of(option) == LEVADA_VALUE_LIST;
-
-    if ((!list || levada_value_count(option) == 2) &&
-        augment_number(list ? levada_value_item(option, 0) : option, limits, &out->low) &&
-        augment_number(list ? levada_value_item(option, 1) : option, limits, &out->high) &&
-        out->low <= out->high) {
-        return LEVADA_OK;
+    if (option.n == 1 || option.n == 2) {
+        *out = (levada_range){ option.at[0], option.at[option.n - 1] };
+        if (out->low <= out->high) return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "%s must be a number from %g to %g, or two such numbers [low, high]", name,
-                       limits.low, limits.high);
+                       "%s must be a number, or two that ascend: [low, high]", name);
 }
 
 double levada_range_draw(levada_range range, uint64_t bits)
@@ -126,9 +114,10 @@ static levada_status augment_column(const augment_work *w, levada_error *err)
 }
 
 levada_status levada_augment_apply(levada_augment_state *s, levada_derive check, const void *args,
-                                   const char *field, levada_augment_fill *fill, const void *work,
+                                   levada_augment_fill *fill, const void *work,
                                    const levada_block *in, levada_block **out, levada_error *err)
 {
+    const char      *field = ((const levada_augment_args *)args)->field;
     levada_one_field f;
     augment_work     w = { .s = s, .in = in, .f = &f, .fill = fill, .work = work };
 

@@ -11,6 +11,21 @@
 #include "transform/one_field.h"
 #include "transform/samples.h"
 
+/* The options that these stages have first: levada_augment_args begins their struct. */
+typedef struct levada_augment_args {
+    const char *field;
+    int64_t     seed;
+} levada_augment_args;
+
+#define LEVADA_AUGMENT_ARGUMENTS(doc_of_field)                                                \
+    LEVADA_ARG(TEXT, levada_augment_args, field, .required = true, .positional = true,        \
+               .doc = doc_of_field),                                                          \
+    LEVADA_ARG(INT, levada_augment_args, seed, .min = 0, .max = INT64_MAX,                    \
+               .doc = "seed of this stage, with which stages on other fields draw the same; " \
+                      "null = the seed of the iterator")
+#define LEVADA_AUGMENT_AUDIO                                                                  \
+    "field with audio: [frames] or [frames, channels] of float32, float64, int16 or int32"
+
 /* State of a stage that draws. */
 typedef struct levada_augment_state {
     levada_columns_state shared;
@@ -27,10 +42,9 @@ typedef struct levada_range {
     double low, high;
 } levada_range;
 
-/* Reads an option that is a number or [low, high], within `limits`. */
-LEVADA_MUST_USE levada_status levada_range_read(const levada_value *option, const char *name,
-                                                levada_range limits, levada_range *out,
-                                                levada_error *err);
+/* Reads an option that is one number or [low, high]. */
+LEVADA_MUST_USE levada_status levada_range_read(levada_floats option, const char *name,
+                                                levada_range *out, levada_error *err);
 /* Returns the number of the range that 64 random bits select, all alike. */
 double levada_range_draw(levada_range range, uint64_t bits);
 
@@ -50,7 +64,7 @@ typedef levada_status levada_augment_fill(const void *work, const levada_augment
 /* Implements apply(): returns the block with the result of `fill` for each record. `check` is that
  * of the stage, and lets only fields pass that levada_samples_check accepts. */
 LEVADA_MUST_USE levada_status levada_augment_apply(levada_augment_state *s, levada_derive check,
-                                                   const void *args, const char *field,
+                                                   const void          *args,
                                                    levada_augment_fill *fill, const void *work,
                                                    const levada_block *in, levada_block **out,
                                                    levada_error *err);

@@ -8,18 +8,14 @@
 
 enum { GAIN_PART = 256 }; /* samples that are converted at a time */
 
-static const levada_range gain_limits = { -200, 200 };
-
 typedef struct gain_args {
-    const char         *field;
-    const levada_value *db;
+    levada_augment_args shared;
+    levada_floats       db;
 } gain_args;
 
 static const levada_arg gain_options[] = {
-    LEVADA_ARG(TEXT, gain_args, field, .required = true, .positional = true,
-               .doc = "field with audio: [frames] or [frames, channels] of float32, float64, int16 "
-                      "or int32"),
-    LEVADA_ARG(VALUE, gain_args, db, .required = true,
+    LEVADA_AUGMENT_ARGUMENTS(LEVADA_AUGMENT_AUDIO),
+    LEVADA_ARG(FLOATS, gain_args, db, .required = true, .min = -200, .max = 200,
                .doc = "gain in dB: one number, or [low, high], from which each record draws; "
                       "integers beyond their range are clipped to it, floats are not"),
     LEVADA_ARG_END,
@@ -37,9 +33,9 @@ static levada_status gain_check(const void *args, const levada_spec *in, levada_
     const gain_args *a = args;
     levada_range     db;
 
-    LEVADA_TRY(levada_range_read(a->db, "db", gain_limits, &db, err));
+    LEVADA_TRY(levada_range_read(a->db, "db", &db, err));
     LEVADA_TRY(levada_spec_want_records(in, err));
-    return levada_one_field_check(in, a->field, gain_field, a, out, err);
+    return levada_one_field_check(in, a->shared.field, gain_field, a, out, err);
 }
 
 static levada_status gain_fill(const void *work, const levada_augment_row *r, levada_error *why)
@@ -65,8 +61,8 @@ static levada_status gain_apply(void *state, const void *args, const levada_bloc
     const gain_args *a = args;
     levada_range     db;
 
-    LEVADA_TRY(levada_range_read(a->db, "db", gain_limits, &db, err));
-    return levada_augment_apply(state, gain_check, a, a->field, gain_fill, &db, in, out, err);
+    LEVADA_TRY(levada_range_read(a->db, "db", &db, err));
+    return levada_augment_apply(state, gain_check, a, gain_fill, &db, in, out, err);
 }
 
 static const levada_example_file gain_files[] = {

@@ -9,9 +9,9 @@
 #include <string.h>
 
 typedef struct spec_augment_args {
-    const char *field;
-    int64_t     time_masks, time_width, frequency_masks, frequency_width;
-    double      time_fraction, value;
+    levada_augment_args shared;
+    int64_t             time_masks, time_width, frequency_masks, frequency_width;
+    double              time_fraction, value;
 } spec_augment_args;
 
 /* Frames or frequencies that a mask covers. */
@@ -20,9 +20,9 @@ typedef struct spec_augment_mask {
 } spec_augment_mask;
 
 static const levada_arg spec_augment_options[] = {
-    LEVADA_ARG(TEXT, spec_augment_args, field, .required = true, .positional = true,
-               .doc =
-                   "field with spectrograms: [frames, frequencies] of float32, as log_mel makes"),
+    LEVADA_AUGMENT_ARGUMENTS(
+        "field with spectrograms: [frames, frequencies] of float32, as log_mel "
+        "makes"),
     LEVADA_ARG(INT, spec_augment_args, time_masks, .otherwise = "2", .min = 0, .max = 1000,
                .doc = "number of time masks of each record"),
     LEVADA_ARG(INT, spec_augment_args, time_width, .otherwise = "100", .min = 0, .max = 1 << 30,
@@ -55,7 +55,7 @@ static levada_status spec_augment_check(const void *args, const levada_spec *in,
     const spec_augment_args *a = args;
 
     LEVADA_TRY(levada_spec_want_records(in, err));
-    return levada_one_field_check(in, a->field, spec_augment_field, a, out, err);
+    return levada_one_field_check(in, a->shared.field, spec_augment_field, a, out, err);
 }
 
 /* -- one spectrogram */
@@ -116,7 +116,7 @@ static levada_status spec_augment_apply(void *state, const void *args, const lev
 {
     const spec_augment_args *a = args;
 
-    return levada_augment_apply(state, spec_augment_check, a, a->field, spec_augment_fill, a, in,
+    return levada_augment_apply(state, spec_augment_check, a, spec_augment_fill, a, in,
                                 out, err);
 }
 
