@@ -28,9 +28,10 @@ FOREIGN = re.compile(
     """,
     re.VERBOSE,
 )
-# Names that others choose: what the system, Python and the fuzzer look for.
+# Names that others choose: what the system, Python, the fuzzer and Arrow look for.
 ENTRY = re.compile(
     r"main|PY_SSIZE_T_CLEAN|_(GNU|POSIX_C)_SOURCE|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main"
+    r"|ARROW_(FLAG_\w+|C_(DATA|STREAM)_INTERFACE)|Arrow(Schema|Array|ArrayStream)"
 )
 
 
@@ -83,6 +84,8 @@ def check_types(path: Path, head: list[clex.Token]) -> Iterator[Finding]:
     for name in dict.fromkeys(tags):
         if name.endswith("_t"):
             yield Finding(f"{path}:{name}", line, "POSIX owns the names that end in _t")
+        elif ENTRY.fullmatch(name):
+            continue
         elif not name.startswith("levada_") and (path.suffix == ".h" or not is_local(path, name)):
             yield Finding(f"{path}:{name}", line, "types are levada_noun, or begin with the file")
 

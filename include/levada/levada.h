@@ -36,6 +36,7 @@
 #ifndef LEVADA_LEVADA_H
 #define LEVADA_LEVADA_H
 
+#include <levada/arrow.h>
 #include <levada/barrier.h>
 #include <levada/block.h>
 #include <levada/bucket.h>

@@ -58,6 +58,25 @@ static levada_example_values values = { .dtype = LEVADA_INT64,
 
 #define MUST(call) assert_int_equal((call), LEVADA_OK)
 
+static levada_status import_rows(int64_t first, int64_t n, levada_error *err)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray  array;
+    levada_spec       *spec = NULL;
+    levada_block      *made = NULL;
+    levada_status      st;
+
+    MUST(levada_arrow_export_spec(levada_block_spec(valid.block), NULL, &schema, NULL));
+    MUST(levada_arrow_export_block(valid.block, NULL, &array, NULL));
+    MUST(levada_arrow_import_spec(&schema, NULL, &spec, NULL));
+    st = levada_arrow_import_block(NULL, spec, &schema, &array, first, n, NULL, &made, err);
+    levada_block_unref(&made);
+    levada_spec_unref(&spec);
+    array.release(&array);
+    schema.release(&schema);
+    return st;
+}
+
 static bool go_on(void *user)
 {
     (void)user;
@@ -325,6 +344,8 @@ static levada_status push(const levada_field *field, double value)
     X(levada_reader_find, timeout, STATUS, ANY,                                                  \
       levada_reader_find(valid.identity, name_of, NULL, 1, V64, used, NULL, err))                \
     X(levada_env_set_late_decode, how, FOUND, 0, decoded_late((levada_late_decode)V32))          \
+    X(levada_arrow_import_block, first, STATUS, ZERO, import_rows(V64, 0, err))                  \
+    X(levada_arrow_import_block, n, STATUS, ZERO, import_rows(0, V64, err))                      \
     X(levada_block_at, i, FOUND, ZERO, (intptr_t)levada_block_at(valid.block, V32))              \
     X(levada_block_origin, row, LOST, ZERO, levada_block_origin(valid.last, V64).source)         \
     X(levada_block_origin_part, row, LOST, ZERO,                                                 \

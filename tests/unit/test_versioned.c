@@ -208,6 +208,19 @@ static levada_status use_divide(const void *options, levada_error *err)
     return st;
 }
 
+static levada_status use_arrow(const void *options, levada_error *err)
+{
+    levada_dataset    *dataset = NULL;
+    struct ArrowSchema schema;
+    levada_status      st;
+
+    assert_int_equal(levada_dataset_parse(NULL, "range:3", &dataset, NULL), LEVADA_OK);
+    st = levada_arrow_export_spec(levada_dataset_spec(dataset), options, &schema, err);
+    if (st == LEVADA_OK) schema.release(&schema);
+    levada_dataset_unref(&dataset);
+    return st;
+}
+
 static levada_status call(void *run, const levada_block *in, levada_block **out, levada_error *err)
 {
     (void)run;
@@ -286,6 +299,7 @@ typedef struct versioned_case {
         levada_file_kind            kind;
         levada_traits               traits;
         levada_divide_options       divide;
+        levada_arrow_options        arrow;
         levada_write_options        write;
         levada_write_result         written;
         levada_function_def         function;
@@ -352,6 +366,8 @@ static versioned_case cases[] = {
     { "levada_write_result", sizeof(levada_write_result), test_use_written,
       { .written = LEVADA_WRITE_RESULT_INIT } },
     { "levada_file_kind", sizeof(levada_file_kind), use_kind, { .kind = LEVADA_FILE_KIND_INIT } },
+    { "levada_arrow_options", sizeof(levada_arrow_options), use_arrow,
+      { .arrow = LEVADA_ARROW_OPTIONS_INIT } },
     { "levada_divide_options", sizeof(levada_divide_options), use_divide,
       { .divide = LEVADA_DIVIDE_OPTIONS_INIT } },
     { "levada_traits", sizeof(levada_traits), use_traits, { .env = { 0 } } },
@@ -653,6 +669,7 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_index_options, LEVADA_INDEX_OPTIONS_INIT);
     SAME_INIT(levada_verify_result, LEVADA_VERIFY_RESULT_INIT);
     SAME_INIT(levada_write_options, LEVADA_WRITE_OPTIONS_INIT);
+    SAME_INIT(levada_arrow_options, LEVADA_ARROW_OPTIONS_INIT);
     SAME_INIT(levada_divide_options, LEVADA_DIVIDE_OPTIONS_INIT);
     SAME_INIT(levada_write_result, LEVADA_WRITE_RESULT_INIT);
     SAME_INIT(levada_file_kind, LEVADA_FILE_KIND_INIT);

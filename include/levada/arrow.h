@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks as Arrow arrays, and Arrow arrays as blocks: the Arrow C data and stream interfaces, for
+ * Polars, DuckDB, pandas, pyarrow, Rust and every other program that has them. No library is
+ * needed.
+ *
+ * How types map:
+ *
+ *   ragged levels            list, with 32-bit offsets
+ *   LEVADA_BYTES, _TEXT      binary, utf8
+ *   known dimensions         fixed_size_list, or arrow.fixed_shape_tensor on request
+ *   open dimensions          list, since each block has its own
+ *   a padded column          list of the values before padding
+ *   bool                     bits
+ *   bfloat16, complex        arrow.opaque over int16; fixed_size_list of two floats
+ *   members of objects       list of struct: messages.role is member `role` of an item of messages
+ *
+ * Import accepts these, and large, view, dictionary, run-end and fixed-size forms, structs (member
+ * b of a is the field a.b), and times, which become int64 in their own unit. Decimals, maps, unions
+ * and intervals are EINVALID_ARGUMENT.
+ *
+ * Exported arrays keep the block alive and point into its memory; only bits, offsets of parts of
+ * blocks, padded columns and columns whose rows are not adjacent are copied. The receiver of an
+ * array calls its release, on any thread.
+ */
+#ifndef LEVADA_ARROW_H
+#define LEVADA_ARROW_H
+
+#include <levada/iter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The structs of the interface, as its specification has them
+ * (arrow.apache.org/docs/format/CDataInterface.html). */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+    const char          *format;
+    const char          *name;
+    const char          *metadata;
+    int64_t              flags;
+    int64_t              n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema  *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t             length;
+    int64_t             null_count;
+    int64_t             offset;
+    int64_t             n_buffers;
+    int64_t             n_children;
+    const void        **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray  *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+#endif
+
+/* Decides what an imported null becomes. */
+typedef enum levada_arrow_nulls {
+    LEVADA_ARROW_NULLS_ERROR,   /* EINVALID_ARGUMENT, which names the field                   */
+    LEVADA_ARROW_NULLS_DEFAULT, /* 0, an empty string or an empty list                        */
+    LEVADA_ARROW_NULLS_MASK     /* as DEFAULT; a bool field NAME_valid follows each field     */
+} levada_arrow_nulls;
+
+typedef struct levada_arrow_options {
+    size_t struct_size;
+    bool   tensors; /* export: fields of known dimensions as arrow.fixed_shape_tensor           */
+    bool   origins; /* export: a column `origin`, a struct of file, record and offset           */
+    levada_arrow_nulls nulls; /* import                                                         */
+} levada_arrow_options;
+
+#define LEVADA_ARROW_OPTIONS_INIT \
+    {                             \
+        sizeof(levada_arrow_options), false, false, LEVADA_ARROW_NULLS_ERROR \
+    }
+/* Sets *all to its defaults, for languages without macros; size is sizeof(levada_arrow_options). */
+LEVADA_API void levada_arrow_options_init(levada_arrow_options *all, size_t size);
+
+/* In all functions `options` may be NULL, and an output is set only on success. */
+
+/* Exports the columns of a spec as a struct type. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_spec(
+    const levada_spec *spec, const levada_arrow_options *options, struct ArrowSchema *out,
+    levada_error *err);
+
+/* Exports a block as a struct array whose type is that of levada_arrow_export_spec with the spec of
+ * the block and the same options. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_block(
+    const levada_block *block, const levada_arrow_options *options, struct ArrowArray *out,
+    levada_error *err);
+
+/* Exports the blocks that an iterator has not returned yet. Takes the iterator, sets *taken to
+ * NULL, and closes the iterator when the stream is released. One thread at a time uses the stream.
+ * If it fails, get_next returns an errno value and get_last_error the text of the error; so do
+ * later calls. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_iter(
+    levada_iter **taken, const levada_arrow_options *options, struct ArrowArrayStream *out,
+    levada_error *err);
+
+/* Imports the struct type `schema`, which stays the caller's, as a spec. EINVALID_ARGUMENT names
+ * the field whose type levada does not have. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_import_spec(
+    const struct ArrowSchema *schema, const levada_arrow_options *options, levada_spec **out,
+    levada_error *err);
+
+/* Imports rows [first, first + n) of a struct array of the type `schema`, both of which stay the
+ * caller's; `spec` is what levada_arrow_import_spec made of the schema with the same options.
+ * Values are copied. EINVALID_ARGUMENT names the field that has a null with
+ * LEVADA_ARROW_NULLS_ERROR, or text that is not UTF-8; EDATA_LOSS the one whose offsets are
+ * damaged. Sizes of buffers are not part of the interface, and are not checked. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_import_block(
+    levada_env *env, const levada_spec *spec, const struct ArrowSchema *schema,
+    const struct ArrowArray *array, int64_t first, int64_t n, const levada_arrow_options *options,
+    levada_block **out, levada_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrow arrays as blocks. A walk carries the rows of an array that are wanted: neighbors, or a list
+ * of numbers where nulls, dictionaries, runs or views make neighbors of what is not. Lists turn
+ * rows into the rows of their items; the offsets on the way are kept until the values are reached.
+ */
+#include "arrow/arrow_import.h"
+#include "arrow/arrow_plan.h"
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "tensor/builder_priv.h"
+
+#include <string.h>
+
+/* Rows of an array: [first, first + n), or the n numbers in `at`, -1 for a null. */
+typedef struct rows_wanted {
+    int64_t        n, first;
+    const int64_t *at;
+    const uint8_t *valid; /* of masks: 0 = the record has a null here; NULL = none has           */
+    bool           inner; /* rows are no records any more: nulls leave `valid` as it is          */
+} rows_wanted;
+
+/* Memory of a walk, freed at its end. */
+typedef struct rows_piece {
+    struct rows_piece *next;
+    int64_t              data[];
+} rows_piece;
+
+typedef struct rows_walk {
+    levada_builder    *b;
+    const levada_spec *spec;
+    levada_arrow_nulls nulls;
+    int64_t            records;
+    int32_t            field, depth;           /* the next field; the lists around              */
+    const int32_t     *offsets[LEVADA_MAX_DEPTH]; /* rows + 1 of each list around             */
+    int64_t            rows[LEVADA_MAX_DEPTH];
+    rows_piece      *pieces;
+} rows_walk;
+
+static levada_status rows_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for rows of Arrow");
+}
+
+static void *rows_piece_of(rows_walk *w, int64_t count, size_t size)
+{
+    rows_piece *piece = levada_alloc(sizeof *piece + ((size_t)count + 1) * size);
+
+    if (!piece) return NULL;
+    piece->next = w->pieces;
+    w->pieces = piece;
+    return piece->data;
+}
+
+/* Returns the row of the array that is row i, -1 for a null. */
+static int64_t rows_row(const rows_wanted *rows, int64_t i)
+{
+    return rows->at ? rows->at[i] : rows->first + i;
+}
+
+static levada_status rows_damaged(const char *name, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "field '%s': the offsets of the Arrow array are damaged", name);
+}
+
+/* -- nulls */
+
+static bool rows_bit(const void *bits, int64_t i)
+{
+    return ((const uint8_t *)bits)[i / 8] >> i % 8 & 1;
+}
+
+static bool rows_is_null(const struct ArrowArray *a, int64_t row)
+{
+    return row < 0 || !rows_bit(a->buffers[0], a->offset + row);
+}
+
+/* Marks records that have a null. */
+static levada_status rows_mark(rows_walk *w, const struct ArrowArray *a, rows_wanted *rows,
+                                 levada_error *err)
+{
+    uint8_t *valid = rows_piece_of(w, rows->n, 1);
+
+    if (!valid) return rows_memory(err);
+    for (int64_t i = 0; i < rows->n; i++) {
+        valid[i] = (!rows->valid || rows->valid[i]) && !rows_is_null(a, rows_row(rows, i));
+    }
+    rows->valid = valid;
+    return LEVADA_OK;
+}
+
+/* Replaces null rows by -1, or fails at the first one. */
+static levada_status rows_nulls(rows_walk *w, const struct ArrowArray *a, const char *name,
+                                  rows_wanted *rows, levada_error *err)
+{
+    int64_t *at, nulls = 0;
+
+    if (a->null_count == 0 || a->n_buffers < 1 || !a->buffers[0]) return LEVADA_OK;
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t row = rows_row(rows, i);
+
+        if (row < 0 || !rows_is_null(a, row)) continue;
+        nulls++;
+        if (w->nulls == LEVADA_ARROW_NULLS_ERROR) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s' is null; nulls=default reads 0 or an empty value", name);
+        }
+    }
+    if (nulls == 0) return LEVADA_OK;
+    if (!rows->inner && w->nulls == LEVADA_ARROW_NULLS_MASK) {
+        LEVADA_TRY(rows_mark(w, a, rows, err));
+    }
+    at = rows_piece_of(w, rows->n, sizeof *at);
+    if (!at) return rows_memory(err);
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t row = rows_row(rows, i);
+
+        at[i] = rows_is_null(a, row) ? -1 : row;
+    }
+    rows->at = at;
+    return LEVADA_OK;
+}
+
+/* -- values */
+
+/* Copies rows of elements of `size` bytes. */
+static void rows_copy(const uint8_t *from, int64_t size, const rows_wanted *rows, uint8_t *to)
+{
+    if (!rows->at) {
+        if (rows->n) memcpy(to, from + rows->first * size, (size_t)(rows->n * size));
+        return;
+    }
+    for (int64_t i = 0; i < rows->n; i++, to += size) {
+        if (rows->at[i] < 0) memset(to, 0, (size_t)size);
+        else memcpy(to, from + rows->at[i] * size, (size_t)size);
+    }
+}
+
+static void rows_widen(const int32_t *from, const rows_wanted *rows, int64_t *to)
+{
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t row = rows_row(rows, i);
+
+        to[i] = row < 0 ? 0 : from[row];
+    }
+}
+
+static void rows_bits(const struct ArrowArray *a, const rows_wanted *rows, uint8_t *to)
+{
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t row = rows_row(rows, i);
+
+        to[i] = row >= 0 && rows_bit(a->buffers[1], a->offset + row);
+    }
+}
+
+static levada_status rows_numbers(rows_walk *w, const struct ArrowArray *a,
+                                    const levada_arrow_import *type, const rows_wanted *rows,
+                                    levada_error *err)
+{
+    const uint8_t *from = rows->n ? a->buffers[1] : NULL;
+    void          *to = NULL;
+
+    LEVADA_TRY(levada_builder_values(w->b, w->field, rows->n, &to, err));
+    if (rows->n == 0) return LEVADA_OK;
+    if (type->form == LEVADA_FORM_BITS) {
+        rows_bits(a, rows, to);
+    } else if (type->size < levada_dtype_size(type->dtype)) {
+        rows_widen((const int32_t *)(const void *)from + a->offset, rows, to);
+    } else {
+        rows_copy(from + a->offset * type->size, type->size, rows, to);
+        if (type->dtype != LEVADA_BOOL) return LEVADA_OK;
+        for (int64_t i = 0; i < rows->n; i++) ((uint8_t *)to)[i] = ((uint8_t *)to)[i] != 0;
+    }
+    return LEVADA_OK;
+}
+
+/* -- strings */
+
+/* A view: its size, then the bytes, or four of them and where they are. */
+typedef struct rows_view {
+    int32_t size;
+    union {
+        char    inlined[12];
+        struct {
+            char    prefix[4];
+            int32_t buffer, offset;
+        } far;
+    } u;
+} rows_view;
+
+static int64_t rows_offset(const void *offsets, int64_t size, int64_t i)
+{
+    return size == 4 ? ((const int32_t *)offsets)[i] : ((const int64_t *)offsets)[i];
+}
+
+/* Returns a view's bytes, NULL if it is damaged. */
+static const uint8_t *rows_far(const struct ArrowArray *a, const rows_view *view)
+{
+    int64_t        data = a->n_buffers - 3; /* validity, views, data..., sizes */
+    const int64_t *sizes = a->n_buffers > 3 ? a->buffers[a->n_buffers - 1] : NULL;
+    int32_t        i = view->u.far.buffer, at = view->u.far.offset;
+
+    if (view->size <= 12) return (const uint8_t *)view->u.inlined;
+    if (i < 0 || i >= data || at < 0 || at > sizes[i] - view->size) return NULL;
+    return (const uint8_t *)a->buffers[2 + i] + at;
+}
+
+/* Returns the string of a row and its size; NULL if it is damaged. */
+static const uint8_t *rows_string(const struct ArrowArray *a, const levada_arrow_import *type,
+                                    int64_t row, int64_t *size)
+{
+    const uint8_t     *data = NULL;
+    const rows_view *view;
+    int64_t            begin;
+
+    *size = 0;
+    if (row < 0) return (const uint8_t *)"";
+    row += a->offset;
+    switch (type->form) {
+    case LEVADA_FORM_VIEWS:
+        view = (const rows_view *)a->buffers[1] + row;
+        *size = view->size;
+        return *size < 0 ? NULL : rows_far(a, view);
+    case LEVADA_FORM_FIXED_STRINGS:
+        *size = type->size;
+        data = a->buffers[1];
+        return data ? data + row * type->size : (const uint8_t *)"";
+    default:
+        begin = rows_offset(a->buffers[1], type->size, row);
+        *size = rows_offset(a->buffers[1], type->size, row + 1) - begin;
+        data = a->buffers[2];
+        if (begin < 0 || *size < 0 || (*size && !data)) return NULL;
+        return data ? data + begin : (const uint8_t *)"";
+    }
+}
+
+static levada_status rows_strings(rows_walk *w, const struct ArrowArray *a, const char *name,
+                                    const levada_arrow_import *type, const rows_wanted *rows,
+                                    levada_error *err)
+{
+    int32_t *offsets = NULL;
+    int64_t  total = 0, size = 0;
+    void    *values = NULL;
+    uint8_t *to;
+
+    for (int64_t i = 0; i < rows->n; i++) {
+        if (!rows_string(a, type, rows_row(rows, i), &size)) return rows_damaged(name, err);
+        total += size;
+    }
+    LEVADA_TRY(levada_builder_values(w->b, w->field, total, &values, err));
+    LEVADA_TRY(levada_builder_offsets(w->b, w->field, w->depth, rows->n, &offsets, err));
+    to = values;
+    for (int64_t i = 0; i < rows->n; i++) {
+        const uint8_t *from = rows_string(a, type, rows_row(rows, i), &size);
+
+        if (size) memcpy(to, from, (size_t)size);
+        to += size;
+        offsets[i + 1] = offsets[i] + (int32_t)size;
+    }
+    return LEVADA_OK;
+}
+
+/* -- a field */
+
+/* Fills in the mask that follows a field. */
+static levada_status rows_mask(rows_walk *w, const rows_wanted *rows, levada_error *err)
+{
+    void *to = NULL;
+
+    LEVADA_TRY(levada_builder_values(w->b, ++w->field, w->records, &to, err));
+    if (rows->valid) memcpy(to, rows->valid, (size_t)w->records);
+    else memset(to, 1, (size_t)w->records);
+    return LEVADA_OK;
+}
+
+static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const char *name,
+                                 const levada_arrow_import *type, const rows_wanted *rows,
+                                 levada_error *err)
+{
+    const levada_field *f = levada_spec_field(w->spec, w->field);
+
+    if (!f || f->dtype != type->dtype || f->depth != w->depth) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s': the spec does not fit the schema", name);
+    }
+    levada_builder_dims(w->b, w->field, f->dims);
+    for (int32_t l = 0; l < w->depth; l++) {
+        int32_t *to = NULL;
+
+        LEVADA_TRY(levada_builder_offsets(w->b, w->field, l, w->rows[l], &to, err));
+        memcpy(to, w->offsets[l], (size_t)(w->rows[l] + 1) * sizeof *to);
+    }
+    if (levada_dtype_is_bytes(type->dtype)) {
+        LEVADA_TRY(rows_strings(w, a, name, type, rows, err));
+    } else {
+        LEVADA_TRY(rows_numbers(w, a, type, rows, err));
+    }
+    if (w->nulls == LEVADA_ARROW_NULLS_MASK) LEVADA_TRY(rows_mask(w, rows, err));
+    w->field++;
+    return LEVADA_OK;
+}
+
+static levada_status rows_array(rows_walk *w, const struct ArrowSchema *schema,
+                                  const struct ArrowArray *a, const char *name, rows_wanted rows,
+                                  levada_error *err);
+
+static levada_status rows_members(rows_walk *w, const struct ArrowSchema *schema,
+                                    const struct ArrowArray *a, const char *of,
+                                    const rows_wanted *rows, levada_error *err)
+{
+    rows_wanted below = *rows;
+    int64_t    *at;
+    char        name[LEVADA_ARROW_NAME];
+
+    below.first += a->offset;
+    if (rows->at && a->offset) {
+        at = rows_piece_of(w, rows->n, sizeof *at);
+        if (!at) return rows_memory(err);
+        for (int64_t i = 0; i < rows->n; i++)
+            at[i] = rows->at[i] < 0 ? -1 : rows->at[i] + a->offset;
+        below.at = at;
+    }
+    for (int64_t i = 0; i < schema->n_children; i++) {
+        LEVADA_TRY(levada_arrow_name(of, schema->children[i]->name, name, err));
+        LEVADA_TRY(rows_array(w, schema->children[i], a->children[i], name, below, err));
+    }
+    return LEVADA_OK;
+}
+
+/* -- lists */
+
+/* Finds the items of a list; false if its offsets are damaged. */
+static bool rows_range(const struct ArrowArray *a, const levada_arrow_import *type, int64_t row,
+                         int64_t *begin, int64_t *end)
+{
+    *begin = *end = 0;
+    if (row < 0) return true;
+    row += a->offset;
+    *begin = rows_offset(a->buffers[1], type->size, row);
+    if (type->form == LEVADA_FORM_LIST) *end = rows_offset(a->buffers[1], type->size, row + 1);
+    else *end = *begin + rows_offset(a->buffers[2], type->size, row);
+    return *begin >= 0 && *begin <= *end && *end <= a->children[0]->length;
+}
+
+/* Lists the items of all lists. */
+static levada_status rows_items(rows_walk *w, const struct ArrowArray *a,
+                                const levada_arrow_import *type, const rows_wanted *rows,
+                                int64_t total, rows_wanted *below, levada_error *err)
+{
+    int64_t *at = rows_piece_of(w, total, sizeof *at), k = 0, begin, end;
+
+    if (!at) return rows_memory(err);
+    for (int64_t i = 0; i < rows->n; i++) {
+        (void)rows_range(a, type, rows_row(rows, i), &begin, &end);
+        while (begin < end) at[k++] = begin++;
+    }
+    below->at = at;
+    return LEVADA_OK;
+}
+
+static levada_status rows_list(rows_walk *w, const struct ArrowSchema *schema,
+                                 const struct ArrowArray *a, const char *name,
+                                 const levada_arrow_import *type, const rows_wanted *rows,
+                                 levada_error *err)
+{
+    rows_wanted below = { .valid = rows->valid, .inner = true };
+    int32_t    *offsets = rows_piece_of(w, rows->n, sizeof *offsets);
+    int64_t     total = 0, last = -1, begin, end;
+    bool        neighbors = true;
+    levada_status st;
+
+    if (!offsets) return rows_memory(err);
+    offsets[0] = 0;
+    for (int64_t i = 0; i < rows->n; i++) {
+        if (!rows_range(a, type, rows_row(rows, i), &begin, &end))
+            return rows_damaged(name, err);
+        total += end - begin;
+        if (total > INT32_MAX) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "field '%s' has more than 2^31 values; import fewer rows", name);
+        }
+        offsets[i + 1] = (int32_t)total;
+        if (begin == end) continue;
+        if (last < 0) below.first = begin;
+        else neighbors = neighbors && begin == last;
+        last = end;
+    }
+    below.n = total;
+    if (!neighbors) LEVADA_TRY(rows_items(w, a, type, rows, total, &below, err));
+    w->offsets[w->depth] = offsets;
+    w->rows[w->depth++] = rows->n;
+    st = rows_array(w, schema->children[0], a->children[0], name, below, err);
+    w->depth--;
+    return st;
+}
+
+/* Walks into lists of `size` items each. */
+static levada_status rows_fixed(rows_walk *w, const struct ArrowSchema *schema,
+                                  const struct ArrowArray *a, const char *name, int64_t size,
+                                  const rows_wanted *rows, levada_error *err)
+{
+    rows_wanted below = { .n = rows->n * size, .first = (rows->first + a->offset) * size,
+                          .valid = rows->valid, .inner = true };
+    int64_t    *at;
+
+    if (size && rows->n > INT32_MAX / size) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "field '%s' has more than 2^31 values; import fewer rows", name);
+    }
+    if (rows->at) {
+        at = rows_piece_of(w, below.n, sizeof *at);
+        if (!at) return rows_memory(err);
+        for (int64_t i = 0; i < below.n; i++) {
+            int64_t row = rows->at[i / size];
+
+            at[i] = row < 0 ? -1 : (row + a->offset) * size + i % size;
+        }
+        below.at = at;
+    }
+    return rows_array(w, schema->children[0], a->children[0], name, below, err);
+}
+
+/* -- dictionaries and runs: rows of other arrays */
+
+static int64_t rows_index(const void *indexes, const levada_arrow_import *type, int64_t i)
+{
+    switch (type->is_signed ? -type->size : type->size) {
+    case -1: return ((const int8_t *)indexes)[i];
+    case 1: return ((const uint8_t *)indexes)[i];
+    case -2: return ((const int16_t *)indexes)[i];
+    case 2: return ((const uint16_t *)indexes)[i];
+    case -4: return ((const int32_t *)indexes)[i];
+    case 4: return ((const uint32_t *)indexes)[i];
+    default: return ((const int64_t *)indexes)[i];
+    }
+}
+
+static levada_status rows_dictionary(rows_walk *w, const struct ArrowSchema *schema,
+                                       const struct ArrowArray *a, const char *name,
+                                       const levada_arrow_import *type, const rows_wanted *rows,
+                                       levada_error *err)
+{
+    rows_wanted below = *rows;
+    int64_t    *at = rows_piece_of(w, rows->n, sizeof *at);
+
+    if (!at) return rows_memory(err);
+    if (!a->dictionary) return rows_damaged(name, err);
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t row = rows_row(rows, i);
+
+        at[i] = row < 0 ? -1 : rows_index(a->buffers[1], type, a->offset + row);
+        if (row >= 0 && (at[i] < 0 || at[i] >= a->dictionary->length))
+            return rows_damaged(name, err);
+    }
+    below.at = at;
+    return rows_array(w, schema->dictionary, a->dictionary, name, below, err);
+}
+
+/* Returns the first run that ends after a row. */
+static int64_t rows_run(const struct ArrowArray *ends, const levada_arrow_import *type, int64_t row)
+{
+    int64_t low = 0, high = ends->length;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (rows_index(ends->buffers[1], type, ends->offset + middle) > row) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+static levada_status rows_runs(rows_walk *w, const struct ArrowSchema *schema,
+                                 const struct ArrowArray *a, const char *name,
+                                 const rows_wanted *rows, levada_error *err)
+{
+    rows_wanted below = *rows;
+    levada_arrow_import type;
+    int64_t    *at = rows_piece_of(w, rows->n, sizeof *at);
+
+    if (!at) return rows_memory(err);
+    LEVADA_TRY(levada_arrow_type(schema->children[0], name, &type, err));
+    if (type.form != LEVADA_FORM_NUMBERS || !type.is_signed) return rows_damaged(name, err);
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t row = rows_row(rows, i);
+
+        at[i] = row < 0 ? -1 : rows_run(a->children[0], &type, a->offset + row);
+        if (at[i] >= a->children[1]->length) return rows_damaged(name, err);
+    }
+    below.at = at;
+    return rows_array(w, schema->children[1], a->children[1], name, below, err);
+}
+
+/* -- the walk */
+
+/* Checks that an array has what its type says. */
+static levada_status rows_check(const struct ArrowSchema *schema, const struct ArrowArray *a,
+                                const levada_arrow_import *type, const char *name,
+                                levada_error *err)
+{
+    static const int64_t buffers[] = {
+        [LEVADA_FORM_NUMBERS] = 2,       [LEVADA_FORM_BITS] = 2,       [LEVADA_FORM_STRINGS] = 3,
+        [LEVADA_FORM_VIEWS] = 3,         [LEVADA_FORM_STRUCT] = 1,     [LEVADA_FORM_LIST] = 2,
+        [LEVADA_FORM_FIXED_STRINGS] = 2, [LEVADA_FORM_FIXED] = 1,      [LEVADA_FORM_RUNS] = 0,
+        [LEVADA_FORM_LIST_VIEW] = 3,     [LEVADA_FORM_DICTIONARY] = 2,
+    };
+
+    if (a->release && a->length >= 0 && a->offset >= 0 && a->n_children == schema->n_children &&
+        a->n_buffers >= buffers[type->form]) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s': the Arrow array does not fit its schema (%lld children, %lld "
+                       "buffers)", name, (long long)a->n_children, (long long)a->n_buffers);
+}
+
+static levada_status rows_array(rows_walk *w, const struct ArrowSchema *schema,
+                                  const struct ArrowArray *a, const char *name, rows_wanted rows,
+                                  levada_error *err)
+{
+    levada_arrow_import type;
+
+    LEVADA_TRY(levada_arrow_type(schema, name, &type, err));
+    LEVADA_TRY(rows_check(schema, a, &type, name, err));
+    if (!rows.at && rows.n > 0 && rows.first + rows.n > a->length) return rows_damaged(name, err);
+    if (type.form != LEVADA_FORM_RUNS) LEVADA_TRY(rows_nulls(w, a, name, &rows, err));
+    switch (type.form) {
+    case LEVADA_FORM_STRUCT: return rows_members(w, schema, a, name, &rows, err);
+    case LEVADA_FORM_LIST:
+    case LEVADA_FORM_LIST_VIEW: return rows_list(w, schema, a, name, &type, &rows, err);
+    case LEVADA_FORM_FIXED: return rows_fixed(w, schema, a, name, type.size, &rows, err);
+    case LEVADA_FORM_DICTIONARY: return rows_dictionary(w, schema, a, name, &type, &rows, err);
+    case LEVADA_FORM_RUNS: return rows_runs(w, schema, a, name, &rows, err);
+    default: return rows_leaf(w, a, name, &type, &rows, err);
+    }
+}
+
+static levada_status rows_block(rows_walk *w, const struct ArrowSchema *schema,
+                                  const struct ArrowArray *array, int64_t first,
+                                  levada_block **out, levada_error *err)
+{
+    rows_wanted   rows = { .n = w->records, .first = first };
+    levada_status st = rows_array(w, schema, array, "", rows, err);
+
+    if (st == LEVADA_OK && w->field != levada_spec_count(w->spec)) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "the spec has %d fields, the schema %d", levada_spec_count(w->spec),
+                         w->field);
+    }
+    if (st == LEVADA_OK) st = levada_builder_check_text(w->b, err);
+    if (st == LEVADA_OK && w->b->block->nrejects) {
+        *err = w->b->block->rejects[0].why;
+        st = err->code;
+    }
+    return st == LEVADA_OK ? levada_builder_publish(&w->b, out, err) : st;
+}
+
+levada_status levada_arrow_import_block(levada_env *env, const levada_spec *spec,
+                                        const struct ArrowSchema *schema,
+                                        const struct ArrowArray *array, int64_t first, int64_t n,
+                                        const levada_arrow_options *options, levada_block **out,
+                                        levada_error *err)
+{
+    LEVADA_TRY(levada_require(spec != NULL, "spec", err));
+    LEVADA_TRY(levada_require(schema != NULL && schema->release != NULL, "schema", err));
+    LEVADA_TRY(levada_require(array != NULL && array->release != NULL, "array", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require_range(first, 0, array->length, "first", err));
+    LEVADA_TRY(levada_require_range(n, 0, array->length - first, "n", err));
+    levada_arrow_options all;
+    levada_error         own = LEVADA_ERROR_INIT;
+    rows_walk          w = { .spec = spec, .records = n };
+    levada_pool         *pool = levada_env_pool(env);
+    levada_status        st;
+
+    LEVADA_TRY(levada_arrow_read(options, &all, err));
+    w.nulls = all.nulls;
+    if (!pool) return rows_memory(err);
+    LEVADA_TRY(levada_builder_make(pool, spec, n, &w.b, err));
+    st = rows_block(&w, schema, array, first, out, err ? err : &own);
+    levada_builder_destroy(&w.b);
+    while (w.pieces) {
+        rows_piece *next = w.pieces->next;
+
+        levada_free(w.pieces);
+        w.pieces = next;
+    }
+    return st;
+}
