@@ -33,7 +33,7 @@ typedef struct levada_py_main levada_py_main;
 /* Lists of functions of the module, levada_py_functions_<word> in their files. */
 #define LEVADA_PY_FUNCTIONS(X)                                                                \
     X(dataset)                                                                    \
-    X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
+    X(arrow) X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
         X(bucket)
 
 /* What numpy.c calls of NumPy. */

@@ -634,28 +634,26 @@ class Batch(_levada.Batch):
         return batch_to_jax(self, sharding)
 
     def to_arrow(self) -> Any:
-        """Returns a pyarrow.RecordBatch.
+        """Returns a pyarrow.RecordBatch over the memory of the batch.
+
+        Padded fields become lists of their values without the padding.
 
         Example:
             batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
             print(batch.to_arrow().schema)
         """
-        from levada.interop.arrow import batch_to_arrow
+        import pyarrow as pa
 
-        return batch_to_arrow(self)
+        return pa.record_batch(self)
 
     def __arrow_c_array__(self, requested_schema=None):
-        return self.to_arrow().__arrow_c_array__(requested_schema)
+        return _levada.arrow_export(self._block)
 
     def __arrow_c_stream__(self, requested_schema=None):
-        from levada.interop.arrow import stream_of
-
-        return stream_of(iter((self,)), requested_schema)
+        return _levada.arrow_stream((self._block,))
 
     def __arrow_c_schema__(self):
-        from levada.interop.arrow import reader_of
-
-        return reader_of(iter((self,))).schema.__arrow_c_schema__()
+        return _levada.arrow_schema(self._block)
 
 
 for _name, _method in [*vars(Batch).items()]:  # errors end in the line of the caller

@@ -646,15 +646,13 @@ class Dataset(Divided[T]):
         return Iterator(self, self._epochs.take() if epoch is None else epoch, blocks=True)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        from levada.interop.arrow import stream_of
-
-        return stream_of(self.blocks(), requested_schema)
+        return _levada.arrow_stream(batch._block for batch in self.blocks())
 
     def __arrow_c_schema__(self) -> Any:
-        from levada.interop.arrow import reader_of
-
         with self.blocks(epoch=0) as blocks:
-            return reader_of(blocks).schema.__arrow_c_schema__()
+            first = next(blocks, None)
+            block = _levada.build(0, (), ()) if first is None else first._block
+            return _levada.arrow_schema(block)
 
     def first(self) -> T:
         """Returns the first batch (or record) of epoch 0. Raises OutOfRangeError if it is empty.

@@ -376,11 +376,10 @@ class Iterator(Typed[T], _levada.Iter):
         self._files = None
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        from levada.interop.arrow import stream_of
-
         if not self._batched:
             raise TypeError("an Arrow stream has batches: iterate over ds.blocks() or ds.batch(n)")
-        return stream_of(self, requested_schema)
+        batches: Any = self
+        return _levada.arrow_stream(batch._block for batch in batches)
 
     def __del__(self):
         if hasattr(self, "_files"):

@@ -161,7 +161,7 @@ def test_text_of_files_is_checked(tmp_path):
     ):
         f.write_table(table)
     ds = lv.arrow(tmp_path / "t.arrow")
-    with pytest.raises(lv.errors.InvalidArgumentError, match="'t' must be UTF-8, got other bytes"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="'t' must be UTF-8, got byte 0xff"):
         list(ds)
     assert [row["t"] for row in ds.with_options(errors="skip")] == ["a"]
 
@@ -204,7 +204,7 @@ def test_nulls(name):
     array, filled = NULLS[name]
     assert read(array, nulls="default") == {"x": filled}
     ds = lv.from_arrow(pa.table({"x": array}))
-    with pytest.raises(lv.errors.InvalidArgumentError, match="'x' is null; pass nulls='default'"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="'x' is null; nulls=default"):
         list(ds)
     good = [value for value, is_null in zip(filled, bad_rows(array), strict=True) if not is_null]
     assert [as_lists(row["x"]) for row in ds.with_options(errors="skip")] == good

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from levada import _levada
 from levada._columns import Kind
-from levada._objects import LEVELS, declaration
+from levada._objects import declaration
 from levada._random_access import Numbered, Reader, dataset_of
 from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
@@ -39,230 +39,25 @@ def pyarrow():
 
 # -- values: see the table in docs/arrow.md
 
-
-def _refuse(where, what, advice="leave it out with columns="):
-    raise InvalidArgumentError(f"field {where!r}: {what} is not supported; {advice}")
+_NULLS = {"error": 0, "default": 1, "mask": 2}  # levada_arrow_nulls
 
 
-def _plain(a, pa, where):
-    """The array without extension types, dictionaries, runs, views and 64-bit offsets."""
-    t = a.type
-    while isinstance(t, pa.BaseExtensionType):
-        if t.extension_name == "arrow.bool8":
-            return pa.array(a.storage.to_numpy(zero_copy_only=False).astype(bool))
-        if t.extension_name == "arrow.fixed_shape_tensor":
-            return _tensor(a, pa)
-        a, t = a.storage, a.storage.type
-    types = pa.types
-    if types.is_dictionary(t):
-        return _plain(a.dictionary_decode(), pa, where)
-    if types.is_run_end_encoded(t):
-        import pyarrow.compute as pc
-
-        return _plain(pc.run_end_decode(a), pa, where)
-    if types.is_string_view(t) or types.is_large_string(t):
-        return a.cast(pa.string())
-    if types.is_binary_view(t) or types.is_large_binary(t) or types.is_fixed_size_binary(t):
-        return a.cast(pa.binary())
-    if t.id in (pa.lib.Type_LIST_VIEW, pa.lib.Type_LARGE_LIST_VIEW):
-        return _of_list_view(a, pa)
-    if types.is_large_list(t):
-        return a.cast(pa.list_(t.value_field))
-    return a
-
-
-def _tensor(a, pa):
-    """A fixed_shape_tensor as nested lists of fixed size."""
-    storage = a.storage.flatten()
-    for size in reversed(a.type.shape):
-        storage = pa.FixedSizeListArray.from_arrays(storage, size)
-    return storage
-
-
-def _of_list_view(a, pa):
-    """A list array with the lists of a list view. ``pyarrow.compute.cast`` is wrong (26.0.1)."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    sizes = pc.fill_null(pc.list_value_length(a), 0).to_numpy(zero_copy_only=False)
-    starts = a.offsets.to_numpy(zero_copy_only=False)[: len(a)]
-    marks = np.zeros(len(a) + 1, np.int32)
-    np.cumsum(sizes, out=marks[1:])
-    at = np.arange(marks[-1]) + np.repeat(starts - marks[:-1], sizes)
-    mask = a.is_null() if a.null_count else None
-    return pa.ListArray.from_arrays(pa.array(marks), a.values.take(pa.array(at)), mask=mask)
-
-
-def _without_nulls(a, pa, nulls, where):
-    """The array, with zeros and empty values in place of nulls where that is allowed."""
-    if a.null_count == 0:
-        return a
-    if nulls == "error":
-        raise InvalidArgumentError(f"field {where!r} is null; pass nulls='default' to read 0")
-    import numpy as np
-    import pyarrow.compute as pc
-
-    types, t = pa.types, a.type
-    if types.is_list(t):
-        marks = np.zeros(len(a) + 1, np.int32)
-        lengths = pc.fill_null(pc.list_value_length(a), 0).to_numpy(zero_copy_only=False)
-        np.cumsum(lengths, out=marks[1:])
-        return pa.ListArray.from_arrays(pa.array(marks), a.flatten())
-    if types.is_fixed_size_list(t):
-        rows = pc.if_else(a.is_valid(), pa.array(np.arange(len(a))), pa.scalar(None, pa.int64()))
-        at = rows.to_numpy(zero_copy_only=False).repeat(t.list_size) * t.list_size
-        at += np.tile(np.arange(t.list_size), len(a)) + a.offset * t.list_size
-        values = a.values.take(pa.array(at, pa.int64(), from_pandas=True))
-        return pa.FixedSizeListArray.from_arrays(values, t.list_size)
-    zero = "" if types.is_string(t) else b"" if types.is_binary(t) else None
-    if zero is None:
-        zero = pa.scalar(False) if types.is_boolean(t) else pa.scalar(0, _storage_of(t, pa)).cast(t)
-        return pc.fill_null(a, zero)
-    return pc.fill_null(a, pa.scalar(zero, t))
-
-
-def _is_time(t, types):
-    return (
-        types.is_date(t) or types.is_timestamp(t) or types.is_time(t) or types.is_duration(t)
-    )  # fmt: skip
-
-
-def _storage_of(t, pa):
-    """The integers of a time; other types as they are."""
-    if not _is_time(t, pa.types):
-        return t
-    return pa.int32() if t.bit_width == 32 else pa.int64()
-
-
-def flat(a, nulls, where):
-    """(dtype, depth, dims, values, [offsets, ...]) of an array, as `_levada.build` takes them."""
-    import numpy as np
-
+def block_of(rows, nulls):
+    """The block of a record batch, or of a table."""
     pa = pyarrow()
-    a = _plain(a, pa, where)
-    types, t = pa.types, a.type
-    _check_type(t, types, where)
-    a = _without_nulls(a, pa, nulls, where)
-    if types.is_list(t):
-        marks = np.asarray(a.offsets)
-        first = int(marks[0])
-        below = a.values.slice(first, int(marks[-1]) - first)
-        dtype, depth, dims, values, levels = flat(below, nulls, where)
-        return dtype, depth + 1, dims, values, [_from_zero(marks), *levels]
-    if types.is_fixed_size_list(t):
-        dtype, depth, dims, values, levels = flat(a.flatten(), nulls, where)
-        if depth:
-            _refuse(where, "a fixed_size_list of lists of any length", "cast it to list")
-        return dtype, 0, (t.list_size, *dims), values, levels
-    if types.is_string(t) or types.is_binary(t):
-        if types.is_string(t):
-            _check_text(a, pa, where)
-        return _strings(a, "text" if types.is_string(t) else "string")
-    if _is_time(t, types):
-        values = a.view(_storage_of(t, pa)).to_numpy().astype(np.int64, copy=False)
-        return "int64", 0, (), values, []
-    values = a.to_numpy(zero_copy_only=False)
-    return str(values.dtype), 0, (), np.ascontiguousarray(values), []
-
-
-def _check_type(t, types, where):
-    if types.is_decimal(t):
-        _refuse(where, "decimal", "cast it to float64, or to int64 of its unit")
-    if types.is_map(t):
-        _refuse(where, "map", "select its keys and values as two list columns")
-    if types.is_union(t):
-        _refuse(where, "union")
-    if types.is_null(t):
-        _refuse(where, "a column of nulls")
-    if types.is_interval(t):
-        _refuse(where, "interval")
-
-
-def _check_text(a, pa, where):
-    """Files may have anything in columns of text: pyarrow does not check them."""
-    try:
-        a.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise InvalidArgumentError(
-            f"field {where!r} must be UTF-8, got other bytes ({error}); cast it to binary"
-        ) from error
-
-
-def _from_zero(marks):
-    import numpy as np
-
-    return np.ascontiguousarray(marks - marks[0], np.int32)
-
-
-def _strings(a, dtype):
-    import numpy as np
-
-    _, marks, data = a.buffers()
-    marks = np.frombuffer(marks, np.int32, len(a) + 1, a.offset * 4) if marks else np.zeros(1, "i4")
-    data = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
-    return dtype, 0, (), data[int(marks[0]) : int(marks[-1])], [_from_zero(marks)]
-
-
-def _is_list(t, pa):
-    views = (pa.lib.Type_LIST_VIEW, pa.lib.Type_LARGE_LIST_VIEW)
-    return pa.types.is_list(t) or pa.types.is_large_list(t) or t.id in views
-
-
-def _has_structs(t, pa):
-    """Whether a type is lists of structs, at any level."""
-    while _is_list(t, pa):
-        t = t.value_type
-    return pa.types.is_struct(t)
-
-
-def _in_lists(a, lists, pa):
-    for offsets in reversed(lists):
-        a = pa.ListArray.from_arrays(offsets, a)
-    return a
-
-
-def _columns(name, a, pa, nulls, lists=(), mark=bytes(LEVELS), valid=None):
-    """(name, array, mark, valid) of a column, or of each field of a struct and of structs in lists.
-
-    ``lists``: offsets of the lists around ``a``. ``mark``: see ``_objects.py``. ``valid``: which
-    records are not null: of the lists, if there are some.
-    """
-    if isinstance(a, pa.ChunkedArray):
-        a = a.combine_chunks()
-        a = a.chunk(0) if isinstance(a, pa.ChunkedArray) else a
-    t = a.type
-    if pa.types.is_struct(t):
-        for field, part in zip(t, a.flatten(), strict=True):
-            yield from _columns(f"{name}.{field.name}", part, pa, nulls, lists, mark, valid)
-    elif _is_list(t, pa) and _has_structs(t, pa):
-        level = len(lists)
-        if level == LEVELS:
-            _refuse(name, f"more than {LEVELS} levels of lists")
-        valid = a.is_valid() if valid is None else valid
-        a = _without_nulls(_plain(a, pa, name), pa, nulls, name)
-        if pa.types.is_struct(t.value_type):
-            mark = mark[:level] + bytes([name.count(".") + 1]) + mark[level + 1 :]
-        yield from _columns(name, a.values, pa, nulls, (*lists, a.offsets), mark, valid)
-    else:
-        yield name, _in_lists(a, lists, pa), mark, a.is_valid() if valid is None else valid
-
-
-def block_of(batch, nulls):
-    """The block of a record batch, or of a table with one chunk."""
-    pa = pyarrow()
-    fields = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for n, a, mark, valid in _columns(name, column, pa, nulls):
-            fields.append((n, *flat(a, nulls, n), None, mark))
-            if nulls == "mask":
-                fields.append((f"{n}_valid", *flat(valid, nulls, n), None, bytes(LEVELS)))
-    return _levada.build(batch.num_rows, fields, [], 0)
+    if isinstance(rows, pa.Table):
+        if rows.num_rows == 0:
+            rows = pa.RecordBatch.from_pylist([], schema=rows.schema)
+        else:
+            (rows,) = rows.combine_chunks().to_batches()
+    schema, array = rows.__arrow_c_array__()
+    return _levada.arrow_import(schema, array, _NULLS[nulls])
 
 
 def spec_of(schema, nulls="error"):
     """{field: Kind} of a schema, with lists and objects in them."""
     kinds = {}
-    block = block_of(schema.empty_table().combine_chunks(), nulls)
+    block = block_of(schema.empty_table(), nulls)
     marks = dict(zip(block.names, block.objects() or (), strict=False))
     for name, dtype, depth, dims, *_ in block.fields():
         kinds[name] = Kind(dtype, depth, tuple(dims), declared=True)
@@ -372,7 +167,7 @@ def _selected(schema, columns):
 
 
 def _check_nulls(nulls):
-    if nulls not in ("error", "default", "mask"):
+    if nulls not in _NULLS:
         raise InvalidArgumentError(f"nulls={nulls!r} must be 'error', 'default' or 'mask'")
 
 
@@ -842,7 +637,7 @@ class _Lance(Reader):
 
     def __call__(self, numbers):
         table = self.obj.take(numbers.tolist(), columns=self.columns)
-        return block_of(table.combine_chunks(), self.nulls)
+        return block_of(table, self.nulls)
 
 
 def _lance_reader(ds, name, columns, nulls):
@@ -857,13 +652,12 @@ def write_parquet(ds, path):
     pyarrow()
     import pyarrow.parquet as pq
 
-    from levada.interop.arrow import reader_of
-
-    reader = reader_of(ds.blocks())
     part = f"{os.fspath(path)}.part-{os.getpid()}"
     try:
-        with pq.ParquetWriter(part, reader.schema, compression="zstd") as writer:
-            rows = sum(_written(writer, batch) for batch in _grouped(reader))
+        with ds.blocks() as blocks:
+            first, tables = _grouped(blocks)
+            with pq.ParquetWriter(part, first, compression="zstd") as writer:
+                rows = sum(_written(writer, table) for table in tables)
         os.replace(part, path)
     except BaseException:
         if os.path.exists(part):
@@ -877,15 +671,22 @@ def _written(writer, table):
     return table.num_rows
 
 
-def _grouped(reader, rows=8192):
-    """Tables of about `rows` records, which become row groups."""
+def _grouped(blocks, rows=8192):
+    """The schema, and tables of about `rows` records, which become row groups."""
     pa = pyarrow()
-    held, n = [], 0
-    for batch in reader:
-        held.append(batch)
-        n += batch.num_rows
-        if n >= rows:
-            yield pa.Table.from_batches(held)
-            held, n = [], 0
-    if held or n == 0:
-        yield pa.Table.from_batches(held, schema=reader.schema)
+    batches = map(pa.record_batch, blocks)
+    first = next(batches, None)
+    schema = pa.schema([]) if first is None else first.schema
+
+    def tables():
+        held = [] if first is None else [first]
+        n = sum(batch.num_rows for batch in held)
+        for batch in batches:
+            if n >= rows:
+                yield pa.Table.from_batches(held, schema)
+                held, n = [], 0
+            held.append(batch)
+            n += batch.num_rows
+        yield pa.Table.from_batches(held, schema)
+
+    return schema, tables()
