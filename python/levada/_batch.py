@@ -642,9 +642,9 @@ class Batch(_levada.Batch):
             batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()
             print(batch.to_arrow().schema)
         """
-        import pyarrow as pa
+        from levada.interop._pyarrow import pyarrow
 
-        return pa.record_batch(self)
+        return pyarrow().record_batch(self)
 
     def __arrow_c_array__(self, requested_schema=None):
         return _levada.arrow_export(self._block)

@@ -13,6 +13,7 @@ from levada._columns import Kind
 from levada._objects import declaration
 from levada._random_access import Numbered, Reader, dataset_of
 from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from levada.interop._pyarrow import pyarrow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 10_000  # of a row group from which single records are decoded
 _TAIL = 64 << 10  # bytes at the end of a file that recognize it: the footer
-
-
-def pyarrow():
-    """The module pyarrow, imported when it is first needed."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError("this needs pyarrow 17 or newer: pip install pyarrow") from error
-    if int(pa.__version__.split(".")[0]) < 17:
-        raise ImportError(f"this needs pyarrow 17 or newer, found {pa.__version__}")
-    return pa
 
 
 # -- values: see the table in docs/arrow.md
