@@ -35,6 +35,7 @@ POSITIONAL = {
     "decode_wav": ["field"],
     "gain": ["field", "db"],
     "normalize": ["field", "mean", "std"],
+    "pad_to": ["field", "size"],
     "parse_sequence_example": ["context", "sequences"],
     "random_flip": ["field"],
     "random_resized_crop": ["field", "size"],

@@ -28,6 +28,7 @@ def decode_jpeg(
     name: str | None = None,
     *,
     crop_window: Sequence[int] | None = None,
+    orient: bool = False,
     max_pixels: int | None = None,
     key: str | None = None,
 ) -> Array:
@@ -48,6 +49,7 @@ def decode_jpeg(
             faster.
         name (str): ignored.
         crop_window (Sequence[int]): (y, x, height, width) to decode, in pixels of the result.
+        orient (bool, default False): turn and mirror the image as its EXIF orientation says.
         max_pixels (int): images with more are refused; None = 2**27.
         key (str): for the attribute ``key`` of errors.
 
@@ -68,6 +70,7 @@ def decode_jpeg(
         "acceptable_fraction": float(acceptable_fraction),
         "dct_method": _DCT.get(dct_method, dct_method),
         "crop": _window(crop_window),
+        "orient": bool(orient),
         "max_pixels": max_pixels,
     }
     return _pixels("decode_jpeg", contents, channels, options, key)
@@ -170,6 +173,7 @@ def decode_image(
     channels: int = 0,
     name: str | None = None,
     *,
+    orient: bool = False,
     max_pixels: int | None = None,
     key: str | None = None,
 ) -> Array:
@@ -180,6 +184,7 @@ def decode_image(
         channels (int, default 0): 0 = as stored, 1 = gray, 3 = RGB, and of PNG data 2 and 4 with
             alpha.
         name (str): ignored.
+        orient (bool, default False): turn and mirror the image as its EXIF orientation says.
         max_pixels (int): images with more are refused; None = 2**27.
         key (str): for the attribute ``key`` of errors.
 
@@ -190,7 +195,8 @@ def decode_image(
         with open("photo.jpg", "rb") as file:
             pixels = lv.decode_image(file.read())
     """
-    return _pixels("decode_image", contents, channels, {"max_pixels": max_pixels}, key)
+    options = {"orient": bool(orient), "max_pixels": max_pixels}
+    return _pixels("decode_image", contents, channels, options, key)
 
 
 def image_info(contents: bytes, *, key: str | None = None) -> tuple[int, int, int]:

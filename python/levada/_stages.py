@@ -390,6 +390,12 @@ class Stages(Typed[T]):
         ratio: int = 1,
         crop: int | Iterable[int] | None = None,
         random_crop: int | Iterable[int] | None = None,
+        random_resized_crop: int | Iterable[int] | None = None,
+        crop_scale: float | Iterable[float] = (0.08, 1.0),
+        crop_ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
+        antialias: bool = True,
+        seed: int | None = None,
+        orient: bool = False,
         fancy_upscaling: bool = True,
         try_recover_truncated: bool = False,
         acceptable_fraction: float = 1.0,
@@ -410,6 +416,19 @@ class Stages(Typed[T]):
                 result; None = all
             random_crop (int | Iterable[int]): [height, width] of a window at a random position,
                 which depends on the seed, the epoch and the record; None = none
+            random_resized_crop (int | Iterable[int]): [height, width] or one number: decode a
+                random window alone and resize it, as the stage random_resized_crop does; None =
+                none
+            crop_scale (float | Iterable[float], default (0.08, 1.0)): random_resized_crop:
+                least and largest share of the area in the window
+            crop_ratio (float | Iterable[float], default (0.75, 1.3333333333333333)):
+                random_resized_crop: least and largest width / height of the window
+            antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
+                result is smaller
+            seed (int): random_resized_crop: seed, with which stages on other fields draw the
+                same; None = the seed of the iterator
+            orient (bool, default False): turn and mirror the image as its EXIF orientation
+                says; crops apply to the result
             fancy_upscaling (bool, default True): smooth upsampling of the colors of JPEG data
             try_recover_truncated (bool, default False): decode truncated or damaged JPEG data
                 as far as possible
@@ -429,7 +448,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:image.png,record_bytes=81 | decode_image:3')
+            lv.from_text(
+                'fixed_length:image.png,record_bytes=81 | '
+                'decode_image:3,random_resized_crop=[3,2],orient=true'
+            )
         """
         return self._stage(
             "decode_image",
@@ -438,6 +460,12 @@ class Stages(Typed[T]):
             ratio=ratio,
             crop=crop,
             random_crop=random_crop,
+            random_resized_crop=random_resized_crop,
+            crop_scale=crop_scale,
+            crop_ratio=crop_ratio,
+            antialias=antialias,
+            seed=seed,
+            orient=orient,
             fancy_upscaling=fancy_upscaling,
             try_recover_truncated=try_recover_truncated,
             acceptable_fraction=acceptable_fraction,
@@ -455,6 +483,12 @@ class Stages(Typed[T]):
         out: str | None = None,
         *,
         random_crop: int | Iterable[int] | None = None,
+        random_resized_crop: int | Iterable[int] | None = None,
+        crop_scale: float | Iterable[float] = (0.08, 1.0),
+        crop_ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
+        antialias: bool = True,
+        seed: int | None = None,
+        orient: bool = False,
         fancy_upscaling: bool = True,
         try_recover_truncated: bool = False,
         acceptable_fraction: float = 1.0,
@@ -476,6 +510,19 @@ class Stages(Typed[T]):
                 replaces
             random_crop (int | Iterable[int]): [height, width] of a window at a random position,
                 which depends on the seed, the epoch and the record; None = none
+            random_resized_crop (int | Iterable[int]): [height, width] or one number: decode a
+                random window alone and resize it, as the stage random_resized_crop does; None =
+                none
+            crop_scale (float | Iterable[float], default (0.08, 1.0)): random_resized_crop:
+                least and largest share of the area in the window
+            crop_ratio (float | Iterable[float], default (0.75, 1.3333333333333333)):
+                random_resized_crop: least and largest width / height of the window
+            antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
+                result is smaller
+            seed (int): random_resized_crop: seed, with which stages on other fields draw the
+                same; None = the seed of the iterator
+            orient (bool, default False): turn and mirror the image as its EXIF orientation
+                says; crops apply to the result
             fancy_upscaling (bool, default True): smooth upsampling of the colors of JPEG data
             try_recover_truncated (bool, default False): decode truncated or damaged JPEG data
                 as far as possible
@@ -493,7 +540,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1')
+            lv.from_text('fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1,orient=true')
         """
         return self._stage(
             "decode_jpeg",
@@ -503,6 +550,12 @@ class Stages(Typed[T]):
             crop=crop,
             out=out,
             random_crop=random_crop,
+            random_resized_crop=random_resized_crop,
+            crop_scale=crop_scale,
+            crop_ratio=crop_ratio,
+            antialias=antialias,
+            seed=seed,
+            orient=orient,
             fancy_upscaling=fancy_upscaling,
             try_recover_truncated=try_recover_truncated,
             acceptable_fraction=acceptable_fraction,
@@ -966,6 +1019,40 @@ class Stages(Typed[T]):
             multiple_of=multiple_of,
             ids=ids,
         )
+
+    def pad_to(
+        self,
+        field: str,
+        size: int | Iterable[int],
+        *,
+        value: float | Iterable[float] = 0.0,
+        position: str = "center",
+    ) -> Dataset[T]:
+        """Adds a border to images, so that all have the same size.
+
+        Args:
+            field (str): field with images: [height, width] or [height, width, channels] of
+                numbers
+            size (int | Iterable[int]): [height, width] of the result, or one number; a larger
+                image is a bad record
+            value (float | Iterable[float], default 0.0): value of the border: one number, or
+                one for each channel
+            position (str, default 'center'): place of the image in the result (center,
+                top_left)
+
+        Returns:
+            Dataset: records, or batches if the input has batches.
+
+        Raises:
+            InvalidArgumentError: an option or a field is invalid.
+
+        Example:
+            lv.from_text(
+                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
+                'reshape:record,shape=[-1,2,3] | pad_to:record,size=[3,4],value=[1,2,3]'
+            )
+        """
+        return self._stage("pad_to", field=field, size=size, value=value, position=position)
 
     def padded_batch(
         self,

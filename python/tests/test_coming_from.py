@@ -34,6 +34,6 @@ def test_the_program_of_the_other_library_runs(code, tmp_path, monkeypatch):
 
 def test_each_library_of_the_page_has_a_table_and_a_program():
     parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    assert len(parts) == len(BEFORE) == 8
+    assert len(parts) == len(BEFORE) == 9
     for part in parts:
         assert "\n|---|---|\n" in part and "```python before\n" in part, part[:20]

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages on images for training against torchvision's definitions, written out in NumPy."""
 
+import io
 import math
+import struct
+import zlib
 
 import levada as lv
 import numpy as np
 import pytest
-from test_media import needs_png, png
+from test_media import DATA, ERRORS, needs_data, needs_jpeg, needs_png, png
+
+PHOTOS = sorted((DATA / "jpeg/jpeg-decoder/reftest/images").glob("**/*.jpg"))
 
 WORD = 2**64
 STEP = 0x9E3779B97F4A7C15
@@ -244,7 +249,31 @@ def test_flips_of_rows_that_were_repeated_do_not_mix():
     assert set(kinds) == {image.tobytes(), image[:, ::-1].tobytes()}
 
 
+@needs_png
+@pytest.mark.parametrize("position", ["center", "top_left"])
+def test_pad_to_is_numpy_pad(position):
+    rng = np.random.default_rng(9)
+    for case in range(20):
+        images = drawn_images(rng, 50, channels=1 + 2 * (case % 2))
+        h, w = (int(n) for n in rng.integers(20, 50, 2))
+        value = rng.integers(0, 256, rng.choice([1, images[0].shape[2]])).tolist()
+        ds = dataset(images).pad_to("x", [h, w], value=value, position=position)
+        it = iter(ds.with_options(threads=case % 3, block_rows=7, errors="skip"))
+        got = [record["x"] for record in it]
+        fitting = [x for x in images if x.shape[0] <= h and x.shape[1] <= w]
+        assert it.stats()["skipped_records"] == len(images) - len(fitting)
+        for image, pixels in zip(fitting, got, strict=True):
+            want = np.full((h, w, image.shape[2]), value, np.uint8)
+            y = (h - image.shape[0]) // 2 if position == "center" else 0
+            x = (w - image.shape[1]) // 2 if position == "center" else 0
+            want[y : y + image.shape[0], x : x + image.shape[1]] = image
+            assert (pixels == want).all()
+
+
+@needs_png
 @pytest.mark.parametrize(("stage", "message"), [
+    (lambda ds: ds.pad_to("x", 4, value=256), "does not fit in uint8"),
+    (lambda ds: ds.pad_to("x", 2), "larger than size"),
     (lambda ds: ds.normalize("x", [1, 2]), r"len\(mean\)=2 must be 1 or the number of channels, 3"),
     (lambda ds: ds.normalize("x", layout="chw"), "images of one size"),
     (lambda ds: ds.random_resized_crop("x", 4, scale=0.5), r"scale must be \[least, most\]"),
@@ -255,3 +284,115 @@ def test_wrong_options_are_refused(stage, message):
     ds = dataset([np.zeros((2, 3, 3), np.uint8)], n=1)
     with pytest.raises(lv.errors.InvalidArgumentError, match=message):
         list(stage(ds))
+
+
+def with_exif(data, orientation, order=">"):
+    """The PNG or JPEG with EXIF data of that orientation."""
+    tiff = {">": b"MM", "<": b"II"}[order] + struct.pack(
+        order + "HIHHHIHHI", 42, 8, 1, 0x112, 3, 1, orientation, 0, 0
+    )
+    if data[:2] == b"\xff\xd8":
+        segment = b"Exif\0\0" + tiff
+        return data[:2] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:]
+    chunk = b"eXIf" + tiff
+    chunk = struct.pack(">I", len(tiff)) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return data[:33] + chunk + data[33:]
+
+
+TURNED = {
+    0: lambda x: x,
+    1: lambda x: x,
+    2: lambda x: x[:, ::-1],
+    3: lambda x: x[::-1, ::-1],
+    4: lambda x: x[::-1],
+    5: lambda x: x.swapaxes(0, 1),
+    6: lambda x: x[::-1].swapaxes(0, 1),
+    7: lambda x: x[::-1, ::-1].swapaxes(0, 1),
+    8: lambda x: x[:, ::-1].swapaxes(0, 1),
+    9: lambda x: x,
+}
+
+
+@needs_png
+@pytest.mark.parametrize("orientation", range(10))
+def test_images_are_oriented_on_request(orientation):
+    rng = np.random.default_rng(orientation)
+    for order in "<>":
+        image = drawn_images(rng, 1)[0]
+        data = with_exif(png(image), orientation, order)
+        assert (lv.decode_image(data) == image).all()
+        assert lv.image_info(data)[:2] == image.shape[:2]
+        want = TURNED[orientation](image)
+        assert (lv.decode_image(data, orient=True) == want).all()
+        h, w = (int(n) for n in rng.integers(1, np.array(want.shape[:2]) + 1))
+        y, x = (int(n) for n in rng.integers(0, np.array(want.shape[:2]) - (h, w) + 1))
+        ds = lv.from_records([{"x": data}]).decode_image("x", crop=[y, x, h, w], orient=True)
+        assert (ds.first()["x"] == want[y : y + h, x : x + w]).all()
+
+
+@needs_png
+@needs_jpeg
+@needs_data
+def test_orientations_are_those_of_pillow():
+    pillow = pytest.importorskip("PIL.Image")
+    ops = pytest.importorskip("PIL.ImageOps")
+    photo = next(path for path in PHOTOS if lv.image_info(path.read_bytes())[2] == 3)
+    for orientation in range(10):
+        for data in (png(np.arange(60, dtype=np.uint8).reshape(4, 5, 3)), photo.read_bytes()):
+            data = with_exif(data, orientation)
+            want = np.asarray(ops.exif_transpose(pillow.open(io.BytesIO(data))).convert("RGB"))
+            assert (lv.decode_image(data, 3, orient=True) == want).all()
+
+
+def augmented(records, options, decoder="decode_image"):
+    """Pixels of windows that are decoded alone, and of those cut out of whole images."""
+    ds = lv.from_records(records)
+    crop = {"crop_" + name: options[name] for name in ("scale", "ratio")}
+    same = {name: options[name] for name in ("antialias", "seed")}
+    orient = options["orient"]
+    one = getattr(ds, decoder)(
+        "x", random_resized_crop=options["size"], orient=orient, **crop, **same
+    )
+    two = getattr(ds, decoder)("x", orient=orient)
+    two = two.random_resized_crop(
+        "x", options["size"], scale=options["scale"], ratio=options["ratio"], **same
+    )
+    return [[r["x"] for r in d.with_options(threads=2, block_rows=3)] for d in (one, two)]
+
+
+def drawn_options(rng, case):
+    return {
+        "size": [int(n) for n in rng.integers(1, 20, 2)],
+        "scale": sorted(rng.uniform(0.02, 1, 2)),
+        "ratio": sorted(np.exp(rng.uniform(-1, 1, 2))),
+        "antialias": bool(case % 2),
+        "orient": bool(case % 3),
+        "seed": case,
+    }
+
+
+@needs_png
+def test_windows_decoded_alone_are_those_of_whole_images():
+    rng = np.random.default_rng(7)
+    for case in range(40):
+        data = [with_exif(png(image), int(rng.integers(1, 9))) for image in drawn_images(rng, 50)]
+        one, two = augmented([{"x": x} for x in data], drawn_options(rng, case))
+        assert all((a == b).all() for a, b in zip(one, two, strict=True))
+
+
+@needs_jpeg
+@needs_data
+def test_windows_of_photographs_are_those_of_whole_ones():
+    rng = np.random.default_rng(8)
+    good = []
+    for path in PHOTOS:
+        try:
+            good.append(path.read_bytes())
+            lv.decode_jpeg(good[-1], 3)
+        except ERRORS:
+            good.pop()
+    assert len(good) > 5
+    for case in range(12):
+        data = [with_exif(x, int(rng.integers(1, 9))) for x in good]
+        one, two = augmented([{"x": x} for x in data], drawn_options(rng, case), "decode_jpeg")
+        assert all((a == b).all() for a, b in zip(one, two, strict=True))

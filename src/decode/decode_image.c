@@ -50,7 +50,8 @@ const levada_decoder_def levada_decoder_decode_image = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_image",
     .doc = "decodes JPEG and PNG images to pixels",
-    .example = "fixed_length:image.png,record_bytes=81 | decode_image:3",
+    .example = "fixed_length:image.png,record_bytes=81 | "
+               "decode_image:3,random_resized_crop=[3,2],orient=true",
     .example_files = decode_image_files,
     .field = "record",
     .traits = LEVADA_TRAITS(.vary = levada_picture_vary),

@@ -52,7 +52,7 @@ const levada_decoder_def levada_decoder_decode_jpeg = {
     .struct_size = sizeof(levada_decoder_def),
     .name = "decode_jpeg",
     .doc = "decodes JPEG images to pixels",
-    .example = "fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1",
+    .example = "fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1,orient=true",
     .example_files = decode_jpeg_files,
     .field = "record",
     .traits = LEVADA_TRAITS(.vary = levada_picture_vary),

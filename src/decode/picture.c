@@ -13,7 +13,9 @@
 /* One image of a block. */
 typedef struct picture_row {
     levada_picture        picture;
-    levada_picture_window window;
+    int32_t               orientation;
+    levada_picture_window window;        /* of the image that is turned */
+    int32_t               height, width; /* of the result */
     int64_t               at; /* of its first byte */
     bool                  bad;
 } picture_row;
@@ -34,9 +36,39 @@ static levada_status picture_random_crop(levada_ints size, levada_picture_option
 
 void levada_picture_vary(const void *args, levada_traits *traits)
 {
-    if (((const levada_picture_args *)args)->random_crop.n > 0) {
+    const levada_picture_args *a = args;
+
+    if (a->random_crop.n > 0 || a->random_resized_crop.n > 0)
         traits->random = LEVADA_RANDOM_BY_RECORD;
+}
+
+static levada_status picture_resized_crop(const levada_picture_args *a, levada_picture_options *o,
+                                          levada_error *err)
+{
+    levada_ints size = a->random_resized_crop;
+
+    if (size.n == 0) return LEVADA_OK;
+    if (size.n > 2) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "random_resized_crop must be [height, width] or one number, got %lld "
+                           "numbers", (long long)size.n);
     }
+    if (o->crops) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "random_resized_crop cannot be combined with crop or random_crop");
+    }
+    o->crops = o->resizes = true;
+    o->crop = (levada_picture_window){ 0, 0, (int32_t)size.at[0], (int32_t)size.at[size.n - 1] };
+    o->to = (levada_resize_to){
+        .dtype = o->dtype,
+        .height = size.at[0],
+        .width = size.at[size.n - 1],
+        .channels = o->channels,
+        .method = a->antialias ? LEVADA_RESIZE_ANTIALIAS : LEVADA_RESIZE_BILINEAR,
+    };
+    o->seed = a->seed;
+    return levada_crop_rule_of(a->crop_scale, "crop_scale", a->crop_ratio, "crop_ratio", &o->rule,
+                               err);
 }
 
 levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
@@ -78,20 +110,21 @@ levada_status levada_picture_options_of(const levada_picture_args *a, levada_pic
         .fast = a->dct_method == 1,
         .recovers = a->try_recover_truncated,
         .acceptable = a->acceptable_fraction,
+        .orients = a->orient,
     };
     if (a->ratio != 1 && a->ratio != 2 && a->ratio != 4 && a->ratio != 8) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ratio must be 1, 2, 4, or 8, got %lld",
                            (long long)a->ratio);
     }
-    return levada_picture_crop(a->crop, a->random_crop, o, err);
+    LEVADA_TRY(levada_picture_crop(a->crop, a->random_crop, o, err));
+    return picture_resized_crop(a, o, err);
 }
 
 levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err)
 {
     (void)args, (void)err;
-    ((levada_picture_tools *)state)->key = levada_random_key(context->seed,
-                                                             (uint64_t)context->epoch);
+    ((levada_picture_tools *)state)->context = context;
     return LEVADA_OK;
 }
 
@@ -117,13 +150,17 @@ levada_status levada_picture_spec(const levada_picture_options *o, levada_spec *
 
 /* -- sizes */
 
-/* Returns the key of the random numbers of a record: its origin, and its bytes where it has none.
- * */
-static uint64_t picture_key(const levada_picture_tools *tools, const levada_strings *in, int64_t i)
+/* Returns the key of the random numbers of a record. Windows that a rule draws follow from its
+ * origin alone, as in the stage random_resized_crop; others, and those without an origin, from its
+ * bytes, too. */
+static uint64_t picture_key(const levada_picture_options *o, const levada_picture_tools *tools,
+                            const levada_strings *in, int64_t i)
 {
     size_t   size = (size_t)in->size[i];
-    uint64_t key = levada_hash64(in->data[i], size < 1024 ? size : 1024, tools->key + size);
+    uint64_t key = levada_draw_key(tools->context, o->resizes ? o->seed : LEVADA_NULL_INT);
 
+    if (!o->resizes || !in->block)
+        key = levada_hash64(in->data[i], size < 1024 ? size : 1024, key + size);
     return in->block ? levada_block_row_key(in->block, i, key) : key;
 }
 
@@ -136,13 +173,33 @@ static void picture_draw(picture_row *row, uint64_t key, int32_t height, int32_t
     row->window.x = (int32_t)levada_random_below(levada_random_at(key, 1), columns);
 }
 
+static void picture_draw_resized(const levada_picture_options *o, picture_row *row, uint64_t key)
+{
+    levada_image w = { 0 };
+
+    levada_crop_draw(&o->rule, key, row->window.height, row->window.width, &w);
+    row->window = (levada_picture_window){ (int32_t)w.y, (int32_t)w.x, (int32_t)w.height,
+                                           (int32_t)w.width };
+}
+
+/* Sets the window to the whole image, scaled and turned. */
+static void picture_whole(const levada_picture_options *o, picture_row *row)
+{
+    const levada_picture *p = &row->picture;
+    int32_t ratio = p->kind == LEVADA_PICTURE_JPEG ? o->ratio : 1;
+    int32_t height = (p->height - 1) / ratio + 1, width = (p->width - 1) / ratio + 1;
+
+    row->window = (levada_picture_window){ 0, 0, height, width };
+    if (levada_picture_swaps(row->orientation))
+        row->window = (levada_picture_window){ 0, 0, width, height };
+}
+
 /* `key` is that of random windows. */
 static levada_status picture_place(const levada_picture_options *o, uint64_t key, picture_row *row,
                                    levada_error *why)
 {
     const levada_picture *p = &row->picture;
-    int32_t ratio = p->kind == LEVADA_PICTURE_JPEG ? o->ratio : 1;
-    int32_t height = (p->height - 1) / ratio + 1, width = (p->width - 1) / ratio + 1;
+    int32_t height, width;
     int64_t pixels = (int64_t)p->height * p->width, most = o->max_pixels;
 
     if (most > PICTURE_MOST_BYTES / picture_pixel_bytes(o)) {
@@ -153,8 +210,14 @@ static levada_status picture_place(const levada_picture_options *o, uint64_t key
                            "%d x %d pixels are more than max_pixels=%lld", p->height, p->width,
                            (long long)most);
     }
-    row->window = (levada_picture_window){ 0, 0, height, width };
+    picture_whole(o, row);
+    height = row->height = row->window.height;
+    width = row->width = row->window.width;
     if (!o->crops) return LEVADA_OK;
+    row->height = o->crop.height;
+    row->width = o->crop.width;
+    if (o->resizes) picture_draw_resized(o, row, key);
+    if (o->resizes) return LEVADA_OK;
     row->window = o->crop;
     if (o->crop.y + o->crop.height <= height && o->crop.x + o->crop.width <= width) {
         if (o->draws) picture_draw(row, key, height, width);
@@ -172,7 +235,7 @@ static levada_status picture_place(const levada_picture_options *o, uint64_t key
 
 static int64_t picture_bytes(const levada_picture_options *o, const picture_row *row)
 {
-    return (int64_t)row->window.height * row->window.width * picture_pixel_bytes(o);
+    return (int64_t)row->height * row->width * picture_pixel_bytes(o);
 }
 
 /* Refuses images that libjpeg-turbo was not built for, because the library would call them damaged.
@@ -190,6 +253,8 @@ static levada_status picture_look(const levada_picture_options *o, const uint8_t
 {
     LEVADA_TRY(levada_picture_probe(data, size, &row->picture, why));
     LEVADA_TRY(picture_support(&row->picture, why));
+    row->orientation = 1;
+    if (o->orients) row->orientation = levada_picture_orientation(row->picture.kind, data, size);
     return picture_place(o, key, row, why);
 }
 
@@ -211,13 +276,16 @@ static levada_status picture_look_all(const levada_picture_options *o,
     *total = 0;
     for (int64_t i = 0; i < in->n; i++) {
         levada_error why = LEVADA_ERROR_INIT;
-        uint64_t     key = o->draws ? picture_key(tools, in, i) : 0;
+        uint64_t     key = o->draws || o->resizes ? picture_key(o, tools, in, i) : 0;
 
         rows[i].at = *total;
         rows[i].bad = picture_look(o, in->data[i], in->size[i], key, &rows[i], &why) != LEVADA_OK;
         if (rows[i].bad) LEVADA_TRY(levada_builder_reject(out, i, &why, err));
-        if (rows[i].bad && o->crops) rows[i].window = o->crop; /* its row is there all the same */
-        else if (rows[i].bad) rows[i].window = (levada_picture_window){ 0 };
+        if (rows[i].bad) rows[i].height = rows[i].width = 0;
+        if (rows[i].bad && o->crops) { /* its row is there all the same */
+            rows[i].height = o->crop.height;
+            rows[i].width = o->crop.width;
+        }
         *total += picture_bytes(o, &rows[i]);
         if (*total <= PICTURE_MOST_BYTES) continue;
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
@@ -235,23 +303,25 @@ static levada_status picture_shape(const levada_picture_options *o, const pictur
     if (o->crops) return LEVADA_OK;
     LEVADA_TRY(levada_builder_offsets(out, 0, 0, n, &heights, err));
     heights[0] = 0;
-    for (int64_t i = 0; i < n; i++) heights[i + 1] = lines += rows[i].window.height;
+    for (int64_t i = 0; i < n; i++) heights[i + 1] = lines += rows[i].height;
     LEVADA_TRY(levada_builder_offsets(out, 0, 1, lines, &widths, err));
     *widths++ = 0;
     for (int64_t i = 0; i < n; i++) {
-        for (int32_t y = 0; y < rows[i].window.height; y++) {
-            *widths++ = pixels += rows[i].window.width;
+        for (int32_t y = 0; y < rows[i].height; y++) {
+            *widths++ = pixels += rows[i].width;
         }
     }
     return LEVADA_OK;
 }
 
-static levada_status picture_one(const levada_picture_options *o, levada_picture_tools *tools,
-                                 const uint8_t *data, int32_t size, const picture_row *row,
-                                 uint8_t *pixels, levada_error *why)
+/* Decodes a window of the stored image. */
+static levada_status picture_window(const levada_picture_options *o, levada_picture_tools *tools,
+                                    const uint8_t *data, int32_t size, const picture_row *row,
+                                    const levada_picture_window *window, uint8_t *pixels,
+                                    levada_error *why)
 {
     if (row->picture.kind == LEVADA_PICTURE_PNG) {
-        return levada_png_decode(o, data, size, &row->picture, &row->window, pixels, why);
+        return levada_png_decode(o, data, size, &row->picture, window, pixels, why);
     }
     if (o->dtype != LEVADA_UINT8) {
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "JPEG has no pixels of %s",
@@ -261,8 +331,52 @@ static levada_status picture_one(const levada_picture_options *o, levada_picture
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "JPEG does not support %d channels",
                            o->channels);
     }
-    return levada_jpeg_decode(&tools->jpeg, o, data, size, &row->picture, &row->window, pixels,
-                              why);
+    return levada_jpeg_decode(&tools->jpeg, o, data, size, &row->picture, window, pixels, why);
+}
+
+/* Resizes the pixels of a window. */
+static levada_status picture_resize(const levada_picture_options *o, levada_picture_tools *tools,
+                                    const picture_row *row, const uint8_t *window, uint8_t *pixels,
+                                    levada_error *why)
+{
+    const levada_image image = {
+        .values = window,
+        .stride = row->window.width,
+        .height = row->window.height,
+        .width = row->window.width,
+        .pixel_bytes = picture_pixel_bytes(o),
+    };
+
+    return levada_resize(&tools->resizer, &image, &o->to, pixels, why);
+}
+
+/* Decodes the window as it is stored; then it is turned, and resized. */
+static levada_status picture_one(const levada_picture_options *o, levada_picture_tools *tools,
+                                 const uint8_t *data, int32_t size, const picture_row *row,
+                                 uint8_t *pixels, levada_error *why)
+{
+    levada_picture_window whole, stored;
+    int64_t     bytes = picture_pixel_bytes(o) * row->window.height * row->window.width;
+    bool        turns = row->orientation > 1, direct = !turns && !o->resizes;
+    picture_row as_stored = *row;
+    uint8_t    *at = pixels;
+
+    as_stored.orientation = 1;
+    picture_whole(o, &as_stored);
+    whole = as_stored.window;
+    stored = levada_picture_stored(row->orientation, row->window, whole.height, whole.width);
+    if (!direct && !levada_reserve(&tools->scratch, &tools->capacity, bytes * 2, 1))
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an image");
+    if (!direct) at = tools->scratch;
+    LEVADA_TRY(picture_window(o, tools, data, size, row, &stored, at, why));
+    if (turns) {
+        uint8_t *to = o->resizes ? at + bytes : pixels;
+
+        levada_picture_turn(row->orientation, at, stored.height, stored.width,
+                            picture_pixel_bytes(o), to);
+        at = to;
+    }
+    return o->resizes ? picture_resize(o, tools, row, at, pixels, why) : LEVADA_OK;
 }
 
 /* Returns true if a library or memory is missing, so that nothing is wrong with the record. */
@@ -313,4 +427,10 @@ levada_status levada_picture_decode(const levada_picture_options *o, levada_pict
     return st;
 }
 
-void levada_picture_close(levada_picture_tools *tools) { levada_jpeg_close(&tools->jpeg); }
+void levada_picture_close(levada_picture_tools *tools)
+{
+    levada_jpeg_close(&tools->jpeg);
+    levada_resizer_clear(&tools->resizer);
+    levada_free(tools->scratch);
+    tools->scratch = NULL;
+}

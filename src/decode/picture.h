@@ -10,6 +10,8 @@
 #ifndef LEVADA_DECODE_PICTURE_H
 #define LEVADA_DECODE_PICTURE_H
 
+#include "tensor/crop.h"
+#include "tensor/resize.h"
 #include <levada/builder.h>
 #include <levada/decoder.h>
 
@@ -43,6 +45,11 @@ typedef struct levada_picture_options {
     bool                  crops;
     levada_picture_window crop; /* in pixels of the scaled image; y, x: 0 where drawn */
     bool                  draws; /* the place of the window, for each record and epoch */
+    bool                  resizes; /* a window that `rule` draws becomes an image of size `to` */
+    levada_crop_rule      rule;
+    levada_resize_to      to;
+    int64_t               seed;    /* of windows that `rule` draws; LEVADA_NULL_INT = none */
+    bool                  orients; /* as the EXIF data says; windows are those of the result */
     /* JPEG */
     int32_t               ratio;      /* the size is divided by it, rounded up */
     bool                  fancy;      /* smooth upsampling of color */
@@ -53,15 +60,23 @@ typedef struct levada_picture_options {
 
 /* Scratch of a worker: what libraries keep from image to image. */
 typedef struct levada_picture_tools {
-    struct levada_jpeg *jpeg;
-    uint64_t            key; /* of the random numbers */
+    struct levada_jpeg   *jpeg;
+    const levada_context *context; /* seed and epoch of random numbers */
+    levada_resizer        resizer;
+    uint8_t              *scratch; /* a window as stored, and turned */
+    int64_t               capacity;
 } levada_picture_tools;
 
 /* What decode_jpeg and decode_image have in common. */
 typedef struct levada_picture_args {
     int64_t     channels, ratio;
-    levada_ints crop, random_crop;
-    bool        fancy_upscaling, try_recover_truncated;
+    levada_ints crop, random_crop, random_resized_crop;
+
+    levada_floats crop_scale, crop_ratio;
+    bool          antialias;
+    int64_t       seed;
+
+    bool        orient, fancy_upscaling, try_recover_truncated;
     double      acceptable_fraction;
     int64_t     dct_method, max_pixels;
 } levada_picture_args;
@@ -78,6 +93,22 @@ typedef struct levada_picture_args {
                .doc = "[y, x, height, width] to decode, in pixels of the result; null = all"), \
     LEVADA_ARG(INTS, levada_picture_args, random_crop, .min = 1, .max = INT32_MAX,             \
                .doc = LEVADA_PICTURE_RANDOM_CROP),                                             \
+    LEVADA_ARG(INTS, levada_picture_args, random_resized_crop, .min = 1, .max = 65536,         \
+               .doc = "[height, width] or one number: decode a random window alone and resize " \
+                      "it, as the stage random_resized_crop does; null = none"),               \
+    LEVADA_ARG(FLOATS, levada_picture_args, crop_scale, .otherwise = "[0.08,1]",               \
+               .doc = "random_resized_crop: least and largest share of the area in the window"), \
+    LEVADA_ARG(FLOATS, levada_picture_args, crop_ratio,                                        \
+               .otherwise = "[0.75,1.3333333333333333]",                                       \
+               .doc = "random_resized_crop: least and largest width / height of the window"),  \
+    LEVADA_ARG(BOOL, levada_picture_args, antialias, .otherwise = "true",                      \
+               .doc = "random_resized_crop: weigh all covered pixels if the result is smaller"), \
+    LEVADA_ARG(INT, levada_picture_args, seed, .min = 0, .max = INT64_MAX,                     \
+               .doc = "random_resized_crop: seed, with which stages on other fields draw the " \
+                      "same; null = the seed of the iterator"),                                \
+    LEVADA_ARG(BOOL, levada_picture_args, orient, .otherwise = "false",                        \
+               .doc = "turn and mirror the image as its EXIF orientation says; crops apply to " \
+                      "the result"),                                                           \
     LEVADA_ARG(BOOL, levada_picture_args, fancy_upscaling, .otherwise = "true",                \
                .doc = "smooth upsampling of the colors of JPEG data"),                         \
     LEVADA_ARG(BOOL, levada_picture_args, try_recover_truncated, .otherwise = "false",         \
@@ -95,6 +126,19 @@ typedef struct levada_picture_args {
 /* Kind and sizes of an image. */
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
                                    levada_error *why);
+
+/* Returns the EXIF orientation of an image, 1 to 8; 1 (as stored) if it has none, or damaged data.
+ */
+int32_t levada_picture_orientation(levada_picture_kind kind, const uint8_t *data, int32_t size);
+/* Returns true if the orientation exchanges rows and columns. */
+static inline bool levada_picture_swaps(int32_t orientation) { return orientation >= 5; }
+/* Returns the window of the stored image, of that height and width, that becomes `w` of the result.
+ */
+levada_picture_window levada_picture_stored(int32_t orientation, levada_picture_window w,
+                                            int32_t height, int32_t width);
+/* Copies a stored image to one that is turned and mirrored. */
+void levada_picture_turn(int32_t orientation, const uint8_t *from, int32_t height, int32_t width,
+                         int64_t pixel, uint8_t *to);
 
 /* One column of a decoder that replaces its own. */
 levada_status levada_picture_spec(const levada_picture_options *o, levada_spec **out,

@@ -83,6 +83,131 @@ static void twelve_bits_are_refused(void **state)
                       "JPEG of 12 bits is not supported");
 }
 
+enum { EXIF = 36, SEGMENT = EXIF + 10 }; /* a directory of two entries; with its marker and name */
+
+/* The sample with EXIF data of that orientation, after its first marker. */
+static void orient(bool little, int orientation, uint8_t bytes[LEVADA_SAMPLE_JPEG_SIZE + SEGMENT])
+{
+    static const uint8_t big_exif[EXIF] = "MM\0*\0\0\0\10\0\2\1\17\0\2\0\0\0\1a\0\0\0"
+                                          "\1\22\0\3\0\0\0\1\0\0\0\0";
+    static const uint8_t little_exif[EXIF] = "II*\0\10\0\0\0\2\0\17\1\2\0\1\0\0\0a\0\0\0"
+                                             "\22\1\3\0\1\0\0\0\0\0\0\0";
+    static const uint8_t head[10] = "\xff\xe1\0\54Exif";
+
+    memcpy(bytes, LEVADA_SAMPLE_JPEG, 2);
+    memcpy(bytes + 2, head, sizeof head);
+    memcpy(bytes + 12, little ? little_exif : big_exif, EXIF);
+    bytes[12 + 30 + !little] = (uint8_t)orientation;
+    memcpy(bytes + 2 + SEGMENT, LEVADA_SAMPLE_JPEG + 2, LEVADA_SAMPLE_JPEG_SIZE - 2);
+}
+
+/* Row and column of the stored image for those of the result. */
+static int stored(int orientation, int y, int x)
+{
+    switch (orientation) {
+    case 2: return y * 6 + 5 - x;
+    case 3: return (3 - y) * 6 + 5 - x;
+    case 4: return (3 - y) * 6 + x;
+    case 5: return x * 6 + y;
+    case 6: return (3 - x) * 6 + y;
+    case 7: return (3 - x) * 6 + 5 - y;
+    case 8: return x * 6 + 5 - y;
+    default: return y * 6 + x;
+    }
+}
+
+static void images_are_oriented_on_request(void **state)
+{
+    levada_block  *whole = t_picture("decode_jpeg", "{channels:1}", SAMPLE);
+    const uint8_t *pixels = levada_column_u8(levada_block_at(whole, 0));
+
+    (void)state;
+    for (int i = 0; i < 20; i++) { /* 0 and 9 are not orientations */
+        uint8_t       bytes[LEVADA_SAMPLE_JPEG_SIZE + SEGMENT];
+        int           to = i % 10, height = to >= 5 && to <= 8 ? 6 : 4;
+        levada_block *turned, *part, *same;
+
+        orient(i >= 10, to, bytes);
+        turned = t_picture("decode_jpeg", "{channels:1,orient:true}", bytes, sizeof bytes);
+        part = t_picture("decode_image", "{channels:1,orient:true,crop:[1,2,3,2]}", bytes,
+                         sizeof bytes);
+        same = t_picture("decode_image", "{channels:1}", bytes, sizeof bytes);
+        assert_int_equal(levada_column_length(levada_block_at(turned, 0), 0), height);
+        for (int k = 0; k < 24; k++) {
+            int y = k / (24 / height), x = k % (24 / height);
+
+            assert_int_equal(levada_block_at(turned, 0)->values[k], pixels[stored(to, y, x)]);
+            assert_int_equal(levada_block_at(same, 0)->values[k], pixels[k]);
+        }
+        for (int k = 0; k < 6; k++)
+            assert_int_equal(levada_block_at(part, 0)->values[k],
+                             pixels[stored(to, 1 + k / 2, 2 + k % 2)]);
+        levada_block_unref(&turned);
+        levada_block_unref(&part);
+        levada_block_unref(&same);
+    }
+    levada_block_unref(&whole);
+}
+
+/* Each byte of the segment in turn has each value, and the data is cut in each place of it. */
+static void forged_exif_data_is_ignored_or_refused(void **state)
+{
+    enum { SIZE = LEVADA_SAMPLE_JPEG_SIZE + SEGMENT };
+
+    (void)state;
+    for (int i = 2; i < 2 + SEGMENT; i++) {
+        for (int value = -1; value < 256; value++) {
+            levada_error  err = LEVADA_ERROR_INIT;
+            levada_block *block = NULL;
+            levada_value *options = NULL;
+            uint8_t      *bytes = malloc(SIZE); /* of its own: a sanitizer sees what lies outside */
+            size_t        n = value < 0 ? (size_t)i : SIZE;
+            uint8_t       whole[SIZE];
+            const void   *string = bytes;
+
+            assert_non_null(bytes);
+            orient(value % 2 == 0, 6, whole);
+            memcpy(bytes, whole, n);
+            if (value >= 0) bytes[i] = (uint8_t)value;
+            assert_int_equal(levada_value_parse("{channels:1,orient:true}", &options, NULL),
+                             LEVADA_OK);
+            if (levada_decode_strings(NULL, "decode_jpeg", options, &string, &n, 1, &block, &err) !=
+                LEVADA_OK)
+                assert_true(err.message[0]);
+            levada_value_destroy(&options);
+            levada_block_unref(&block);
+            free(bytes);
+        }
+    }
+}
+
+static void a_window_of_another_size_is_resized(void **state)
+{
+    const char   *options = "{channels:1,random_resized_crop:[2,3],crop_scale:[1,1],"
+                            "crop_ratio:[1.5,1.5],antialias:false}";
+    levada_block *whole = t_picture("decode_jpeg", "{channels:1}", SAMPLE);
+    levada_block *half = t_picture("decode_jpeg", options, SAMPLE);
+    const uint8_t *from = levada_column_u8(levada_block_at(whole, 0));
+
+    (void)state;
+    assert_int_equal(levada_column_dim(levada_block_at(half, 0), 1), 2);
+    assert_int_equal(levada_column_dim(levada_block_at(half, 0), 2), 3);
+    for (int i = 0; i < 6; i++) {
+        const uint8_t *at = from + i / 3 * 12 + i % 3 * 2;
+        int            mean = (at[0] + at[1] + at[6] + at[7] + 2) / 4;
+
+        assert_int_equal(levada_block_at(half, 0)->values[i], mean);
+    }
+    levada_block_unref(&whole);
+    levada_block_unref(&half);
+    t_picture_refused("decode_jpeg", "{random_resized_crop:[1,2,3]}", SAMPLE,
+                      LEVADA_EINVALID_ARGUMENT, "random_resized_crop must be");
+    t_picture_refused("decode_jpeg", "{random_resized_crop:2,crop:[0,0,1,1]}", SAMPLE,
+                      LEVADA_EINVALID_ARGUMENT, "cannot be combined");
+    t_picture_refused("decode_jpeg", "{random_resized_crop:2,crop_scale:[0,1]}", SAMPLE,
+                      LEVADA_EINVALID_ARGUMENT, "crop_scale must be");
+}
+
 static void a_random_window_is_a_part_of_the_whole(void **state)
 {
     levada_block  *whole = t_picture("decode_jpeg", "{channels:1}", SAMPLE), *part;
@@ -166,6 +291,9 @@ int main(void)
         cmocka_unit_test(a_ratio_divides_and_rounds_up),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(twelve_bits_are_refused),
+        cmocka_unit_test(images_are_oriented_on_request),
+        cmocka_unit_test(forged_exif_data_is_ignored_or_refused),
+        cmocka_unit_test(a_window_of_another_size_is_resized),
         cmocka_unit_test(a_random_window_is_a_part_of_the_whole),
         cmocka_unit_test(truncated_data_is_refused_unless_asked),
         cmocka_unit_test(every_cut_is_refused_or_decoded),
