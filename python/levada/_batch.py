@@ -623,7 +623,8 @@ class Batch(_levada.Batch):
         """Returns a dict of name to jax.Array; byte fields are not converted.
 
         Args:
-            sharding (Sharding): a ``jax.sharding.Sharding`` or a device that places the arrays.
+            sharding (Sharding): a ``jax.sharding.Sharding`` or a device that places the arrays. If
+                it has devices of several processes, each passes its part of a global array.
 
         Example:
             batch = lv.from_arrays({"x": [[1], [2, 3]]}).batch(2).first()

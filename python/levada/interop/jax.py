@@ -12,7 +12,11 @@ def _array(value, sharding):
         return part_of(_array(value.values, sharding), levels)
     if isinstance(value, Bytes) or value.dtype == object:
         return value
-    return jax.numpy.asarray(value) if sharding is None else jax.device_put(value, sharding)
+    if sharding is None:
+        return jax.numpy.asarray(value)
+    if getattr(sharding, "is_fully_addressable", True):
+        return jax.device_put(value, sharding)
+    return jax.make_array_from_process_local_data(sharding, value)  # this process has a part of it
 
 
 def batch_to_jax(batch, sharding=None):
