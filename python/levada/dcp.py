@@ -56,8 +56,8 @@ class DataState:
         equal in value."""
         state = self._data.state_dict(self._batch)
         states, parts = state["states"], state["parts"]
-        if states and all(value == b"" for value in states.values()):
-            states = dict.fromkeys(range(parts), b"")  # nobody has begun
+        if states and all(value is False for value in states.values()):
+            states = dict.fromkeys(range(parts), False)  # nobody has begun
         return {"epoch": state["epoch"], "parts": parts, **part_values(states)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -17,7 +17,8 @@ _DONE, _WAITS = None, b""  # states of parts besides positions
 
 class Owned:
     """The positions of the parts that one worker reads: {part: None = read, b"" = not begun, or
-    bytes of its iterator}. `worker`: (number, count) of that worker among those of all ranks."""
+    bytes of its iterator}. `worker`: (number, count) of that worker among those of all ranks.
+    In its dict False stands for b"", which ``torch.load(weights_only=True)`` refuses."""
 
     __slots__ = ("epoch", "parts", "states", "worker")
 
@@ -27,8 +28,8 @@ class Owned:
         self.parts, self.epoch, self.states, self.worker = parts, epoch, states, worker
 
     def to_dict(self) -> dict[str, Any]:
-        return {"parts": self.parts, "epoch": self.epoch, "states": dict(self.states),
-                "worker": self.worker}  # fmt: skip
+        states = {part: False if state == _WAITS else state for part, state in self.states.items()}
+        return {"parts": self.parts, "epoch": self.epoch, "states": states, "worker": self.worker}
 
 
 def fresh(parts: int, epoch: int, index: int, count: int) -> Owned:
@@ -62,12 +63,14 @@ def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
         )
     states = state["states"]
     whole = isinstance(states, Mapping) and all(
-        isinstance(part, int) and 0 <= part < parts and isinstance(value, (bytes, type(None)))
+        isinstance(part, int)
+        and 0 <= part < parts
+        and (value is None or value is False or isinstance(value, bytes))
         for part, value in states.items()
     )
     if not whole:
         raise InvalidArgumentError("the state of parts is damaged")
-    return dict(states)
+    return {part: _WAITS if value is False else value for part, value in states.items()}
 
 
 def resumed(state: Any, parts: int, index: int, count: int) -> Owned:

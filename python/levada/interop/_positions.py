@@ -144,21 +144,25 @@ def beginning(parts: int | None, epoch: int, index: int, count: int) -> dict[str
 _READ, _WAITS, _BEGUN = b"r", b"w", b"b"  # the first byte of a part's value
 
 
-def part_values(states: Mapping[int, bytes | None]) -> dict[str, bytes]:
+def part_values(states: Mapping[int, bytes | bool | None]) -> dict[str, bytes]:
     """{"part_00000": bytes, ...} of the states of parts."""
     return {
-        f"part_{part:05}": _READ if value is None else _BEGUN + value if value else _WAITS
+        f"part_{part:05}": _BEGUN + value
+        if isinstance(value, bytes) and value
+        else _READ
+        if value is None
+        else _WAITS
         for part, value in states.items()
     }
 
 
-def part_states(values: Mapping[str, Any]) -> dict[int, bytes | None]:
+def part_states(values: Mapping[str, Any]) -> dict[int, bytes | bool | None]:
     """The states of parts among the values of a checkpoint."""
-    found: dict[int, bytes | None] = {}
+    found: dict[int, bytes | bool | None] = {}
     for key, value in values.items():
         if key.startswith("part_"):
             text = bytes(value)
-            found[int(key[5:])] = None if text == _READ else text[1:]
+            found[int(key[5:])] = None if text == _READ else text[1:] or False
     return found
 
 

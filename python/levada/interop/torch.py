@@ -100,14 +100,17 @@ _DIVIDERS = ("accelerate.data_loader", "transformers.trainer_pt_utils")
 
 
 def _divider():
-    """The library that calls to divide batches between ranks by its own means, or None."""
+    """(library that calls to divide batches between ranks by its own means or None, whether it
+    broadcasts them)."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__")
         if name in _DIVIDERS:
-            return name.partition(".")[0]
+            caller = frame.f_locals.get("self")
+            broadcasts = type(caller).__name__ == "DataLoaderDispatcher"
+            return name.partition(".")[0], broadcasts and caller.state.distributed_type != "NO"
         frame = frame.f_back
-    return None
+    return None, False
 
 
 def _collates():
@@ -342,10 +345,17 @@ class Shared:
 
     def _refuse_divider(self) -> None:
         """Data that this dataset has divided must not be divided again."""
-        library = _divider()
+        library, broadcasts = _divider()
         world = _position(self.rank, self.world_size)[1]
         if library is None:
             return
+        if broadcasts and self.position:
+            raise FailedPreconditionError(
+                f"{library} broadcasts the batches of this loader, which works for tensors alone, "
+                "not for their positions (position=True): do not pass the loader to "
+                "accelerator.prepare(); iterate over it, and move each batch with "
+                ".to(accelerator.device)"
+            )
         if world == 1:
             if library == "accelerate" and not self.position:
                 warnings.warn(
