@@ -9,7 +9,7 @@ A fence begins with a word that says what becomes of it:
 - ``console``: each line after ``$ `` runs in bash and must exit with 0; lines below it are its
   output. A command continues while a quote is open. An output line ``...`` stands for any lines.
 - ``output`` is what the snippet before it printed.
-- ``c FILE`` is written to FILE, for a command below it to compile.
+- ``c FILE`` and ``python file FILE`` are written to FILE, for a command below, or a test, to use.
 - ``sh`` is a command that installs something: one of NOT_RUN.
 - ``{...}`` is a directive of the site (`make docs`).
 - ``c`` without a file is part of a plug-in that test_samples.py builds; ``text`` is a picture.
@@ -188,7 +188,7 @@ def missing_names(code):
 
 def runs(fence):
     """Whether a fence is Python that runs."""
-    return fence.words[:1] == ["python"] and not {"norun", "before"} & set(fence.words)
+    return fence.words[:1] == ["python"] and not {"norun", "before", "file"} & set(fence.words)
 
 
 def stands_alone(run, rest):
@@ -220,8 +220,8 @@ def run_fence(run, fence):
         run_console(run, fence)
     elif kind == "output":
         run_output(run, fence)
-    elif kind == "c" and words:
-        (run.folder / words[0]).write_text(fence.code)
+    elif (kind == "c" and words) or words[:1] == ["file"]:
+        (run.folder / words[-1]).write_text(fence.code)
     elif kind == "sh":
         unknown = [
             line for line in fence.code.splitlines() if line.split("#")[0].strip() not in NOT_RUN
@@ -251,7 +251,7 @@ def run_page(page):
 
 def missing(page):
     """The optional packages and data that a page needs and that are not there."""
-    run = [f for f in fences(page.read_text()) if not {"norun", "before"} & set(f.words)]
+    run = [f for f in fences(page.read_text()) if not {"norun", "before", "file"} & set(f.words)]
     named = {name for f in run for name in OPTIONAL.findall(f.code)}
     absent = [name for name in named if not importlib.util.find_spec(name)]
     if "recordings/" in page.read_text() and not RECORDINGS.exists():

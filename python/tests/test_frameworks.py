@@ -1,23 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training frameworks: a job of 20 steps that crashes after 12 continues at step 10, exactly."""
+"""Training frameworks: the programs of docs/distributed.md are killed at step 12 of 20, and
+continue after step 10, exactly, also on another number of ranks."""
 
-import importlib.util
 import json
 import os
-import pathlib
+import re
+import signal
 import socket
 import subprocess
 import sys
-from collections import Counter
 
 import levada as lv
+import pages
 import pytest
 
 pytest.importorskip("torch")
 from levada.interop.torch import Position
 
-PROGRAM = pathlib.Path(__file__).with_name("frameworks.py")
-STEPS, SAVED = 20, 10
+FENCES = list(pages.fences((pages.ROOT / "docs" / "distributed.md").read_text()))
+PROGRAMS = {fence.words[2]: fence.code for fence in FENCES if fence.words[1:2] == ["file"]}
+STEPS, SAVED, CRASHED = 20, 10, 12
+RECORDS, BATCHES, PARTS = 1200, 176, 16  # of an epoch; each part ends with a short batch
+LINE = re.compile(r"step (\d+) records (\[[\d, ]*\])")
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """A folder with the files that the first snippet of the page writes."""
+    folder, before = tmp_path_factory.mktemp("files"), os.getcwd()
+    os.chdir(folder)
+    try:
+        exec(next(fence.code for fence in FENCES if fence.words == ["python"]), {})
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def folder(files, tmp_path):
+    """An empty folder but for the data and job.py."""
+    for path in files.glob("train-*.jsonl"):
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "job.py").write_text(PROGRAMS["job.py"])
+    return tmp_path
 
 
 def free_port():
@@ -30,74 +55,168 @@ def ranks_of(rank, world):
     return {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
 
 
-def start(folder, name, run, world, crashes=False, **more):
-    """Runs a job; the numbers of the records of each step, by rank."""
-    if importlib.util.find_spec(name.partition("_")[0]) is None and not name.startswith("dcp"):
-        pytest.skip(f"{name} is not installed")
-    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **more}
-    if world > 1:
-        env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    words = [sys.executable, str(PROGRAM), name, str(folder), run]
-    ranks = [
+def program(name, *changes):
+    """The text of a program of the page with changes (text, other text)."""
+    code = PROGRAMS[name]
+    for old, new in changes:
+        assert code.count(old) == 1
+        code = code.replace(old, new)
+    return code
+
+
+def start(code, folder, world, words):
+    """The processes of a job, as torchrun starts them; `world` 0: one without torchrun."""
+    (folder / "program.py").write_text(code)
+    env = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
+    env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    return [
         subprocess.Popen(
-            words,
-            env=env if world == 1 else env | ranks_of(rank, world),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            [sys.executable, "program.py", *map(str, words)], cwd=folder,
+            env=env | (ranks_of(rank, world) if world else {}), start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
-        for rank in range(world)
-    ]
+        for rank in range(world or 1)
+    ]  # fmt: skip
+
+
+def killed_at(ranks, step):
+    """What rank 0 printed until then; all ranks are killed."""
+    lines = []
+    for line in ranks[0].stdout:
+        lines.append(line)
+        if f"step {step} " in line:
+            break
+    for each in ranks:
+        os.killpg(each.pid, signal.SIGKILL)
+    return "".join(lines)
+
+
+def job(code, folder, world, *words, crash=False):
+    """Runs a job; {step: records} of each rank. `crash`: it is killed at step 12."""
+    ranks = start(code, folder, world, words)
     try:
-        said = [process.communicate(timeout=180)[0].decode() for process in ranks]
+        first = killed_at(ranks, CRASHED) if crash else ""
+        said = [each.communicate(timeout=180)[0] for each in ranks]
     finally:
-        for process in ranks:
-            process.kill()
-    codes = [process.returncode for process in ranks]
-    assert codes == [1 if crashes else 0] * world, said
-    if crashes:
-        return None
-    return [json.loads((folder / f"{run}-{rank}.json").read_text()) for rank in range(world)]
+        for each in ranks:
+            each.kill()
+    said[0] = first + said[0]
+    want = [-signal.SIGKILL if crash else 0] * len(ranks)
+    assert [each.returncode for each in ranks] == want, "".join(said)
+    return [{int(step): json.loads(ids) for step, ids in LINE.findall(text)} for text in said]
 
 
-@pytest.mark.parametrize("world", [1, 2])
-@pytest.mark.parametrize("name", ["dcp", "accelerate", "lightning", "transformers"])
-def test_a_job_resumes_exactly(tmp_path, name, world):
-    if name == "dcp" and world == 1:
-        pytest.skip("one process needs no distributed checkpoint")
-    full = start(tmp_path, name, "full", world)
-    start(tmp_path, name, "crash", world, crashes=True)
-    rest = start(tmp_path, name, "resume", world)
-    assert [len(steps) for steps in full] == [STEPS] * world
-    assert rest == [steps[SAVED:] for steps in full]
-    records = [record for steps in full for step in steps for record in step]
-    assert len(records) == len(set(records))
+def unbroken(folder, world, monkeypatch):
+    """{step: records} of each rank in one epoch, without a framework."""
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(PROGRAMS["job.py"], names)
+    return [
+        dict(enumerate((batch["id"].tolist() for batch in lv.torch_dataset(
+            names["dataset"](), rank, world, parts=PARTS, equal=False)), 1))
+        for rank in range(world)
+    ]  # fmt: skip
 
 
-def test_lightning_with_workers_resumes_exactly(tmp_path):
-    full = start(tmp_path, "lightning", "full", 1, WORKERS="2")
-    start(tmp_path, "lightning", "crash", 1, crashes=True, WORKERS="2")
-    rest = start(tmp_path, "lightning", "resume", 1, WORKERS="2")
-    done = Counter(tuple(step) for step in full[0][:SAVED])
-    left = Counter(tuple(step) for step in full[0][SAVED:])
-    again = Counter(tuple(step) for step in rest[0])
-    assert not done & again  # two workers may take turns in another order
-    assert sum((again - left).values()) <= 2
+def until(ranks, last, first=1):
+    return [{step: ids for step, ids in each.items() if first <= step <= last} for each in ranks]
 
 
-def test_dcp_resumes_with_other_numbers_of_ranks(tmp_path):
-    """2 ranks crash, 1 continues: each record once."""
-    start(tmp_path, "dcp", "full", 2)
-    start(tmp_path, "dcp", "crash", 2, crashes=True)
-    before = [
-        record
-        for rank in range(2)
-        for step in json.loads((tmp_path / f"full-{rank}.json").read_text())[:SAVED]
-        for record in step
-    ]
-    for world in (1, 3):
-        rest = start(tmp_path, "dcp_elastic", "resume", world)
-        after = [record for steps in rest for step in steps for record in step]
-        assert sorted(before + after) == list(range(4000))
+def ids_of(ranks):
+    return [record for each in ranks for ids in each.values() for record in ids]
+
+
+def check_crash(code, folder, world, whole, *words):
+    """A job that is killed at step 12 continues after step 10, with the same batches."""
+    crashed = job(code, folder, world, STEPS, *words, crash=True)
+    for each, want in zip(crashed, whole, strict=True):
+        assert len(each) >= SAVED and each.items() <= want.items()
+    rest = job(code, folder, world, STEPS, *words)
+    assert rest == until(whole, STEPS, first=SAVED + 1)
+
+
+ELASTIC = [
+    ("train_dcp.py", "torch"),
+    ("train_fsdp.py", "torch"),
+    ("train_lightning.py", "lightning"),
+    ("train_accelerate.py", "accelerate"),
+    ("train_trainer.py", "transformers"),
+]
+
+
+@pytest.mark.parametrize(("name", "library"), ELASTIC)
+def test_a_job_resumes_exactly_and_on_another_number_of_ranks(folder, monkeypatch, name, library):
+    """Two ranks crash and continue; then one rank reads the rest of the epoch, each record once."""
+    pytest.importorskip(library, reason=f"needs {library} (ci/requirements-*.txt)")
+    code, whole = program(name), unbroken(folder, 2, monkeypatch)
+    assert sorted(ids_of(whole)) == list(range(RECORDS))
+    check_crash(code, folder, 2, whole)
+    rest = job(code, folder, 1, BATCHES - STEPS)  # the newest checkpoint is that of step 20
+    assert sorted(ids_of(until(whole, STEPS)) + ids_of(rest)) == list(range(RECORDS))
+
+
+def test_a_checkpoint_of_two_ranks_loads_into_three(folder, monkeypatch):
+    import levada.dcp
+    import torch.distributed.checkpoint as dcp
+
+    whole = unbroken(folder, 2, monkeypatch)
+    job(program("train_dcp.py"), folder, 2, SAVED)
+    names = {}
+    exec(PROGRAMS["job.py"], names)
+    rest = []
+    for rank in range(3):
+        data = lv.torch_dataset(names["dataset"](), rank, 3, parts=PARTS, equal=False)
+        dcp.load({"data": levada.dcp.DataState(data)}, checkpoint_id="dcp/10", no_dist=True)
+        rest.append(dict(enumerate(batch["id"].tolist() for batch in data)))
+    assert sorted(ids_of(until(whole, SAVED)) + ids_of(rest)) == list(range(RECORDS))
+
+
+LOADER = "DataLoader(data, batch_size=None)"
+
+
+def test_lightning_with_workers_resumes_exactly(folder, monkeypatch):
+    pytest.importorskip("lightning", reason="needs lightning (ci/requirements-doors.txt)")
+    code = program("train_lightning.py", (LOADER, LOADER[:-1] + ", num_workers=2)"))
+    (whole,) = job(code, folder, 1, STEPS)
+    (folder / "lightning" / "last.ckpt").unlink()
+    check_crash(code, folder, 1, [whole])
+
+
+def test_a_loader_that_accelerate_prepared_resumes_exactly_or_is_refused(folder, monkeypatch):
+    """One process may prepare it, unless torchrun started it, since accelerate then broadcasts
+    batches. With two processes it is refused: test_torch_training.py."""
+    pytest.importorskip("accelerate", reason="needs accelerate (ci/requirements-torch.txt)")
+    prepared = f"for batch in accelerator.prepare(torch.utils.data.{LOADER}):"
+    code = program("train_accelerate.py", ("for batch in data:", prepared))
+    check_crash(code, folder, 0, unbroken(folder, 1, monkeypatch))
+    (refused,) = start(code, folder, 1, [STEPS])
+    said = refused.communicate(timeout=180)[0]
+    assert refused.returncode == 1 and "do not pass the loader to accelerator.prepare()" in said
+
+
+@pytest.mark.parametrize(("world", "workers"), [(2, 0), (2, 2), (1, 4)])
+def test_stateful_data_loader_resumes_exactly_with_other_workers(folder, world, workers):
+    pytest.importorskip("torchdata", reason="needs torchdata (ci/requirements-torch.txt)")
+    code = program("train_stateful.py")
+    whole = job(code, folder, world, STEPS, workers)
+    (folder / "stateful").rename(folder / "whole")
+    check_crash(code, folder, world, whole, workers)
+    rest = job(code, folder, 1, BATCHES, 3 - workers // 2)
+    assert sorted(ids_of(whole) + ids_of(rest)) == list(range(RECORDS))
+
+
+def test_two_processes_of_jax_resume_exactly(folder, monkeypatch):
+    pytest.importorskip("jax", reason="needs jax (ci/requirements-doors.txt)")
+    code = program("train_jax.py")
+    whole = job(code, folder, 2, 1000)
+    assert sorted(ids_of(whole)) == list(range(RECORDS))
+    (folder / "jax").rename(folder / "whole")
+    check_crash(code, folder, 2, until(whole, STEPS))
 
 
 def test_a_rank_without_parts_offers_none():
@@ -111,6 +230,20 @@ def test_a_rank_without_parts_offers_none():
     assert set(state(0)) == {"epoch", "parts", "part_00000", "part_00001"}  # before a load
     for rank in (2, 3):
         assert state(rank) == {"epoch": 0, "parts": 2}
+
+
+def test_torch_loads_states_of_parts_as_weights(tmp_path):
+    """Empty bytes, for parts that were not begun, were a global that torch.load refuses."""
+    import torch
+
+    data = lv.torch_dataset(lv.range(60).batch(4), parts=5)
+    values = iter(data)
+    next(values)
+    torch.save(data.state_dict(), tmp_path / "state.pt")
+    again = lv.torch_dataset(lv.range(60).batch(4), parts=5)
+    again.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    rest = [batch["value"].tolist() for batch in values]
+    assert [batch["value"].tolist() for batch in again] == rest
 
 
 def test_a_position_belongs_to_a_batch():
