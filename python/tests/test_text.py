@@ -110,3 +110,64 @@ def test_text_is_utf8_in_arrow():
     made = lv.from_arrays(columns).batch(2).first().to_arrow()
     assert made.schema.types == [pa.utf8(), pa.binary(), pa.list_(pa.utf8())]
     assert made.column("s").to_pylist() == columns["s"]
+
+
+def drawn_lines(rng):
+    """Lines of text, some with bytes that are not UTF-8, with both kinds of line ends."""
+    words = ["a", "window ", "naïve ", "日本語", "😀", "é", "\r"]
+    broken = [
+        b"\xc3",
+        b"\x80",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xc0\xaf",
+        b"\xe2\x82",
+        b"\xff",
+    ]
+    lines = []
+    for _ in range(int(rng.integers(0, 90))):
+        line = "".join(rng.choice(words, int(rng.integers(0, 12)))).encode()
+        if rng.random() < rng.choice([0, 0.02, 0.3]):
+            at = int(rng.integers(0, len(line) + 1))
+            line = line[:at] + broken[int(rng.integers(len(broken)))] + line[at:]
+        lines.append(line + (b"\r" if rng.random() < 0.2 else b""))
+    return lines
+
+
+def utf8_error(line):
+    """Where Python finds the first byte that is not UTF-8; None if there is none."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+@pytest.mark.filterwarnings("ignore:.*skipped")
+def test_drawn_lines_are_those_that_python_decodes(tmp_path, caplog):
+    caplog.set_level("ERROR", "levada")
+    path = tmp_path / "lines.txt"
+    rng = np.random.default_rng(0)
+    for case in range(400):
+        raw = drawn_lines(rng)
+        ended = case % 2 or not raw or not raw[-1] or raw[-1].endswith(b"\r")
+        path.write_bytes(b"\n".join(raw) + (b"\n" if ended and raw else b""))
+        whole = [line.removesuffix(b"\r") for line in raw]
+        good = [line.decode() for line in whole if utf8_error(line) is None]
+        bad = [i for i, line in enumerate(whole) if utf8_error(line) is not None]
+        rows, threads = int(rng.choice([1, 2, 15, 16, 17, 33, 256])), int(rng.integers(0, 3))
+        ds = lv.text_lines(path).with_options(block_rows=rows, threads=threads)
+        it = iter(ds.with_options(errors="skip"))
+        assert [record["line"] for record in it] == good
+        assert it.stats()["skipped_records"] == len(bad)
+        mixed = ds.shuffle(7, seed=case).with_options(errors="skip")
+        assert sorted(record["line"] for record in mixed) == sorted(good)
+        if bad:
+            with pytest.raises(lv.errors.InvalidArgumentError) as caught:
+                list(ds)
+            line = whole[bad[0]]
+            at = utf8_error(line)
+            assert caught.value.record == bad[0]
+            assert str(path) in str(caught.value)
+            assert caught.value.offset == sum(len(line) + 1 for line in raw[: bad[0]])
+            assert f"0x{line[at]:02x} at position {at} " in str(caught.value)

@@ -45,6 +45,25 @@ static levada_buffer *fused_decode_owner(const levada_block *in, int32_t field)
     return owner;
 }
 
+enum { FUSED_STEP = 16 }; /* strings that loops take at a time: compilers vectorize these */
+
+/* Lists n strings of `values`. No position is negative, so that zeros extend it to 64 bits. */
+static void fused_decode_list(const uint8_t *values, const int32_t *restrict begin,
+                              const int32_t *restrict end, int64_t n,
+                              const uint8_t **restrict data, int32_t *restrict size)
+{
+    int64_t i = 0;
+
+    for (; i + FUSED_STEP <= n; i += FUSED_STEP) {
+        for (int k = 0; k < FUSED_STEP; k++) data[i + k] = values + (uint32_t)begin[i + k];
+        for (int k = 0; k < FUSED_STEP; k++) size[i + k] = end[i + k] - begin[i + k];
+    }
+    for (; i < n; i++) {
+        data[i] = values + begin[i];
+        size[i] = end[i] - begin[i];
+    }
+}
+
 static levada_status fused_decode_strings(const levada_block *in, int32_t field,
                                           levada_strings *out, void **memory, levada_error *err)
 {
@@ -55,14 +74,9 @@ static levada_status fused_decode_strings(const levada_block *in, int32_t field,
     if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a block");
     size = (int32_t *)(void *)(data + n);
     if (in->kind == LEVADA_BLOCK_DATA) {
-        const uint8_t *values = in->columns[field].values;
-        const int32_t *begin = in->columns[field].level[0].begin;
-        const int32_t *end = in->columns[field].level[0].end;
+        const levada_column *c = &in->columns[field];
 
-        for (int64_t i = 0; i < in->n; i++) {
-            data[i] = values + begin[i];
-            size[i] = end[i] - begin[i];
-        }
+        fused_decode_list(c->values, c->level[0].begin, c->level[0].end, in->n, data, size);
     }
     for (int64_t i = 0; in->kind != LEVADA_BLOCK_DATA && i < in->n; i++) {
         int64_t              row;
