@@ -444,19 +444,28 @@ static void media_run(void *state, levada_bench_count *count)
     levada_iter_close(&it);
 }
 
-static void media_soxr(void *state, levada_bench_count *count)
+static void media_soxr_from(media_state *s, double from, double to, levada_bench_count *count)
 {
-    media_state        *s = state;
     soxr_io_spec_t      io = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
     soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
     soxr_runtime_spec_t runtime = soxr_runtime_spec(1);
     size_t              used = 0, made = 0;
 
-    if (soxr_oneshot(MEDIA_RATE, 16000, 1, s->samples, MEDIA_FRAMES, &used, s->resampled,
+    if (soxr_oneshot(from, to, 1, s->samples, MEDIA_FRAMES, &used, s->resampled,
                      MEDIA_FRAMES, &made, &io, &quality, &runtime))
         levada_bench_die("soxr", "failed");
     count->records += MEDIA_FRAMES;
     count->check += made;
+}
+
+static void media_soxr(void *state, levada_bench_count *count)
+{
+    media_soxr_from(state, MEDIA_RATE, 16000, count);
+}
+
+static void media_soxr_speed(void *state, levada_bench_count *count)
+{
+    media_soxr_from(state, 11, 10, count);
 }
 
 /* The transforms of log_mel, without window, filters and logarithm. */
@@ -487,6 +496,12 @@ const levada_bench_work levada_bench_works[] = {
     { "libflac", media_open_flac, media_libflac, NULL },
     { "resample", media_open_sound, media_run, "resample:record,rate=16000,input_rate=44100" },
     { "soxr", media_open_sound, media_soxr, NULL },
+    { "change_speed", media_open_sound, media_run, "change_speed:record,factors=1.1" },
+    { "soxr_speed", media_open_sound, media_soxr_speed, NULL },
+    { "gain", media_open_sound, media_run, "gain:record,db=[-6,6]" },
+    { "white_noise", media_open_sound, media_run, "add_noise:record,snr=[5,30]" },
+    { "spec_augment", media_open_sound, media_run,
+      "reshape:record,shape=[33075,80] | spec_augment:record" },
     { "log_mel", media_open_sound, media_run, "log_mel:record" },
     { "fft", media_open_sound, media_fft, NULL },
     { NULL, NULL, NULL, NULL },

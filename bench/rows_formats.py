@@ -149,6 +149,13 @@ def media_rows():
                                            ("FLAC", 1.05, "libFLAC", "libflac"))),
         Row("23", "resample 44,100 to 16,000", "M samples/s", media("resample"), {},
             {"soxr": media("soxr")}, {"soxr": 0.95}, 1e-6),
+        Row("23", "change_speed by 1.1", "M samples/s", media("change_speed"), {},
+            {"soxr": media("soxr_speed")}, {"soxr": 0.95}, 1e-6),
+        *(Row("23", f"{stage}, beside the reading of the file", "M samples/s", media(work),
+              {"NumPy, in memory": python(f"numpy_mel:{work}")}, {}, goals, 1e-6)
+          for stage, work, goals in (("gain", "gain", {}), ("spec_augment", "spec_augment", {}),
+                                     ("add_noise, white", "white_noise",
+                                      {"NumPy, in memory": 1.0}))),
         Row("23", "log_mel of 80 bands", "M samples/s", media("log_mel"),
             {"NumPy": python("numpy_mel:spectrogram")}, {"the transforms alone": media("fft")}, {},
             1e-6),

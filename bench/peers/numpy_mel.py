@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A log-mel spectrogram in NumPy, with filters of random weights: their values take no time."""
+"""Audio in NumPy: random changes, and a log-mel spectrogram, with filters of random weights: their
+values take no time."""
 
 import numpy as np
 from common import main, timed
@@ -16,6 +17,37 @@ def spectrogram(folder):
         power = np.abs(np.fft.rfft(frames)).astype(np.float32) ** 2
         np.log(np.maximum(power @ FILTERS, 1e-10))
         return len(SOUND)
+
+    return timed(count)
+
+
+def gain(folder):
+    rng = np.random.default_rng(0)
+    return timed(lambda: len(SOUND * np.float32(10 ** (rng.uniform(-6, 6) / 20))))
+
+
+def white_noise(folder):
+    rng = np.random.default_rng(0)
+
+    def count():
+        power = np.dot(SOUND, SOUND) / len(SOUND) / 10 ** (rng.uniform(5, 30) / 10)
+        noise = rng.standard_normal(len(SOUND), dtype=np.float32)
+        return len(SOUND + np.float32(np.sqrt(power)) * noise)
+
+    return timed(count)
+
+
+def spec_augment(folder):
+    rng = np.random.default_rng(0)
+    frames = SOUND.reshape(-1, 80)
+
+    def count():
+        masked, mean = frames.copy(), frames.mean()
+        for axis, most in ((0, 100), (0, 100), (1, 27), (1, 27)):
+            width = rng.integers(most + 1)
+            first = rng.integers(frames.shape[axis] - width + 1)
+            np.moveaxis(masked, axis, 0)[first : first + width] = mean
+        return masked.size
 
     return timed(count)
 
