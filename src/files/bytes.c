@@ -65,8 +65,8 @@ struct levada_bytes {
 
 /* -- the file */
 
-/* As much of [data, data + size) as the file has at b->at: nothing only at its end. Of a pipe, what
- * is there now. */
+/* Reads up to `size` bytes at b->at, as many as read_at() has: none only at the end of the file. Of
+ * a pipe, returns what has arrived. */
 static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
                                 levada_error *err)
 {
@@ -101,7 +101,7 @@ static bool bytes_waits(const levada_bytes *b)
     return b->size < 0 && levada_opener_waits(b->opener, b->file, b->at);
 }
 
-/* At least `least` bytes, unless the file ends: the rest, too, where it comes at once. */
+/* Reads at least `least` bytes unless the file ends, and up to `size` if they need no wait. */
 static levada_status bytes_pull_least(levada_bytes *b, uint8_t *data, int64_t size, int64_t least,
                                       int64_t *made, levada_error *err)
 {
@@ -141,7 +141,8 @@ static bool bytes_wants(const char *compression, const char *word)
     return strcasecmp(compression, word) == 0;
 }
 
-/* The filter whose suffix the name has: what damaged first bytes do not say. */
+/* Returns the filter whose suffix the file name has, for files whose damaged first bytes show none.
+ */
 static const levada_filter_def *bytes_named(const levada_bytes *b)
 {
     size_t size = strlen(b->path);
@@ -285,7 +286,7 @@ void levada_bytes_close(levada_bytes **bytes)
 
 /* -- reading */
 
-/* More compressed bytes after those that are left. */
+/* Moves the compressed bytes that are left to the front, and reads more after them. */
 static levada_status bytes_refill(levada_bytes *b, levada_error *err)
 {
     int64_t left = b->input_end - b->input_at, made = 0;
@@ -300,7 +301,8 @@ static levada_status bytes_refill(levada_bytes *b, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Refilling moves the bytes that are left, so it waits until they are the smaller part. */
+/* Returns true if it is time to refill. Refilling moves the bytes that are left, so it waits until
+ * they are the smaller part. */
 static bool bytes_needs_input(const levada_bytes *b, int idle)
 {
     int64_t left = b->input_end - b->input_at;

@@ -40,7 +40,8 @@ typedef struct levada_bytes_mark {
     uint32_t head, tag;
 } levada_bytes_mark;
 
-/* ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT (a folder, a device). Errors name the file. */
+/* Opens a file. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT (a directory, a device). Errors
+ * name the file. */
 LEVADA_MUST_USE levada_status levada_bytes_open(levada_env *env, const char *path,
                                                 const levada_bytes_options *options,
                                                 levada_bytes **out, levada_error *err);
@@ -50,23 +51,23 @@ void levada_bytes_close(levada_bytes **bytes);
  * *made = 0 only at the end. */
 LEVADA_MUST_USE levada_status levada_bytes_read(levada_bytes *bytes, void *data, int64_t size,
                                                 int64_t *made, levada_error *err);
-/* At least `least` bytes of them, and fewer than `size` where the writer of a pipe is silent. */
+/* Reads at least `least` of the bytes, and fewer than `size` if the writer of a pipe is silent. */
 LEVADA_MUST_USE levada_status levada_bytes_read_least(levada_bytes *bytes, void *data, int64_t size,
                                                       int64_t least, int64_t *made,
                                                       levada_error *err);
-/* Reading continues at this offset. A compressed file or a pipe is read up to it, from its
- * beginning if it has been passed. Beyond the end: EOUT_OF_RANGE. */
+/* Continues reading at this offset. Reads a compressed file or a pipe up to it, from its beginning
+ * if it has been passed. Beyond the end: EOUT_OF_RANGE. */
 LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t offset,
                                                 levada_error *err);
 
-/* Whether any thread may read the bytes of a plain file, concurrently with its owner; and such a
- * read. *made < size only where the file ends. */
+/* Returns true if any thread may read the bytes of a plain file, concurrently with its owner.
+ * levada_bytes_read_at is such a read; *made < size only if the file ends. */
 bool levada_bytes_shared(const levada_bytes *bytes);
 LEVADA_MUST_USE levada_status levada_bytes_read_at(const levada_bytes *bytes, int64_t offset,
                                                    void *data, int64_t size, int64_t *made,
                                                    levada_error *err);
-/* Reading of a plain file continues at this offset, wherever the file may end by now. Where `why`
- * is not clear, a read_at failed at `why_at`, and later reads fail there, too. No thread is in
+/* Continues reading of a plain file at this offset, wherever the file may end by now. If `why` is
+ * not clear, a read_at failed at `why_at`, and later reads fail there, too. No thread is in
  * read_at. */
 void levada_bytes_move(levada_bytes *bytes, int64_t offset, const levada_error *why,
                        int64_t why_at);
@@ -82,27 +83,28 @@ int64_t levada_bytes_stocked(const levada_bytes *bytes);
 levada_buffer *levada_bytes_take(levada_bytes *bytes, int64_t *end);
 
 int64_t levada_bytes_offset(const levada_bytes *bytes);
-/* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
- * missing, and reading continues after that stream. */
+/* Returns true after EDATA_LOSS if only the checksum of a complete stream was wrong. Then no byte
+ * is missing, and reading continues after that stream. */
 bool levada_bytes_resume(levada_bytes *bytes);
 /* Returns true if the file is read as it is, without a filter, in UTF-8 or as bytes. */
 bool levada_bytes_plain(const levada_bytes *bytes);
 /* Returns true if reading may continue at any offset: of a file as it is, and no pipe. */
 bool levada_bytes_seekable(const levada_bytes *bytes);
-/* Bytes from the offset to the end of the file, as far as known; -1 where it is not seekable. A
- * call of the system. */
+/* Returns the number of bytes from the offset to the end of the file, as far as known; -1 if the
+ * file is not seekable. Calls the system. */
 int64_t           levada_bytes_left(const levada_bytes *bytes);
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
-/* Bytes of the file (as it is on disk) read so far. */
+/* Returns the number of bytes read so far of the file as it is on disk. */
 int64_t levada_bytes_done(const levada_bytes *bytes);
-/* Compressed bytes that were copied to free space for more: a count of work. */
+/* Returns the number of compressed bytes that were copied to free space for more: a count of work.
+ */
 int64_t levada_bytes_moved(const levada_bytes *bytes);
 /* Returns true if the file was written to since it was opened, as far as its opener can tell. */
 bool levada_bytes_changed(const levada_bytes *bytes);
-/* "gzip", or "" for a plain file. */
+/* Returns "gzip" or another name, or "" for a plain file. */
 const char *levada_bytes_compression(const levada_bytes *bytes);
 
-/* The mark alone. */
+/* Reads the mark of a file without keeping the file open. */
 LEVADA_MUST_USE levada_status levada_bytes_mark_file(const levada_env *env, const char *path,
                                                      levada_bytes_mark *out, levada_error *err);
 

@@ -46,8 +46,8 @@ static void file_damage_return(levada_file_reader *r, const file_damage_place *w
     r->rejects.n = was->nrejects;
 }
 
-/* Lost bytes as records of the mean length of the good ones. Before the first of these the bytes
- * wait. */
+/* Converts lost bytes to records of the mean length of the good records. Bytes lost before the
+ * first good record wait for it. */
 static int64_t file_damage_estimate(levada_file_reader *r, int64_t bytes)
 {
     int64_t records = r->losses.progress.read, mean = records > 0 ? r->losses.good / records : 0;
@@ -99,9 +99,9 @@ static void file_damage_resync(levada_file_reader *r, bool last)
     levada_window_skip(w, at);
 }
 
-/* A file of many good headers with bad payloads could have each byte checked once for each header.
- * Beyond FILE_DAMAGE_WASTE bytes that were checked in vain, a header that was good is believed, and
- * its whole record is passed over: then no byte is checked more than a constant number of times. */
+/* Returns true if a bad record is passed over as its good header says, because FILE_DAMAGE_WASTE
+ * bytes were checked in vain. Otherwise a file of many good headers with bad payloads could have
+ * each byte checked once for each header. */
 static bool file_damage_believes(levada_file_reader *r)
 {
     r->failure.wasted += r->failure.bad_bytes;
@@ -119,7 +119,8 @@ static bool file_damage_resumes(levada_file_reader *r)
     return true;
 }
 
-/* A stream that continues with nothing but damage is the same damage; any other failure is not. */
+/* Reads more bytes into the window. Sets *lost if the stream has further damage, which counts as
+ * the same damage; any other failure is returned. */
 static levada_status file_damage_fill(levada_file_reader *r, bool *lost, levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
@@ -151,7 +152,7 @@ static levada_status file_damage_search(levada_file_reader *r, bool *found, bool
     }
 }
 
-/* Bytes of the file after the offset, as far as known; else -1. */
+/* Returns the number of bytes of the file after the offset, as far as known; else -1. */
 static int64_t file_damage_rest(const levada_file_reader *r, int64_t offset, bool ended)
 {
     const levada_window *w = &r->frames.window;
@@ -174,7 +175,7 @@ static levada_status file_damage_drop(levada_file_reader *r, int64_t offset, boo
     return levada_file_reader_next_file(r, err);
 }
 
-/* After a wrong checksum of a stream no byte is missing: the next one is read as it comes. */
+/* Continues after a stream with a wrong checksum, from which no byte is missing. */
 static levada_status file_damage_resume(levada_file_reader *r, int64_t *next_offset,
                                         levada_error *err)
 {
@@ -214,7 +215,7 @@ static levada_status file_damage_leave_out(levada_file_reader *r, int64_t *next_
     return LEVADA_OK;
 }
 
-/* Beyond a record that is longer than the limit. */
+/* Passes a record that is longer than the limit. */
 static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_offset,
                                            levada_loss *loss, levada_error *err)
 {
@@ -231,8 +232,8 @@ static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_
     return file_damage_drop(r, w->offset, w->ended, loss, err);
 }
 
-/* loss->unseen are the bytes that were lost, without a single bad record that is known to be one.
- * -1: their number is unknown. */
+/* Passes the damage at the position. Sets loss->unseen to the bytes that were lost without a single
+ * bad record that is known to be one; -1: their number is unknown. */
 static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offset,
                                       levada_loss *loss, levada_error *err)
 {
@@ -272,8 +273,8 @@ levada_status levada_file_reader_pass(levada_file_reader *r, int64_t *next_offse
     return LEVADA_OK;
 }
 
-/* A record seems to be longer than the limit. Where its length is known, so is whether the file has
- * it: if it has not, that is damage. */
+/* Judges a record that seems to be longer than the limit. If its length is known and the file does
+ * not have it, that is damage. */
 static levada_status file_damage_judge_long(levada_file_reader *r, levada_status st,
                                             levada_error *err)
 {

@@ -43,7 +43,7 @@ static bool file_marks_is(const levada_file_mark *e, const levada_file_key *key)
     return key->owner ? e->shard == key->shard : strcmp(e->path, key->path) == 0;
 }
 
-/* The current mark of the file, -1 if there is none. */
+/* Returns the number of the current mark of the file, -1 if there is none. */
 static int32_t file_marks_current(const levada_file_marks *marks, const levada_file_key *key)
 {
     int32_t i = marks->n ? *file_marks_bucket(marks, key) : -1;

@@ -41,7 +41,7 @@ LEVADA_MUST_USE levada_status levada_file_marks_enter(levada_file_marks       *m
                                                       const levada_file_key   *key,
                                                       const levada_bytes_mark *mark,
                                                       levada_error *err);
-/* What the file was when it was opened last; false where it was not. */
+/* Sets *out to what the file was when it was opened last; returns false if it was not opened. */
 bool levada_file_marks_find(const levada_file_marks *marks, const levada_file_key *key,
                             levada_bytes_mark *out);
 bool levada_bytes_mark_equal(const levada_bytes_mark *a, const levada_bytes_mark *b);
@@ -53,7 +53,8 @@ levada_bytes_mark levada_file_mark_read(const int64_t parts[LEVADA_FILE_MARK_PAR
 LEVADA_MUST_USE levada_status levada_file_marks_put(const levada_file_marks *marks,
                                                     const void *owner, levada_state_writer *to,
                                                     levada_error *err);
-/* Whether the file at `path` is what the mark says: else EFAILED_PRECONDITION with its name. */
+/* Returns EFAILED_PRECONDITION with the name of the file unless the file at `path` is what the mark
+ * says. */
 LEVADA_MUST_USE levada_status levada_file_marks_check(const levada_env *env, const char *path,
                                                       const levada_bytes_mark *mark,
                                                       levada_error *err);

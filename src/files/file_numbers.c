@@ -38,7 +38,7 @@ void levada_numbers_destroy(levada_numbers **numbers)
 
 const levada_spec *levada_numbers_spec(const levada_numbers *numbers) { return numbers->spec; }
 
-/* A file must be the one that was indexed before one of its lengths counts. */
+/* Checks once that a file is the one that was indexed, before one of its lengths counts. */
 static levada_status numbers_check(levada_file_reader *r, int32_t shard, levada_error *err)
 {
     if (r->numbers->checked[shard]) return LEVADA_OK;
@@ -66,7 +66,7 @@ static levada_status numbers_fill(levada_file_reader *r, const levada_origin *or
     return LEVADA_OK;
 }
 
-/* A block of these records; their files and numbers exist. */
+/* Makes a block of these records, whose files and numbers exist. */
 static levada_status numbers_block(levada_file_reader *r, const levada_origin *origins, int64_t n,
                                    levada_block **out, levada_error *err)
 {

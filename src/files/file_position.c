@@ -12,7 +12,7 @@
 #include <levada/state.h>
 #include <string.h>
 
-/* The files in the order of this pass and epoch. */
+/* Puts the files in the order of this pass and epoch. */
 static void file_position_arrange(levada_file_reader *r)
 {
     uint64_t key = levada_random_key(r->framing.context->seed, (uint64_t)r->at.epoch);
@@ -109,8 +109,8 @@ static levada_status file_position_check_files(levada_file_reader *r,
     return levada_file_set_verify_sizes(&r->set, r->framing.context->env, from, err);
 }
 
-/* What was opened before the checkpoint was saved is still known afterwards: checked at the next
- * restore. */
+/* Restores the marks of files that were opened before the checkpoint was saved, so that the next
+ * restore checks them, too. */
 static levada_status file_position_adopt_marks(levada_file_reader *r, levada_state_reader *from,
                                                levada_error *err)
 {
@@ -147,7 +147,7 @@ levada_status levada_file_reader_save_marks(levada_file_reader *r, levada_state_
     return st;
 }
 
-/* How many changes of files the state knows of. */
+/* Lowers to->since to the number of changes of files that this state knows of. */
 static void file_position_note(const levada_file_reader *reader, levada_state_writer *to)
 {
     levada_file_reader      *r = (levada_file_reader *)(uintptr_t)reader;
@@ -252,7 +252,8 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
     return file_position_get_losses(from, p->losses, err);
 }
 
-/* A rank in step reads only its own records, or all. */
+/* Returns an error if a rank that reads only its own records restores a checkpoint of one that
+ * reads all, or the other way round. */
 static levada_status file_position_check_numbers(const levada_file_reader *r,
                                                  levada_state_reader *from, levada_error *err)
 {

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "files/file_reader_priv.h"
 
-/* Every count-th file, from number `first` on; frees the names of the others. */
+/* Keeps every count-th file, from number `first` on; frees the names of the others. */
 static void file_range_keep(levada_files *files, int64_t first, int64_t count)
 {
     int64_t n = 0;
@@ -19,7 +19,7 @@ static void file_range_keep(levada_files *files, int64_t first, int64_t count)
     files->n = n;
 }
 
-/* The place of a record; of the one after the last: the end of all files. */
+/* Finds the place of a record; for the number after the last record, the end of all files. */
 static levada_status file_range_locate(levada_file_reader *r, int64_t number,
                                        levada_file_place *out, levada_error *err)
 {

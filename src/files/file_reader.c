@@ -120,7 +120,7 @@ levada_status levada_file_reader_policy(levada_file_reader *r, const char *error
 
 static int32_t file_reader_shard(const levada_file_reader *r) { return r->set.order[r->at.turn]; }
 
-/* The file whose turn it is, as the origins of its records name it. */
+/* Returns an origin in the file whose turn it is, without a record. */
 static levada_origin file_reader_origin(const levada_file_reader *r)
 {
     return (levada_origin){ .source = r->source,
@@ -296,7 +296,7 @@ levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *
 
 /* -- framing */
 
-/* Records that are framed at a time: no block goes beyond a multiple of them. */
+/* Returns how many records are framed at a time: no block goes beyond a multiple of them. */
 static int32_t file_reader_most(const levada_file_reader *r)
 {
     int32_t rows = r->framing.context->block_rows;
@@ -324,7 +324,7 @@ static levada_status file_reader_check_long(levada_file_reader *r, levada_error 
     return LEVADA_OK;
 }
 
-/* The number of the record after the last that is read of the file whose turn it is. */
+/* Returns the number of the record after the last that is read of the file whose turn it is. */
 static int64_t file_reader_last(const levada_file_reader *r)
 {
     int32_t shard = file_reader_shard(r);
@@ -342,7 +342,7 @@ static bool file_reader_is_left(const levada_file_reader *r)
                                r->at.record) < file_reader_last(r);
 }
 
-/* next() of a format whose records only the index knows. */
+/* Frames records that only the index knows, in place of next() of the format. */
 static levada_status file_reader_look_up(levada_file_reader *r, levada_spans *out,
                                          levada_error *err)
 {
@@ -374,7 +374,7 @@ static levada_status file_reader_look_up(levada_file_reader *r, levada_spans *ou
                        (long long)size, (long long)out->need);
 }
 
-/* Frames what the window holds. *need = 0 and nothing framed: it was the end of the file. */
+/* Frames what the window holds. If *need is 0 and nothing is framed, the file has ended. */
 static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levada_error *err)
 {
     levada_window *w = &r->frames.window;
@@ -437,7 +437,8 @@ static bool file_reader_has_ahead(levada_file_reader *r)
     return levada_read_ahead_active(r->frames.ahead);
 }
 
-/* Where other threads met anything unusual, the owner reads that place and some of what follows. */
+/* Ends reading ahead where other threads met anything unusual, so that the owner reads that place
+ * and some of what follows. */
 static void file_reader_alone(levada_file_reader *r)
 {
     levada_window *w = &r->frames.window;
@@ -449,7 +450,7 @@ static void file_reader_alone(levada_file_reader *r)
     levada_bytes_move(w->bytes, w->offset + levada_window_size(w), &why, why_at);
 }
 
-/* What other threads have prepared becomes the window, framed. */
+/* Makes what other threads have prepared the window, framed; or continues alone. */
 static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
 {
     levada_window *w = &r->frames.window;
@@ -467,7 +468,8 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
     return levada_framing_enter(&r->framing, r->frames.state, w->offset, -1, err);
 }
 
-/* The window gets more bytes, also after a wrong checksum that was counted before the restore. */
+/* Reads more bytes into the window, also after a wrong checksum that was counted before the
+ * restore. */
 static levada_status file_reader_more(levada_file_reader *r, int64_t need, levada_error *err)
 {
     levada_window *w = &r->frames.window;
@@ -482,7 +484,7 @@ static levada_status file_reader_more(levada_file_reader *r, int64_t need, levad
     return LEVADA_OK;
 }
 
-/* Of damage in text that ends the reading: the line precedes the message. */
+/* Adds the line of damage in text that ends the reading to the front of the message. */
 static void file_reader_line(const levada_file_reader *r, levada_error *err)
 {
     levada_bytes_options options = levada_file_reader_bytes(r);
@@ -584,7 +586,8 @@ levada_status levada_file_reader_reject(levada_file_reader *r, const levada_erro
     return LEVADA_OK;
 }
 
-/* Without an owner: counts them. Where the budget ends it ends again at the next call. */
+/* Counts the rejects of a reader without an owner. If the budget ends, it ends again at the next
+ * call. */
 static levada_status file_reader_settle(levada_file_reader *r, levada_error *err)
 {
     for (; r->passed < r->rejects.n; r->passed++) {

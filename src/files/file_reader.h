@@ -68,8 +68,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_create(const levada_context *co
                                                         const levada_file_owner *owner,
                                                         levada_file_reader     **out,
                                                         levada_error *err);
-/* A reader of the files of a dataset that is a source, to look at them apart from any run. Fills
- * *context, which has to live as long as the reader. */
+/* Opens a reader of the files of a dataset that is a source, to look at them apart from any run.
+ * Fills *context, which must live as long as the reader. */
 LEVADA_MUST_USE levada_status levada_file_reader_look(const levada_dataset *source,
                                                       levada_context *context,
                                                       levada_file_reader **out, levada_error *err);
@@ -79,51 +79,53 @@ void levada_file_reader_destroy(levada_file_reader **reader);
 LEVADA_MUST_USE levada_status levada_file_reader_shuffle(levada_file_reader *reader,
                                                          levada_error       *err);
 
-/* Whether its index has the lengths of these fields (levada_index_select); not without an index. */
+/* Sets *found if its index has the lengths of these fields (levada_index_select); false without an
+ * index. */
 LEVADA_MUST_USE levada_status levada_file_reader_select(levada_file_reader *reader,
                                                         const char *const *fields, int32_t n,
                                                         const uint8_t stages[16],
                                                         const uint8_t plain[16], bool *found,
                                                         levada_error *err);
-/* From now on blocks have numbers in place of records: an int64 column for each of the fields,
- * which were found last. Their origins have no offset. Nothing is
- * read of the files but what recognizes them. Before the first record; with an index only. */
+/* Makes the blocks that follow have numbers in place of records: an int64 column for each of the
+ * fields, which were found last. Their origins have no offset. Reads nothing of the files but what
+ * recognizes them. Before the first record; with an index only. */
 LEVADA_MUST_USE levada_status levada_file_reader_number(levada_file_reader *reader,
                                                         const char *const *fields, int32_t n,
                                                         levada_error *err);
-/* The records of such a block, of any kind, in its order. A damaged record is an error. */
+/* Reads the records of such a block, of any kind, in its order. A damaged record is an error. */
 LEVADA_MUST_USE levada_status levada_file_reader_fetch_numbers(levada_file_reader *reader,
                                                                const levada_block *numbers,
                                                                levada_block      **out,
                                                                levada_error       *err);
 
-/* The policy of the iterator; counts only where the option `errors` is not given. */
+/* Sets the policy of the iterator; it counts only if the option `errors` is not given. */
 LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *reader,
                                                         const char *errors, levada_error *err);
 
-/* END after the last file and on each later call. Blocks may have rejects, and no rows then; a
- * reader that works alone counts them itself and ends with the error where the budget ends. */
+/* Reads the next block. END after the last file and on each later call. Blocks may have rejects,
+ * and no rows then; a reader that works alone counts them itself and ends with the error when the
+ * budget ends. */
 LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader,
                                                       levada_block **out, levada_error *err);
 
-/* Blocks that follow have at most `rows` rows, and at most context->block_rows. */
+/* Limits the blocks that follow to `rows` rows, and to context->block_rows. */
 void levada_file_reader_limit(levada_file_reader *reader, int64_t rows);
-/* In calls that follow, once *hurried is set, levada_file_reader_next answers AGAIN in place of
- * waiting for the writer of a pipe. Borrowed; NULL = it waits. */
+/* Makes levada_file_reader_next answer AGAIN, once *hurried is set, in place of waiting for the
+ * writer of a pipe. Borrowed; NULL = it waits. */
 void levada_file_reader_hurry(levada_file_reader *reader, const atomic_int *hurried);
 
-/* A pass has ended (levada_skip_next_pass); before the rewind. */
+/* Ends a pass (levada_skip_next_pass), before the rewind. */
 void levada_file_reader_next_pass(levada_file_reader *reader, bool read_to_end);
 /* Prepares a part of what next() needs next, concurrently with the owner; false if there is nothing
  * to do now. `work` false: only says so. Any thread, between create and destroy. */
 bool levada_file_reader_ahead(levada_file_reader *reader, bool work);
 
-/* Back to the beginning: the n-th pass of these files. */
+/* Returns to the beginning, for the n-th pass of these files. */
 void levada_file_reader_rewind(levada_file_reader *reader, int32_t pass, int64_t epoch);
 
-/* Position of the next record, and the names of the files. save_marks adds what a state holds of
- * their content: sizes of all, and marks of those that were opened so far; any thread. restore
- * checks everything first: EFAILED_PRECONDITION names a file that is another one now. */
+/* Saves the position of the next record, and the names of the files. save_marks adds what a state
+ * holds of their content: sizes of all, and marks of those that were opened so far; any thread.
+ * restore checks everything first: EFAILED_PRECONDITION names a file that has changed. */
 LEVADA_MUST_USE levada_status levada_file_reader_save(const levada_file_reader *reader,
                                                       levada_state_writer *to, levada_error *err);
 LEVADA_MUST_USE levada_status levada_file_reader_save_marks(levada_file_reader  *reader,
@@ -133,53 +135,54 @@ LEVADA_MUST_USE levada_status levada_file_reader_restore(levada_file_reader *rea
                                                          levada_state_reader *from,
                                                          levada_error *err);
 
-/* Exactly these records, sorted by (shard, offset), in that order: one pass over each file with
- * handles of its own; position and counts stay. The block owns copies and keeps the origins as they
- * are given; it is a selection where the records are too large for one DATA block.
- * EFAILED_PRECONDITION when a record is not there any more. */
+/* Reads exactly these records, sorted by (shard, offset), in that order: one pass over each file
+ * with handles of its own; position and counts stay. The block owns copies and keeps the origins as
+ * they are given; it is a selection if the records are too large for one DATA block.
+ * EFAILED_PRECONDITION if a record does not exist any more. */
 LEVADA_MUST_USE levada_status levada_file_reader_reread(levada_file_reader  *reader,
                                                         const levada_origin *sorted, int64_t n,
                                                         levada_block **out, levada_error *err);
 
-/* The caller passes over damage itself; before the first record. */
+/* Lets the caller pass over damage itself; before the first record. */
 void levada_file_reader_walk(levada_file_reader *reader);
-/* For tests: the window reads `bytes` at a time at first, so that the records of a small file cross
- * as many ends of windows as those of a large one. Before the first record. */
+/* Makes the window read `bytes` at a time at first, for tests, so that the records of a small file
+ * cross as many ends of windows as those of a large one. Before the first record. */
 void levada_file_reader_step(levada_file_reader *reader, int32_t bytes);
-/* True when the last error was that of a record longer than the limit. */
+/* Returns true if the last error was a record longer than the limit. */
 bool levada_file_reader_too_long(const levada_file_reader *reader);
-/* After EDATA_LOSS or too long a record: counts it and passes it, whatever the policy says.
- * *next_offset is where the next record of the same file seems to begin, or -1: there is none. */
+/* Counts and passes what was found, whatever the policy says, after EDATA_LOSS or too long a
+ * record. Sets *next_offset to where the next record of the same file seems to begin, or -1: there
+ * is none. */
 LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
                                                       int64_t *next_offset, levada_error *err);
 
-/* Where the next record of the file that is open begins, in the decompressed file. */
+/* Returns where the next record of the file that is open begins, in the decompressed file. */
 int64_t levada_file_reader_offset(const levada_file_reader *reader);
-/* Whether nothing of that file follows there, as far as is known. */
+/* Returns true if nothing of that file follows there, as far as is known. */
 bool levada_file_reader_ended(const levada_file_reader *reader);
-/* The numbers of the records that it reads: of the first, and after the last. False without an
- * index. */
+/* Sets the numbers of the records that it reads: of the first, and after the last. Returns false
+ * without an index. */
 bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, int64_t *end);
-/* Where the record of that number is, of those that it reads, in the order of the files. What
+/* Finds where the record of that number is, of those that it reads, in the order of the files. What
  * levada_file_reader_reread then reads must have the length that the index says, in the file that
- * was indexed. EOUT_OF_RANGE: there is no such record; EFAILED_PRECONDITION: the index is not the
+ * was indexed. EOUT_OF_RANGE: the record does not exist; EFAILED_PRECONDITION: the index is not the
  * one that was opened. With an index only. */
 LEVADA_MUST_USE levada_status levada_file_reader_locate(levada_file_reader *reader, int64_t number,
                                                         levada_origin *out, levada_error *err);
-/* levada_index_lengths of its files, all of them, after their fields were found. */
+/* Calls levada_index_lengths of its files, all of them, after their fields were found. */
 LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader  *reader,
                                                          levada_lengths_each *each, void *user,
                                                          levada_error *err);
-/* Whether it reads all records of its files, in their order. */
+/* Returns true if it reads all records of its files, in their order. */
 bool levada_file_reader_is_whole(const levada_file_reader *reader);
-/* The columns of its blocks, of bytes. Borrowed for the life of the reader. */
+/* Returns the columns of its blocks, of bytes. Borrowed for the life of the reader. */
 const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
-/* The same of its records, also where its blocks have numbers. */
+/* Returns the columns of its records, also if its blocks have numbers. Borrowed likewise. */
 const levada_spec *levada_file_reader_records(const levada_file_reader *reader);
-/* NULL beyond the last. Borrowed for the life of the reader. */
+/* Returns the path of a file, NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);
-/* Stored bytes, done and in total (of this pass). `total` may be NULL: finding it measures the
- * files that nobody has opened. */
+/* Sets the stored bytes of this pass, done and in total. `total` may be NULL: finding it measures
+ * the files that are not open yet. */
 void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done, int64_t *total);
 levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *reader);
 

@@ -64,7 +64,7 @@ typedef struct levada_picked {
 } levada_picked;
 
 void levada_picked_clear(levada_picked *picked);
-/* What the arrays had is gone where they grow. */
+/* Reserves arrays for n records. What the arrays had is gone if they grow. */
 LEVADA_MUST_USE levada_status levada_picked_reserve(levada_picked *picked, int64_t n,
                                                     levada_error *err);
 
@@ -184,7 +184,7 @@ LEVADA_MUST_USE levada_status levada_shuffled_next(levada_file_reader *reader, l
 /* -- numbers in place of records (file_numbers.c) */
 void levada_numbers_destroy(levada_numbers **numbers);
 const levada_spec *levada_numbers_spec(const levada_numbers *numbers); /* of its blocks */
-/* In place of those of the reader. */
+/* Emits numbers, in place of levada_file_reader_next. */
 LEVADA_MUST_USE levada_status levada_numbers_next(levada_file_reader *reader, levada_block **out,
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_numbers_reread(levada_file_reader  *reader,
@@ -195,23 +195,25 @@ LEVADA_MUST_USE levada_status levada_numbers_reread(levada_file_reader  *reader,
 /* Finds the files of the reader and, with an index, where its records begin and end. */
 LEVADA_MUST_USE levada_status levada_file_reader_find(levada_file_reader *reader,
                                                       levada_error       *err);
-/* Whether the next record, which begins at the position, is beyond the last one to be read. */
+/* Returns true if the next record, which begins at the position, is beyond the last one to be read.
+ */
 bool levada_file_reader_finished(const levada_file_reader *reader);
 /* Leaves those of the framed records that lie before the end of the range. */
 void levada_file_reader_clip(levada_file_reader *reader);
-/* As levada_file_reader_reread, for the first time: damage is EDATA_LOSS, and a record has the
- * length that the index says. Neighbors are read together. Files stay open until the reader forgets
- * them. */
+/* Reads records like levada_file_reader_reread, but for the first time: damage is EDATA_LOSS, and a
+ * record has the length that the index says. Neighbors are read together. Files stay open until the
+ * reader forgets them. */
 LEVADA_MUST_USE levada_status levada_file_reader_fetch(levada_file_reader  *reader,
                                                        const levada_origin *sorted,
                                                        const int64_t *lengths, int64_t n,
                                                        levada_block **out, levada_error *err);
 
-/* The first n records of `picked`, in that order: a selection. As levada_file_reader_fetch. */
+/* Reads the first n records of `picked`, in that order, into a selection, like
+ * levada_file_reader_fetch. */
 LEVADA_MUST_USE levada_status levada_file_reader_pick(levada_file_reader *reader,
                                                       levada_picked *picked, int32_t n,
                                                       levada_block **out, levada_error *err);
-/* Which of the records that are read, from 0 on, is the i-th of this pass. */
+/* Returns which of the records that are read, from 0 on, is the i-th of this pass. */
 int64_t levada_file_reader_place(const levada_file_reader *reader, int64_t i);
 
 /* Closes the files that fetch keeps open, so that each is opened and recognized again. */
@@ -230,34 +232,35 @@ void levada_framing_free_state(const levada_framing *framing, void **state);
 LEVADA_MUST_USE levada_status levada_framing_enter(const levada_framing *framing, void *state,
                                                    int64_t offset, int64_t size,
                                                    levada_error *err);
-/* Frames records of these bytes: next() of the format. */
+/* Frames records of these bytes with next() of the format. */
 LEVADA_MUST_USE levada_status levada_framing_next(const levada_framing *framing, void *state,
                                                   const uint8_t *data, int64_t size, bool at_end,
                                                   levada_spans *out, levada_error *err);
 
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
-/* ECANCELLED where the owner is. */
+/* Returns ECANCELLED if the owner is cancelled. */
 LEVADA_MUST_USE levada_status levada_file_reader_check_cancelled(const levada_file_reader *reader,
                                                                  levada_error             *err);
 /* -- what can be passed over (file_damage.c) */
-/* LEVADA_OK: the policy skips, and the reader has passed it. Else st, and *err as it was. */
+/* Returns LEVADA_OK if the policy skips, and the reader has passed it. Else st, and *err as it was.
+ */
 LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reader,
                                                        levada_status st, levada_error *err);
-/* At the end of all files: END, or OK with a reject, where bytes were lost before the first good
+/* Returns END at the end of all files, or OK with a reject if bytes were lost before the first good
  * record and a budget in percent has to count them. */
 LEVADA_MUST_USE levada_status levada_file_reader_end(levada_file_reader *reader, levada_error *err);
-/* One more reject. A file without a record is not numbered. */
+/* Adds one more reject. A file without a record is not numbered. */
 LEVADA_MUST_USE levada_status levada_file_reader_reject(levada_file_reader *reader,
                                                         const levada_error *why,
                                                         const levada_loss *loss, levada_error *err);
 void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
-/* Done with the file whose turn it is. */
+/* Ends the file whose turn it is. */
 LEVADA_MUST_USE levada_status levada_file_reader_next_file(levada_file_reader *reader,
                                                            levada_error       *err);
 /* Leaves the file that is open, if one is; the position stays. */
 void levada_file_reader_leave(levada_file_reader *reader);
-/* Notes that a file was opened. EFAILED_PRECONDITION where it is `again`, because the position lies
- * in its midst, and it was another file before; or where its index belongs to another one. */
+/* Notes that a file was opened. EFAILED_PRECONDITION if it is `again`, because the position lies in
+ * its midst, and it was another file before; or if its index belongs to another one. */
 LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader, int32_t shard,
                                                       const levada_bytes *file, bool again,
                                                       levada_error *err);

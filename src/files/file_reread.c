@@ -61,7 +61,8 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
     return LEVADA_EFAILED_PRECONDITION;
 }
 
-/* The window of a file that the reader keeps open from block to block, if lengths are known. */
+/* Returns the window of a file that the reader keeps open from block to block, if lengths are
+ * known. */
 static levada_window *file_reread_kept(file_reread *x, int32_t shard, bool *open)
 {
     levada_kept *kept = &x->reader->access.kept[shard % LEVADA_FILES_KEPT];
@@ -137,7 +138,7 @@ static levada_status file_reread_pass(const file_reread *x, int64_t length, int6
     return LEVADA_OK;
 }
 
-/* Whether the next record begins where the index says. */
+/* Returns an error unless the next record begins where the index says. */
 static levada_status file_reread_check_length(const file_reread *x, int64_t before, int64_t used,
                                               levada_error *err)
 {
@@ -150,7 +151,7 @@ static levada_status file_reread_check_length(const file_reread *x, int64_t befo
                        (long long)used, (long long)length);
 }
 
-/* The record of a format whose records only the index knows. */
+/* Finds a record of a format whose records only the index knows. */
 static levada_status file_reread_look_up(const file_reread *x, file_reread_spans *found,
                                          levada_error *err)
 {
@@ -217,7 +218,7 @@ static levada_status file_reread_begin_part(file_reread *x, levada_error *err)
     return levada_buffer_create(x->pool, FILE_REREAD_FIRST, &x->values, err);
 }
 
-/* Where the records of the part begin (0) or end (1) in a column. */
+/* Returns where the records of the part begin (0) or end (1) in a column. */
 static int32_t *file_reread_side(const file_reread *x, int32_t column, int side)
 {
     return (int32_t *)(void *)x->offsets->data + (2 * (int64_t)column + side) * x->capacity;
@@ -289,8 +290,8 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
 
 /* -- records */
 
-/* Bytes from the next record to the end of the last one that is read together with it: records of
- * one file with small gaps, as many as a chunk has space for. */
+/* Returns the bytes from the next record to the end of the last one that is read together with it:
+ * records of one file with small gaps, as many as a chunk has space for. */
 static int64_t file_reread_run(const file_reread *x)
 {
     const levada_origin *first = &x->origins[x->at];
@@ -305,7 +306,7 @@ static int64_t file_reread_run(const file_reread *x)
     return size;
 }
 
-/* The window begins at the record whose turn it is. */
+/* Moves the window to the record whose turn it is. */
 static levada_status file_reread_seek(file_reread *x, levada_error *err)
 {
     int64_t offset = x->origins[x->at].offset, ahead = offset - x->window->offset, size;
@@ -345,8 +346,8 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The source that reads again belongs to a pipe that was opened again: only it knows the file's
- * name. */
+/* Notes the name of the file. If a pipe was opened again, only the source that reads again knows
+ * it. */
 static levada_status file_reread_name(const file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
@@ -356,7 +357,7 @@ static levada_status file_reread_name(const file_reread *x, levada_error *err)
     return names && path ? levada_file_names_enter(names, o, path, false, err) : LEVADA_OK;
 }
 
-/* The record of the previous origin again: one record can yield several rows. */
+/* Returns true if the record is that of the previous origin: one record can yield several rows. */
 static bool file_reread_same(const file_reread *x)
 {
     const levada_origin *o = &x->origins[x->at];
@@ -392,7 +393,7 @@ static levada_status file_reread_all(file_reread *x, levada_error *err)
     return file_reread_end_part(x, err);
 }
 
-/* One block of all parts: a selection that names their rows in order. */
+/* Joins all parts to one block: a selection that names their rows in order. */
 static levada_status file_reread_join(file_reread *x, levada_block **out, levada_error *err)
 {
     levada_buffer *index = NULL;

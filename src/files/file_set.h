@@ -35,7 +35,7 @@ void levada_file_set_measure(levada_file_set *set, const levada_env *env);
 void levada_file_set_resize(levada_file_set *set, int32_t shard, int64_t size);
 /* Returns the size of a file; 0 = not known, or missing. */
 int64_t levada_file_set_size(const levada_file_set *set, int32_t shard);
-/* Save and compare sizes, after measuring all files. */
+/* Saves sizes, or compares them with saved ones, after measuring all files. */
 LEVADA_MUST_USE levada_status levada_file_set_save_sizes(levada_file_set     *set,
                                                          const levada_env    *env,
                                                          levada_state_writer *to,

@@ -57,7 +57,7 @@ static levada_status shuffled_fetch(levada_file_reader *r, int32_t n, levada_blo
     return levada_file_reader_pick(r, p, n, out, err);
 }
 
-/* Whether the failure is that of a record or of its file, which a policy may skip. */
+/* Returns true if the failure is that of a record or of its file, which a policy may skip. */
 static bool shuffled_is_bad(const levada_file_reader *r, int32_t n, levada_status st)
 {
     bool too_long = false;
@@ -70,7 +70,7 @@ static bool shuffled_is_bad(const levada_file_reader *r, int32_t n, levada_statu
            (st == LEVADA_ERESOURCE_EXHAUSTED && too_long);
 }
 
-/* The policy decides about the record whose turn it is. */
+/* Rejects the record whose turn it is, or returns the failure, as the policy says. */
 static levada_status shuffled_judge(levada_file_reader *r, levada_status st,
                                     const levada_error *why, levada_error *err)
 {

@@ -24,20 +24,21 @@
 
 #include "files/file_reader_priv.h"
 
-/* `threads`: of the run, at least 2. The reader is borrowed. */
+/* Creates it for a run with `threads` threads, at least 2. The reader is borrowed. */
 LEVADA_MUST_USE levada_status levada_files_ahead_create(const levada_file_reader *reader,
                                                         int32_t                   threads,
                                                         levada_files_ahead      **out,
                                                         levada_error             *err);
 void levada_files_ahead_destroy(levada_files_ahead **ahead);
 
-/* The file of this turn, which the caller owns then, or NULL: nobody has prepared it. Files of
- * later turns are prepared from now on. */
+/* Returns the file of this turn, which the caller then owns, or NULL if it was not prepared. Files
+ * of later turns are prepared from now on. */
 levada_bytes *levada_files_ahead_take(levada_files_ahead *ahead, int64_t turn);
 /* Forgets all files until the next take; before the order of the files changes. */
 void levada_files_ahead_clear(levada_files_ahead *ahead);
 
-/* One piece of work; false where there is none now. `work` false: only says whether there is. */
+/* Does one piece of work; returns false if there is none now. With `work` false it only says if
+ * there is. */
 bool levada_files_ahead_work(levada_files_ahead *ahead, bool work);
 
 #endif

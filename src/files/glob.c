@@ -61,10 +61,11 @@ static bool glob_special(const char *text, size_t n)
     return plain < n;
 }
 
-/* What is not there has no files; neither has what is not a folder. */
+/* Returns true for an error that means no files: what is not there, or is not a directory, has
+ * none. */
 static bool glob_absent(int why) { return why == ENOENT || why == ENOTDIR; }
 
-/* Of the folder that the path is, or ends in. */
+/* Reports that a directory cannot be listed: the one that the path is, or ends in. */
 static levada_status glob_closed(const glob_search *g, int why, levada_error *err)
 {
     const char   *path = g->path.at ? g->path.at : "", *slash = strrchr(path, '/');
@@ -92,8 +93,8 @@ static void glob_cut(glob_search *g, size_t size)
     if (g->path.at) g->path.at[size] = '\0';
 }
 
-/* The path is whole: takes it where it is not a folder. What a folder lists and nobody can look at
- * is taken too, and refused when it is opened. */
+/* Takes a whole path, unless it is a directory. What a directory lists and nobody can look at is
+ * taken too, and refused when it is opened. */
 static levada_status glob_end(const glob_search *g, bool listed, levada_error *err)
 {
     struct stat info;
@@ -107,7 +108,7 @@ static levada_status glob_end(const glob_search *g, bool listed, levada_error *e
 
 static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err);
 
-/* A name that fits a word of the pattern; `rest` follows the word. */
+/* Follows a name that fits a word of the pattern; `rest` follows the word. */
 static levada_status glob_enter(glob_search *g, const struct dirent *entry, const char *rest,
                                 levada_error *err)
 {
@@ -124,7 +125,8 @@ static levada_status glob_enter(glob_search *g, const struct dirent *entry, cons
     return S_ISDIR(info.st_mode) ? glob_walk(g, rest, err) : LEVADA_OK;
 }
 
-/* An index (files/index.h) is found by the name of its file, and is none of the data. */
+/* Returns true for an index (files/index.h), which is found by the name of its file and is not
+ * data. */
 static bool glob_is_index(const char *name)
 {
     size_t n = strlen(name), suffix = strlen(".lvindex");
@@ -132,7 +134,7 @@ static bool glob_is_index(const char *name)
     return n > suffix && strcmp(name + n - suffix, ".lvindex") == 0;
 }
 
-/* The names of a folder that fit the word. */
+/* Follows the names of a directory that fit the word. */
 static levada_status glob_list(glob_search *g, const char *word, const char *rest,
                                levada_error *err)
 {
@@ -198,7 +200,7 @@ static const char *glob_after_stars(const char *rest)
     return after;
 }
 
-/* A word of the pattern without * ? [ as a name. */
+/* Adds a word of the pattern without * ? [ to the path. */
 static void glob_name(glob_search *g, const char *word, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -207,7 +209,7 @@ static void glob_name(glob_search *g, const char *word, size_t n)
     }
 }
 
-/* What is left of the pattern, from the folder that the path is. */
+/* Follows what is left of the pattern, from the directory that the path is. */
 static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err)
 {
     const char   *deep;
@@ -356,7 +358,7 @@ static const char *glob_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Number k of `hashes` is about the files from this one on. */
+/* Returns the first of the files that number k of `hashes` is about. */
 static int64_t glob_group(int64_t k, int64_t hashes, int64_t n) { return k * n / hashes; }
 
 static int64_t glob_hash(const levada_files *files, int64_t out[GLOB_HASHES])
@@ -434,7 +436,8 @@ levada_status levada_files_verify(const levada_files *files, levada_state_reader
 
 #define GLOB_UNKNOWN (-1) /* as returned by `look` of an opener: not compared */
 
-/* The size of the first of the files; GLOB_UNKNOWN if that of any of them is unknown. */
+/* Returns the size of the first of the files; GLOB_UNKNOWN if the size of any of them is unknown.
+ */
 static int64_t glob_size(const int64_t *sizes, int64_t first, int64_t end)
 {
     for (int64_t i = first; i < end; i++) {

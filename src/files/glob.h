@@ -41,7 +41,7 @@ void levada_files_clear(levada_files *files);
 /* Appends the pattern that finds just the file of that name, which was found or is data. */
 void levada_files_put_literal(levada_text *text, const char *name, size_t size);
 
-/* A permutation of 0..n-1 that depends on the key alone. */
+/* Fills a permutation of 0..n-1 that depends on the key alone. */
 void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key);
 
 /* Saves the number of files and their base names, and checks that a state was saved with the same
@@ -52,7 +52,7 @@ LEVADA_MUST_USE levada_status levada_files_save(const levada_files *files, levad
 LEVADA_MUST_USE levada_status levada_files_verify(const levada_files *files,
                                                   levada_state_reader *from, levada_error *err);
 
-/* The same for stored sizes (-1 = missing). */
+/* Saves stored sizes (-1 = missing) in the same way, or compares them. */
 LEVADA_MUST_USE levada_status levada_files_save_sizes(const levada_files *files,
                                                       const int64_t *sizes,
                                                       levada_state_writer *to, levada_error *err);

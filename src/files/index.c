@@ -56,7 +56,7 @@ static uint32_t index_get32(const uint8_t *from)
            (uint32_t)from[3] << 24;
 }
 
-/* 4 or 8 bytes. */
+/* Reads a little-endian number of 4 or 8 bytes. */
 static uint64_t index_get(const uint8_t *from, int bytes)
 {
     uint64_t low = index_get32(from);
@@ -174,7 +174,7 @@ char *levada_index_path(const char *path)
     return made;
 }
 
-/* The bytes of numbers, and the text of texts: what stands in the struct, not where. */
+/* Hashes the options by value: the bytes of numbers, and the text of texts. */
 levada_status levada_index_sum_options(const levada_op *op, const void *args, uint8_t out[16],
                                    levada_error *err)
 {
@@ -204,7 +204,7 @@ levada_status levada_index_sum_options(const levada_op *op, const void *args, ui
 
 /* -- open */
 
-/* A page of the index of a file, whose bytes are NULL if it is foreign. */
+/* Reads a page of the index of a file, whose bytes are NULL if it is foreign. */
 static levada_status index_read(const levada_index *x, int32_t shard, const levada_bytes *bytes,
                                 int64_t number, uint8_t *page, levada_error *err)
 {
@@ -244,7 +244,7 @@ static levada_status index_place(const levada_index *x, int32_t shard, levada_st
     return st;
 }
 
-/* The file has no index of levada: makes pages of a foreign one. */
+/* Makes pages of a foreign index for a file without an index of levada. */
 static levada_status index_open_foreign(levada_index *x, int32_t shard, levada_error *err)
 {
     const char   *path = x->files->path[shard];
@@ -261,7 +261,7 @@ static levada_status index_open_foreign(levada_index *x, int32_t shard, levada_e
     return st;
 }
 
-/* The open index of a file, or NULL if it is foreign; errors name it. */
+/* Opens the index of a file; sets *out to NULL if it is foreign. Errors name the index. */
 static levada_status index_file_open(levada_index *x, int32_t shard, const levada_bytes **out,
                                      levada_error *err)
 {
@@ -305,7 +305,8 @@ static levada_status index_compare(const levada_op *op, const uint8_t options[16
                        "index", op->name);
 }
 
-/* The last page of a file's index, and whether the index has the size that it says. */
+/* Reads the last page of the index of a file, and checks that the index has the size that it says.
+ */
 static levada_status index_foot(levada_index *x, int32_t shard, levada_index_foot *out,
                                 levada_error *err)
 {
@@ -410,8 +411,8 @@ levada_status levada_index_check(const levada_index *x, int32_t shard, const lev
     return LEVADA_EFAILED_PRECONDITION;
 }
 
-/* Whether the index that is open now has the same entries as the one that was opened first and, if
- * its lengths are used, the same lengths. */
+/* Returns an error unless the index that is open now has the same entries as the one that was
+ * opened first and, if its lengths are used, the same lengths. */
 static levada_status index_check_open(levada_index *x, int32_t shard, levada_error *err)
 {
     levada_index_foot foot;
@@ -436,7 +437,7 @@ levada_status levada_index_check_again(levada_index *x, int32_t shard, levada_er
 
 /* -- records */
 
-/* The file that has the record: the last one that begins at or before it. */
+/* Returns the file that has the record: the last one that begins at or before it. */
 static int32_t index_shard(const levada_index *x, int64_t number)
 {
     int32_t low = 0, high = (int32_t)x->files->n - 1;
@@ -533,8 +534,8 @@ static int32_t index_field(const levada_index_foot *foot, const char *name)
     return -1;
 }
 
-/* Whether the index of a file has them, each at the same place as that of the first file; `made`:
- * the hash of the stages whose lengths it has. */
+/* Returns true if the index of a file has the fields, each at the same place as in the index of the
+ * first file; `made`: the hash of the stages whose lengths it has. */
 static bool index_has(const levada_index *x, const levada_index_foot *foot, const uint8_t made[16],
                       const char *const *fields, int32_t n, const uint8_t stages[16])
 {
@@ -565,7 +566,7 @@ levada_status levada_index_select(levada_index *x, const char *const *fields, in
     return LEVADA_OK;
 }
 
-/* The first of the pages with lengths of the i-th selected field. */
+/* Returns the first of the pages with lengths of the i-th selected field. */
 static int64_t index_length_page(const levada_index *x, int32_t shard, int32_t i)
 {
     int64_t count = x->first[shard + 1] - x->first[shard];
@@ -588,7 +589,8 @@ levada_status levada_index_length(levada_index *x, int32_t i, int64_t number, in
     return LEVADA_OK;
 }
 
-/* The lengths of n records from `first` on, of one page: those of one record after another. */
+/* Copies the lengths of n records from `first` on, of one page: all lengths of one record after
+ * another. */
 static levada_status index_lengths_copy(levada_index *x, int32_t shard, int64_t first, int64_t n,
                                         int64_t *out, levada_error *err)
 {

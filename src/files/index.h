@@ -60,66 +60,66 @@ typedef struct levada_index_entry {
 
 typedef struct levada_index levada_index;
 
-/* "FILE.lvindex"; NULL: no memory. Free it with levada_free. */
+/* Returns "FILE.lvindex"; NULL: out of memory. Free it with levada_free. */
 char *levada_index_path(const char *path);
-/* What the options of a format are, beyond those of every format. */
+/* Hashes the options of a format, beyond those of every format. */
 LEVADA_MUST_USE levada_status levada_index_sum_options(const levada_op *op, const void *args,
                                                    uint8_t out[16], levada_error *err);
-/* The checksum that page `number` must have: no other page can take its place. The last page has
- * that of number 0. */
+/* Returns the checksum that page `number` must have: no other page can take its place. The last
+ * page has that of number 0. */
 uint32_t levada_index_sum(const levada_kernels *kernels, const uint8_t page[LEVADA_INDEX_PAGE],
                           int64_t number);
 void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foot *foot,
                            uint8_t page[LEVADA_INDEX_PAGE]);
-/* EDATA_LOSS: damaged; EFAILED_PRECONDITION: a newer version. */
+/* Reads the last page. EDATA_LOSS: damaged; EFAILED_PRECONDITION: a newer version. */
 LEVADA_MUST_USE levada_status levada_index_get_foot(const levada_kernels *kernels,
                                                     const uint8_t page[LEVADA_INDEX_PAGE],
                                                     levada_index_foot *out, levada_error *err);
 
-/* Whether an index of this size has exactly the pages that its records need. */
+/* Returns true if an index of this size has exactly the pages that its records need. */
 bool levada_index_fits(int64_t size, const levada_index_foot *foot);
 
-/* `files`, `op`, `args` and `cancelled` (NULL = never) are borrowed for the life of the index.
- * EFAILED_PRECONDITION: a file has no index, or one of another format or with other options;
- * EDATA_LOSS: an index is damaged. The error names the index. */
+/* Opens the indexes of files. `files`, `op`, `args` and `cancelled` (NULL = never) are borrowed for
+ * the life of the index. EFAILED_PRECONDITION: a file has no index, or one of another format or
+ * with other options; EDATA_LOSS: an index is damaged. The error names the index. */
 LEVADA_MUST_USE levada_status levada_index_open(levada_env *env, const levada_files *files,
                                                 const levada_op *op, const void *args,
                                                 const atomic_bool *cancelled, levada_index **out,
                                                 levada_error *err);
 void levada_index_close(levada_index **index);
 
-/* Records of all files. */
+/* Returns the number of records of all files. */
 int64_t levada_index_count(const levada_index *index);
-/* Record `number` (from 0 on) of all files. */
+/* Finds record `number` (from 0 on) of all files. */
 LEVADA_MUST_USE levada_status levada_index_find(levada_index *index, int64_t number,
                                                 levada_index_entry *out, levada_error *err);
-/* The number of a record of a file; that of its first record where `record` is 0. */
+/* Returns the number of a record of a file; that of its first record if `record` is 0. */
 int64_t levada_index_number(const levada_index *index, int32_t shard, int64_t record);
-/* The file of a record, and its number in that file; `number` must exist. Reads nothing. */
+/* Finds the file of a record, and its number in that file; `number` must exist. Reads nothing. */
 void levada_index_locate(const levada_index *index, int64_t number, int32_t *shard,
                          int64_t *record);
-/* Whether the indexes of all files have the lengths of these fields, made by the stages of that
- * hash. A foreign index has those of the format alone, whose hash is `plain`.
- * Not where n exceeds LEVADA_LENGTH_FIELDS. */
+/* Sets *found if the indexes of all files have the lengths of these fields, made by the stages of
+ * that hash. A foreign index has those of the format alone, whose hash is `plain`. Not if n exceeds
+ * LEVADA_LENGTH_FIELDS. */
 LEVADA_MUST_USE levada_status levada_index_select(levada_index *index, const char *const *fields,
                                                   int32_t n, const uint8_t stages[16],
                                                   const uint8_t plain[16], bool *found,
                                                   levada_error *err);
-/* The length of the i-th field that was found last, in record `number`. */
+/* Reads the length of the i-th field that was found last, in record `number`. */
 LEVADA_MUST_USE levada_status levada_index_length(levada_index *index, int32_t i, int64_t number,
                                                   int64_t *out, levada_error *err);
-/* The lengths of the fields that were found last: those of consecutive records, in the order of the
- * files, with those of one record after another. EFAILED_PRECONDITION: a file has changed since it
+/* Reads the lengths of the fields that were found last, of consecutive records in the order of the
+ * files, all lengths of one record after another. EFAILED_PRECONDITION: a file has changed since it
  * was indexed. Any other status but LEVADA_OK that `each` returns is returned. */
 LEVADA_MUST_USE levada_status levada_index_lengths(levada_index *index, levada_lengths_each *each,
                                                    void *user, levada_error *err);
-/* Whether the index of a file is still the one that was opened; else EFAILED_PRECONDITION. */
+/* Returns EFAILED_PRECONDITION unless the index of a file is still the one that was opened. */
 LEVADA_MUST_USE levada_status levada_index_check_again(levada_index *index, int32_t shard,
                                                        levada_error *err);
-/* Whether the file, which this opens, is the one that was indexed; else EFAILED_PRECONDITION. */
+/* Opens a file; EFAILED_PRECONDITION unless it is the one that was indexed. */
 LEVADA_MUST_USE levada_status levada_index_check_file(levada_index *index, int32_t shard,
                                                       levada_error *err);
-/* The same for a file that is open. */
+/* Checks a file that is open in the same way. */
 LEVADA_MUST_USE levada_status levada_index_check(const levada_index *index, int32_t shard,
                                                  const levada_bytes *file, levada_error *err);
 

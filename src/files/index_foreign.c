@@ -97,7 +97,7 @@ static levada_status foreign_finish(index_foreign *f, const levada_op *op, const
     return foreign_flush(f, true, err);
 }
 
-/* How the data file is known again. */
+/* Reads the mark by which the data file is known again. */
 static levada_status foreign_mark(levada_env *env, const levada_op *op, const void *args,
                                   const char *path, levada_bytes_mark *out, levada_error *err)
 {

@@ -22,7 +22,8 @@ bool levada_index_chooses(const levada_op *op)
            !op->traits.shards && levada_traits_unchanged(&op->traits);
 }
 
-/* Stages that change no length, and with `order` neither the order of records nor their number. */
+/* Returns true for a stage that changes no length, and with `order` neither the order of records
+ * nor their number. */
 static bool index_lengths_keeps(const levada_dataset *ds, bool order)
 {
     const levada_traits t = levada_traits_of(ds);
@@ -33,8 +34,8 @@ static bool index_lengths_keeps(const levada_dataset *ds, bool order)
     return order ? same && t.repeats == 0 : same || t.reads == LEVADA_READS_NONE;
 }
 
-/* The source or combiner, if all stages on it make one record of one, or change none; else the
- * stage that does not. Appends what the first kind does. */
+/* Returns the source or combiner, if all stages on it make one record of one, or change none; else
+ * the stage that does not. Appends what the first kind does. */
 static const levada_dataset *index_lengths_walk(const levada_dataset *ds, bool order,
                                                 levada_text *stages)
 {
@@ -125,7 +126,8 @@ bool levada_index_is_read(const levada_dataset *source, char why[LEVADA_INDEX_WH
     return false;
 }
 
-/* The first stage upstream that could declare that it keeps lengths, and does not; NULL = none. */
+/* Returns the first stage upstream that could declare that it keeps lengths, and does not; NULL =
+ * none. */
 static const levada_dataset *index_lengths_undeclared(const levada_dataset *ds)
 {
     for (; ds->ninputs == 1; ds = ds->inputs[0]) {
@@ -158,7 +160,7 @@ void levada_index_lacks(const levada_dataset *dataset, const char *const *fields
 
 /* -- lengths */
 
-/* Of a source of files, with what the stages on it print. */
+/* Looks up the lengths of a source of files, with what the stages on it print. */
 static levada_status index_lengths_read(levada_index_lookup *lookup, bool order,
                                         const levada_dataset *source, const levada_text *stages,
                                         bool *found, levada_error *err)
@@ -186,7 +188,8 @@ static levada_status index_lengths_read(levada_index_lookup *lookup, bool order,
 static levada_status index_lengths_visit(levada_index_lookup *lookup, const levada_dataset *ds,
                                          levada_text *stages, levada_error *err);
 
-/* The inputs of a combiner whose records are theirs: each with the stages downstream of it. */
+/* Visits the inputs of a combiner whose records are theirs: each with the stages downstream of it.
+ */
 static levada_status index_lengths_inputs(levada_index_lookup *lookup, const levada_dataset *ds,
                                           levada_text *stages, levada_error *err)
 {

@@ -15,7 +15,7 @@
 int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_options *options,
                          int64_t offset);
 
-/* The hook leave_out() of formats whose records are lines. */
+/* Implements the hook leave_out() for formats whose records are lines. */
 int64_t levada_line_leave_out(void *state, const void *args, const uint8_t *data, int64_t size,
                               bool at_end, bool *done);
 

@@ -37,7 +37,7 @@ static levada_status opener_system_error(const char *what, int code, levada_erro
                        levada_text_errno(code, text, sizeof text));
 }
 
-/* What kind of file it is. */
+/* Checks what kind of file it is, and prepares to read a pipe or a regular file. */
 static levada_status opener_check(opener_file *f, levada_error *err)
 {
     struct stat info;
@@ -67,7 +67,8 @@ static void opener_close(void *file)
     levada_free(f);
 }
 
-/* A socket on standard input has a name that cannot be opened. */
+/* Opens a path; for a socket on standard input, whose name cannot be opened, duplicates its
+ * descriptor. */
 static int opener_descriptor(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -102,7 +103,7 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
     return st;
 }
 
-/* -1: nobody knows how much comes out of a pipe. */
+/* Measures a file; -1 for a pipe, whose size is unknown. */
 static levada_status opener_size(void *file, int64_t *out, levada_error *err)
 {
     const opener_file *f = file;
@@ -132,7 +133,7 @@ static levada_status opener_read_at(void *file, int64_t offset, uint8_t *data, i
     return LEVADA_OK;
 }
 
-/* A weak tag: the time of the last change is not that of a copy. */
+/* Returns a weak tag, the time of the last change, which differs for a copy. */
 static const char *opener_version(void *file)
 {
     opener_file *f = file;

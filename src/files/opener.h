@@ -17,7 +17,7 @@
 
 #include <stdatomic.h>
 
-/* The opener whose scheme the name begins with, else that of local files. Borrowed. */
+/* Returns the opener whose scheme the name begins with, else that of local files. Borrowed. */
 const levada_opener_def *levada_opener_find(const levada_env *env, const char *path);
 
 /* Returns true if a read at `offset` would wait for the writer of a pipe. The size of a pipe is -1,

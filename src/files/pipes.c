@@ -134,7 +134,7 @@ static bool pipes_has_more(const levada_piped *p)
     return ioctl(p->pipe, FIONREAD, &n) == 0 && n > 0;
 }
 
-/* Whether the pipe, which is held, can be read from its beginning. */
+/* Returns an error unless the pipe, which is held, can be read from its beginning. */
 static levada_status pipes_check(const levada_piped *p, levada_error *err)
 {
     bool whole = p->nfirst == p->at;

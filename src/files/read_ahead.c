@@ -108,11 +108,11 @@ static ahead_slot *ahead_slot_of(levada_read_ahead *a, int64_t chunk)
     return &a->slots[chunk % a->nslots];
 }
 
-/* Bytes before a chunk: whole pages, because the system copies slowly to a place that is a few
- * bytes after that of the page (window.c). */
+/* Returns how many bytes to leave before a chunk: whole pages, because the system copies slowly to
+ * a place that is a few bytes after that of the page (window.c). */
 static int64_t ahead_lead(int64_t size) { return (size + 4095) / 4096 * 4096; }
 
-/* All of a chunk, which the file had when reading ahead began. */
+/* Reads a whole chunk, which the file had when reading ahead began; false if it fails. */
 static bool ahead_read(const levada_read_ahead *a, ahead_slot *s, int64_t chunk, int64_t lead,
                        levada_error *why)
 {
@@ -217,7 +217,8 @@ static void ahead_unlock(levada_read_ahead *a, levada_woken *woken)
     *woken = (levada_woken){ 0 };
 }
 
-/* The record that continues in the next chunk; the slot's buffer stays as long as that needs it. */
+/* Keeps the record that continues in the next chunk; the slot's buffer stays as long as that needs
+ * it. */
 static void ahead_hand_over_locked(levada_read_ahead *a, const ahead_slot *s)
 {
     levada_buffer_unref(&a->tail);
@@ -235,7 +236,7 @@ static bool ahead_can_frame_locked(levada_read_ahead *a)
            ahead_slot_of(a, chunk)->state == AHEAD_READ;
 }
 
-/* The chunk is the owner's, and so is what comes after it. */
+/* Leaves the chunk, and what comes after it, to the owner. */
 static void ahead_end_locked(levada_read_ahead *a, int64_t chunk)
 {
     if (chunk < a->chunks) a->chunks = chunk;
@@ -290,7 +291,8 @@ static bool ahead_can_draw_locked(const levada_read_ahead *a)
     return a->active && a->draw < a->chunks && a->draw - a->take < a->nslots;
 }
 
-/* A thread that has read looks for a moment whether its turn comes: its caches have the chunk. */
+/* Spins for a moment until the turn of the chunk comes, because the caches of the thread that read
+ * it have its bytes. */
 static void ahead_look(const levada_read_ahead *a, int64_t chunk)
 {
     int64_t until = levada_now() + AHEAD_SPIN;

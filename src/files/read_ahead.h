@@ -32,7 +32,7 @@
 
 #include "files/file_reader_priv.h"
 
-/* `threads`: of the run, at least 2. The reader is borrowed. */
+/* Creates it for a run with `threads` threads, at least 2. The reader is borrowed. */
 LEVADA_MUST_USE levada_status levada_read_ahead_create(const levada_file_reader *reader,
                                                        int32_t                   threads,
                                                        levada_read_ahead       **out,
@@ -43,14 +43,15 @@ void levada_read_ahead_destroy(levada_read_ahead **ahead);
  * those of the first chunk. Nothing is begun where less than two chunks follow. */
 void levada_read_ahead_start(levada_read_ahead *ahead, const levada_window *window);
 void levada_read_ahead_stop(levada_read_ahead *ahead);
-/* The same. *why is set where a read failed, at the offset *why_at. */
+/* Stops like levada_read_ahead_stop, and sets *why if a read failed, at the offset *why_at. */
 void levada_read_ahead_end(levada_read_ahead *ahead, levada_error *why, int64_t *why_at);
 bool levada_read_ahead_active(const levada_read_ahead *ahead);
 
-/* One chunk of work; false where there is none now. `work` false: only says whether there is. */
+/* Does one chunk of work; returns false if there is none now. With `work` false it only says if
+ * there is. */
 bool levada_read_ahead_work(levada_read_ahead *ahead, bool work);
 
-/* The next chunk becomes the window, which was used up to the rest of its last record, and its
+/* Makes the next chunk the window, which was used up to the rest of its last record, and its
  * records *framed. False: the owner ends reading ahead, and reads on after what it had. */
 bool levada_read_ahead_take(levada_read_ahead *ahead, levada_window *window, levada_framed *framed);
 

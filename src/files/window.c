@@ -51,15 +51,16 @@ void levada_window_set_step(levada_window *window, int32_t bytes)
     window->step = WINDOW_LEAD + bytes;
 }
 
-/* Bytes of the file after the window, -1 where not known. */
+/* Returns the number of bytes of the file after the window, -1 if unknown. */
 static int64_t window_left(const levada_window *w)
 {
     if (w->total < 0) return levada_bytes_left(w->bytes);
     return w->total - w->offset - levada_window_size(w);
 }
 
-/* Is a record of `need` bytes possible? A declared length may be wrong. What fits in one chunk is
- * simply read: then the format can say better what is missing. */
+/* Returns an error if a record of `need` bytes is impossible or too long, because a declared length
+ * may be wrong. What fits in one chunk is simply read: then the format can say better what is
+ * missing. */
 static levada_status window_judge(levada_window *w, int64_t need, levada_error *err)
 {
     int64_t size = levada_window_size(w);
@@ -99,8 +100,9 @@ levada_status levada_window_refuse(levada_window *w, int64_t length, levada_erro
                        size, (long long)w->max_record, (long long)LEVADA_RECORD_BYTES);
 }
 
-/* Bytes that the chunk has to hold: the window as it is and more. A quarter of a large window is
- * new, so that moving it costs no more than reading does, whatever lengths a file claims. */
+/* Returns the bytes that the chunk must hold: the window as it is and more. A quarter of a large
+ * window is new, so that moving it costs no more than reading does, whatever lengths a file claims.
+ */
 static int64_t window_capacity(const levada_window *w, int64_t need)
 {
     int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
@@ -123,14 +125,14 @@ static int64_t window_capacity(const levada_window *w, int64_t need)
     return wanted > w->max_record && size <= w->max_record ? w->max_record + 1 : wanted;
 }
 
-/* Nobody else reads the chunk, and it is not one that was made for a huge record. */
+/* Returns true if nobody else reads the chunk, and it was not made for a huge record. */
 static bool window_reuses(const levada_window *w, int64_t capacity)
 {
     return w->chunk && w->chunk->capacity >= capacity && w->chunk->capacity <= 4 * capacity &&
            atomic_load_explicit(&w->chunk->refs, memory_order_acquire) == 1;
 }
 
-/* Where the window begins in a chunk, so that what is read next is copied fast. */
+/* Returns where the window begins in a chunk, so that what is read next is copied fast. */
 static int64_t window_lead(const levada_window *w, const levada_buffer *chunk)
 {
     uint64_t behind = ((uint64_t)(uintptr_t)chunk->data - (uint64_t)w->offset) % WINDOW_PAGE;
@@ -138,8 +140,8 @@ static int64_t window_lead(const levada_window *w, const levada_buffer *chunk)
     return behind > 0 && behind < WINDOW_LEAD ? WINDOW_LEAD - (int64_t)behind : 0;
 }
 
-/* A piece that another thread has put in stock becomes the window, with the rest of the window
- * before it. False if there is none, or the window would be another one without threads. */
+/* Makes a piece that another thread has put in stock the window, with the rest of the window before
+ * it. False if there is none, or if without threads the window would be another one. */
 static bool window_take(levada_window *w, int64_t capacity)
 {
     int64_t        size = levada_window_size(w), end = 0;

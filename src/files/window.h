@@ -23,8 +23,8 @@
  * files_ahead.h). What is left of a window is rarely longer than the rest of a chunk. */
 #define LEVADA_STEP (INT64_C(224) << 10)
 
-/* The limit of a record for this max_record_bytes; 0 = the default. Records within one chunk are
- * not compared with it, so it is at least a chunk. */
+/* Returns the limit of a record for this max_record_bytes; 0 = the default. Records within one
+ * chunk are not compared with it, so it is at least a chunk. */
 static inline int64_t levada_window_limit(int64_t max_record)
 {
     if (max_record <= 0 || max_record > LEVADA_RECORD_BYTES) return LEVADA_RECORD_BYTES;
@@ -56,7 +56,8 @@ LEVADA_MUST_USE levada_status levada_window_open(levada_window *window, levada_e
 void levada_window_begin(levada_window *window, levada_env *env, levada_bytes *bytes,
                          int64_t max_record);
 void levada_window_close(levada_window *window);
-/* For tests: reads that many bytes at a time at first; at least 4, as windows grow by quarters. */
+/* Makes the window read that many bytes at a time at first, for tests; at least 4, as windows grow
+ * by quarters. */
 void levada_window_set_step(levada_window *window, int32_t bytes);
 
 static inline const uint8_t *levada_window_data(const levada_window *window)
@@ -85,15 +86,15 @@ LEVADA_MUST_USE levada_status levada_window_fill(levada_window *window, int64_t 
  * or 0 = more than the window has. */
 LEVADA_MUST_USE levada_status levada_window_refuse(levada_window *window, int64_t length,
                                                    levada_error *err);
-/* As levada_window_fill, and continues after a stream whose checksum is wrong: no byte is missing
- * there. For positions that a policy accepted before. */
+/* Fills the window like levada_window_fill, and continues after a stream whose checksum is wrong:
+ * no byte is missing there. For positions that a policy accepted before. */
 LEVADA_MUST_USE levada_status levada_window_refill(levada_window *window, int64_t need,
                                                    levada_error *err);
-/* The window begins at this offset, empty or with what it had from there on. */
+/* Moves the window to this offset, empty or with what it had from there on. */
 LEVADA_MUST_USE levada_status levada_window_seek(levada_window *window, int64_t offset,
                                                  levada_error *err);
-/* The window becomes the `size` bytes (at most a chunk less 64) of a plain file at this offset, or
- * fewer where the file ends: one read and no other call of the system. levada_bytes_shared. After a
+/* Makes the window the `size` bytes (at most a chunk less 64) of a plain file at this offset, or
+ * fewer if the file ends: one read and no other call of the system. levada_bytes_shared. After a
  * failure it is empty. */
 LEVADA_MUST_USE levada_status levada_window_read(levada_window *window, int64_t offset,
                                                  int64_t size, levada_error *err);

@@ -122,7 +122,7 @@ static bool columns_is_integer(levada_dtype dtype)
     return dtype == LEVADA_INT32 || dtype == LEVADA_INT64;
 }
 
-/* A date as text, or NaT. */
+/* Reads a date as text, or NaT. */
 static levada_status columns_default_date(const levada_value *value, levada_csv_column *c,
                                           levada_error *err)
 {

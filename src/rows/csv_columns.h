@@ -148,7 +148,7 @@ static inline bool levada_csv_is_named(const levada_csv_args *args)
 /* Returns the name of a column: given, or made in text. */
 const char *levada_csv_name(const levada_csv_args *args, int64_t i, char text[LEVADA_CSV_NAME]);
 
-/* `csv` is zero before. close() also after a failure. */
+/* Opens `csv`, which must be zero. Call close() also after a failure. */
 LEVADA_MUST_USE levada_status levada_csv_open(levada_csv *csv, const levada_csv_args *args,
                                               bool file, const levada_context *context,
                                               levada_error *err);
@@ -175,7 +175,7 @@ int32_t levada_csv_read_numbers(const levada_csv *csv, int64_t column, int64_t f
 
 /* Fills csv->even; false where the rows of the block are not even. */
 bool levada_csv_index_even(levada_csv *csv, const levada_strings *in);
-/* The ends of a column in even rows, at distances of the stride, and one field of them. */
+/* Returns the ends of a column in even rows, at distances of the stride. */
 const int32_t   *levada_csv_even_ends(const levada_csv *csv, int64_t column);
 levada_csv_field levada_csv_even_field(const levada_csv *csv, int64_t row, int64_t column);
 /* Returns true if some fields of this column of even rows have "" in their quotes. */

@@ -86,7 +86,7 @@ static levada_status decode_reject(const decode_block *b, int64_t row, levada_er
     return levada_builder_reject(b->out, row, &why, err);
 }
 
-/* A field's text with single quotes, in memory that holds all rows of the block. */
+/* Copies a field's text with single quotes to memory that holds all rows of the block. */
 static void decode_unescape(levada_csv *csv, levada_csv_field *field)
 {
     uint8_t *to = csv->text + csv->text_used;
@@ -109,7 +109,7 @@ static levada_status decode_number_of_fields(const decode_block *b, int64_t row,
     return decode_reject(b, row, err, "Expect %lld fields but have %lld in record", want, has);
 }
 
-/* A row that breaks a rule. */
+/* Rejects a row that breaks a rule. */
 static levada_status decode_wrong(const decode_block *b, int64_t row, const char *wrong,
                                   int64_t field, levada_error *err)
 {
@@ -149,7 +149,7 @@ static levada_csv_field decode_field(const decode_block *b, int64_t row, int64_t
                         : csv->fields[column * csv->stride + row];
 }
 
-/* The number of a column in the file, for messages. */
+/* Returns the number of a column in the file, for messages. */
 static long long decode_number(const decode_block *b, int64_t column)
 {
     return b->csv->file && b->csv->rules.wanted ? (long long)b->csv->rules.wanted[column]
@@ -222,7 +222,7 @@ static void decode_put_default(const levada_csv_column *c, void *values, int64_t
     }
 }
 
-/* A field that is a date. */
+/* Decodes a field that is a date. */
 static levada_status decode_date(const decode_block *b, int64_t row, int64_t column,
                                  int64_t *values, levada_error *err)
 {
@@ -254,7 +254,7 @@ static levada_status decode_dates(const decode_block *b, int64_t column, levada_
     return LEVADA_OK;
 }
 
-/* A field that is not a common number. */
+/* Decodes a field that is not a common number. */
 static levada_status decode_slowly(const decode_block *b, int64_t row, int64_t column,
                                    void *values, levada_error *err)
 {
@@ -312,7 +312,7 @@ static levada_status decode_numbers(const decode_block *b, int64_t column, levad
     return LEVADA_OK;
 }
 
-/* The strings of even rows where they are. True where none of them is empty. */
+/* Finds the strings of even rows where they are. Returns true if none of them is empty. */
 static bool decode_ranges(const decode_block *b, int64_t column, int32_t *begin, int32_t *end)
 {
     const levada_csv_even *even = &b->csv->even;
@@ -352,7 +352,7 @@ static levada_status decode_copies(const decode_block *b, int64_t column, int32_
     return LEVADA_OK;
 }
 
-/* A column of even rows, from their index. False in *done where empty fields mean something else
+/* Fills a column of even rows from their index. Clears *done if empty fields mean something else
  * than empty strings: the column is then filled again. */
 static levada_status decode_indexed(const decode_block *b, int64_t column, bool *done,
                                     levada_error *err)
@@ -373,7 +373,7 @@ static levada_status decode_indexed(const decode_block *b, int64_t column, bool 
     return LEVADA_OK;
 }
 
-/* A field of even rows, without pairs of quotes. */
+/* Returns a field of even rows, with pairs of quotes made single. */
 static levada_csv_field decode_even_field(const decode_block *b, int64_t row, int64_t column,
                                           bool pairs)
 {
@@ -426,7 +426,7 @@ static levada_status decode_reserve(levada_csv *csv, const levada_strings *in, l
     return decode_short(err);
 }
 
-/* All fields of a row, after those of the rows before it. */
+/* Splits a row of any length, and stores its fields after those of the rows before it. */
 static levada_status decode_ragged_row(const decode_block *b, int64_t row, levada_error *err)
 {
     levada_csv *csv = b->csv;

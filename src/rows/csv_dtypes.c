@@ -28,7 +28,7 @@ static levada_status dtypes_short(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for the dtypes of columns");
 }
 
-/* {dtype: datetime64[unit], default: NaT} */
+/* Makes {dtype: datetime64[unit], default: NaT}. */
 static levada_status dtypes_date(const char *name, const levada_value *unit, levada_value **out,
                                  levada_error *err)
 {

@@ -21,8 +21,8 @@ bool levada_csv_declares(const levada_csv_args *args, const char *name, size_t s
  * not known. */
 LEVADA_MUST_USE levada_status levada_csv_declared(const levada_csv_args *args, const char *name,
                                                   levada_value **out, levada_error *err);
-/* EINVALID_ARGUMENT unless the options are maps, and `names`, a list, has each declared column. A
- * NULL list means that the first row has no names. */
+/* Returns EINVALID_ARGUMENT unless the options are maps, and `names`, a list, has each declared
+ * column. A NULL list means that the first row has no names. */
 LEVADA_MUST_USE levada_status levada_csv_check_declared(const levada_csv_args *args,
                                                         const levada_value *names,
                                                         levada_error *err);

@@ -51,7 +51,7 @@ static bool even_marks(levada_csv *csv, int64_t size, int64_t want)
     return n == want && !how.open;
 }
 
-/* Fields of the first row; of the others it is checked. */
+/* Counts the fields of the first row, with which the other rows are compared. */
 static int64_t even_fields(const levada_csv *csv, const levada_strings *in)
 {
     levada_quoted how = { .delim = csv->rules.delim, .quotes = csv->rules.quotes };
@@ -77,7 +77,7 @@ static bool even_note_pairs(levada_csv *csv)
     return true;
 }
 
-/* A number has no quotes in it: rows that have them are split with care. */
+/* Returns false if a column of numbers has quotes in it: such rows are split with care. */
 static bool even_check_pairs(const levada_csv *csv)
 {
     bool strange = false;
@@ -101,7 +101,8 @@ static bool even_check_rows(const levada_csv_even *even, const levada_strings *i
     return true;
 }
 
-/* Records that are not rows of a file may have newlines in them, which end no field. */
+/* Returns false if a mark ends no field, because records that are not rows of a file may have
+ * newlines in them. */
 static bool even_check_marks(const levada_csv *csv, const levada_strings *in, int64_t fields)
 {
     const levada_csv_even *even = &csv->even;

@@ -63,7 +63,7 @@ void levada_csv_fit_close(levada_csv_fit *fit)
 
 /* -- files */
 
-/* A copy of the path of the file that a row is of. */
+/* Copies the path of the file that a row is of. */
 static levada_status fit_path(const levada_csv_fit *fit, const levada_origin *of, char **out,
                               levada_error *err)
 {
@@ -87,7 +87,7 @@ static levada_status fit_path(const levada_csv_fit *fit, const levada_origin *of
     return st;
 }
 
-/* The columns of a header, or what is wrong with it. */
+/* Reads the header of a file, and maps its columns, or keeps what is wrong with it. */
 static levada_status fit_learn(const levada_csv_fit *fit, const char *path,
                                levada_csv_fit_file *file, levada_error *err)
 {
@@ -240,7 +240,7 @@ static bool fit_is_one(const levada_block *block)
     return !block || (block->kind == LEVADA_BLOCK_DATA && !block->origins.each);
 }
 
-/* *moved: some row has to be rewritten. */
+/* Sets *moved if some row has to be rewritten. */
 static levada_status fit_look(levada_csv_fit *fit, const levada_strings *in, bool *moved,
                               levada_error *err)
 {

@@ -84,7 +84,7 @@ static const char *header_text(const levada_value *names, int64_t i)
     return levada_value_as_text(levada_value_item(names, i), NULL);
 }
 
-/* The names are those of the columns, in their order. */
+/* Returns true if the names are those of the columns, in their order. */
 static bool header_in_order(const levada_value *defaults, const levada_value *names)
 {
     int64_t n = levada_value_count(defaults);

@@ -32,7 +32,7 @@ typedef struct infer_job {
 
 /* -- what the fields are */
 
-/* "007" is a text: as a number it would lose its zeros. */
+/* Returns true for text such as "007", which would lose its zeros as a number. */
 static bool infer_has_zeros(const levada_csv_field *f)
 {
     int32_t at = f->size > 0 && (f->at[0] == '-' || f->at[0] == '+');
@@ -155,7 +155,7 @@ static levada_status infer_set(levada_value *map, const char *key, levada_value 
     return st;
 }
 
-/* *entry = "int64", or {dtype:float64,default:nan} where some fields are missing. */
+/* Makes an entry: "int64", or {dtype:float64,default:nan} if some fields are missing. */
 static levada_status infer_entry(const infer_column *c, levada_value **entry, levada_error *err)
 {
     static const char *const names[] = { "int64", "float64", "text" };
@@ -190,7 +190,7 @@ static levada_status infer_type(const infer_job *job, int64_t i, const char *col
     return st;
 }
 
-/* Options that take other values, or go. */
+/* Returns true for options that get other values, or are removed. */
 static bool infer_is_found(const char *key)
 {
     return strcmp(key, "infer") == 0 || strcmp(key, "infer_rows") == 0 ||
@@ -226,7 +226,7 @@ static levada_status infer_types(const infer_job *job, const levada_value *names
     return st;
 }
 
-/* The first row is looked at last: its fields may be the names. */
+/* Looks at all rows, and at the first row last, because its fields may be the names. */
 static levada_status infer_rows(infer_job *job, bool *header, levada_error *err)
 {
     const char *wrong = NULL;
@@ -269,7 +269,7 @@ static levada_status infer_check_names(const levada_value *names, levada_error *
     return LEVADA_OK;
 }
 
-/* record_defaults, with the names of a header. */
+/* Makes record_defaults, with the names of a header. */
 static levada_status infer_defaults(infer_job *job, bool *header, levada_value **out,
                                     levada_error *err)
 {

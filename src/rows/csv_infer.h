@@ -15,12 +15,11 @@
 
 #include "rows/csv_columns.h"
 
-/* `rows`: the first rows of the file, at least one. `options`: all of the format. *out gets
- * them with header and record_defaults in place of infer, which name the columns if there is a
- * header. Without infer the first row, a header, names the record_defaults; *out stays NULL where
- * it
- * cannot. EINVALID_ARGUMENT: nothing tells whether the first row is a header; EDATA_LOSS: no row is
- * like the first one. */
+/* Infers columns from `rows`, the first rows of the file, at least one. `options`: all of the
+ * format. *out gets them with header and record_defaults in place of infer, which name the columns
+ * if there is a header. Without infer the first row, a header, names the record_defaults; *out
+ * stays NULL if it cannot. EINVALID_ARGUMENT: nothing shows if the first row is a header;
+ * EDATA_LOSS: no row is like the first one. */
 LEVADA_MUST_USE levada_status levada_csv_infer(const levada_csv_args *args, levada_env *env,
                                                const levada_strings *rows,
                                                const levada_value *options, levada_value **out,

@@ -74,7 +74,8 @@ int64_t levada_csv_long_fields(const levada_csv_framing *f, const uint8_t *data,
     return row.fields;
 }
 
-/* The first whole row among the lines up to the limit, if most of them are; else 0. */
+/* Returns where the first whole row begins among the lines up to the limit, if most of them are
+ * rows; else 0. */
 static int64_t long_resync(const levada_csv_framing *f, const uint8_t *data)
 {
     int64_t first = 0, lines = 0, rows = 0, size = f->limit;

@@ -15,7 +15,8 @@ static levada_text_fields numbers_fields(const levada_csv *csv, int64_t column, 
                                  .stride = csv->even.stride };
 }
 
-/* The kernels read fields without quotes. Is this one in quotes, so that it is tried again? */
+/* Returns true if a field is in quotes, so that it is tried again: the kernels read fields without
+ * quotes. */
 static bool numbers_is_quoted(const levada_csv *csv, const levada_csv_field *field)
 {
     return field->at > csv->even.text && field->at[-1] == '"';
@@ -91,8 +92,8 @@ static int32_t numbers_i32(const levada_csv *csv, int64_t column, int64_t from, 
     return nodd;
 }
 
-/* A double that is halfway between two floats may have been rounded there; so may a small one, and
- * a large one may become infinite. */
+/* Returns false if rounding a double to a float may round twice: halfway between two floats it may
+ * have been rounded there; so may a small one, and a large one may become infinite. */
 static bool numbers_rounds_once(double x)
 {
     uint64_t bits;

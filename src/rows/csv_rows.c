@@ -22,7 +22,7 @@ typedef struct csv_rows {
     int64_t        fields, counted; /* of the broken row before the byte `counted` */
 } csv_rows;
 
-/* Fields of a good row; 0 where they are not known. */
+/* Returns the number of fields of a good row; 0 if it is not known. */
 static int64_t csv_width(const levada_csv_args *a)
 {
     bool known = a->record_defaults && a->select_cols.n == 0 && !a->header_columns;
@@ -58,7 +58,7 @@ bool levada_csv_is_row(const levada_csv_framing *framing, const uint8_t *data, i
            n == framing->columns;
 }
 
-/* The quote at data[at] is misplaced: notes the fields before it. */
+/* Notes that the quote at data[at] is misplaced, and how many fields precede it. */
 static void csv_break(csv_rows *w, int64_t at)
 {
     w->quoted = false;
@@ -171,8 +171,8 @@ static void csv_walk(csv_rows *w, int32_t capacity)
     }
 }
 
-/* The last row has no newline. Where it is still in quotes, the file is damaged there, unless the
- * row exceeds the limit. */
+/* Ends the last row, which has no newline. If it is still in quotes, the file is damaged there,
+ * unless the row exceeds the limit. */
 static levada_status csv_end(csv_rows *w, levada_error *err)
 {
     if (w->quoted) {

@@ -52,7 +52,7 @@ int64_t levada_csv_rows_resync(const levada_csv_framing *framing, const uint8_t 
  * one that nothing closes, and the first of these rows is next. */
 int64_t levada_csv_long_pass(levada_csv_long *row, const levada_csv_framing *framing,
                              const uint8_t *data, int64_t size, bool at_end, bool *done);
-/* The number of fields that begin in data[begin, end), a part of a row from its beginning on. */
+/* Counts the fields that begin in data[begin, end), a part of a row from its beginning on. */
 int64_t levada_csv_long_fields(const levada_csv_framing *framing, const uint8_t *data,
                                int64_t begin, int64_t end);
 

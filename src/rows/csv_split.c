@@ -24,7 +24,7 @@ static void split_store(split_row *s, const uint8_t *at, int32_t size, bool esca
     s->n++;
 }
 
-/* A field in quotes, whose first one is at s->at. False where it breaks a rule. */
+/* Splits off a field in quotes, which begins at s->at. Returns false if it breaks a rule. */
 static bool split_quoted(split_row *s, bool *more)
 {
     int32_t begin = s->at + 1, end;
@@ -68,8 +68,8 @@ static bool split_marked(split_row *s)
     return true;
 }
 
-/* The usual row: as many delimiters as it takes, and nothing else. Whatever does not fit is seen at
- * the end. */
+/* Splits a usual row, with as many delimiters as it needs and no quotes. Returns false at the end
+ * if anything did not fit. */
 static bool split_plain(const split_row *s)
 {
     const uint8_t *row = s->row;

@@ -74,8 +74,8 @@ static levada_status infer_block(infer_job *job, const levada_iter *it, const le
     return LEVADA_OK;
 }
 
-/* The input without the stages that only change the order of records or emit one of several parts
- * of them. */
+/* Returns the input without the stages that only change the order of records or emit one of several
+ * parts of them. */
 static const levada_dataset *infer_source(const levada_dataset *input)
 {
     for (;; input = levada_dataset_input(input, 0)) {
@@ -113,8 +113,8 @@ static levada_status infer_pass(infer_job *job, const levada_dataset *source, co
     return st;
 }
 
-/* Bad records and damage are passed over, because the run reports them, unless there is nothing
- * else: then they are the reason why nothing is known. */
+/* Passes over bad records and damage, because the run reports them, unless nothing else exists:
+ * then they are the reason why nothing is known. */
 levada_status levada_infer_records(const levada_dataset *input, const char *field,
                                    levada_infer_look look, void *user, int64_t *records,
                                    levada_error *err)

@@ -91,7 +91,7 @@ static bool columns_is_float(const levada_json_column *c)
     return c->dtype == LEVADA_FLOAT32 || c->dtype == LEVADA_FLOAT64;
 }
 
-/* NaN, Infinity, and numbers beyond int64 and double. */
+/* Adds NaN, Infinity, or a number beyond int64 and double. */
 static bool columns_odd(columns_adder *a, levada_json_value value)
 {
     double f = 0;
@@ -105,7 +105,7 @@ static bool columns_odd(columns_adder *a, levada_json_value value)
     return columns_number(a, 0, f);
 }
 
-/* The JSON of a value that is not a string. */
+/* Adds the JSON of a value that is not a string. */
 static bool columns_json(columns_adder *a, levada_json_value value)
 {
     a->json->size = 0;
@@ -115,7 +115,7 @@ static bool columns_json(columns_adder *a, levada_json_value value)
     return !a->json->failed && columns_text(a, a->json->at, a->json->size);
 }
 
-/* A string. Integers are identifiers there: their digits. */
+/* Adds a string. Integers are identifiers there: their digits. */
 static bool columns_string(columns_adder *a, levada_json_kind kind, levada_json_value value)
 {
     char           digits[LEVADA_JSON_DIGITS];
@@ -133,7 +133,7 @@ static bool columns_string(columns_adder *a, levada_json_kind kind, levada_json_
     return columns_text(a, digits, (size_t)n);
 }
 
-/* One value, not a list. False where it is not of the dtype, or memory has run out. */
+/* Adds one value, not a list. Returns false if it is not of the dtype, or memory has run out. */
 static bool columns_scalar(columns_adder *a, levada_json_value value)
 {
     levada_json_kind kind = a->wrong = levada_json_kind_of(value);
@@ -155,7 +155,7 @@ static bool columns_scalar(columns_adder *a, levada_json_value value)
     return kind == LEVADA_JSON_INT && columns_number(a, levada_json_as_int(value), 0);
 }
 
-/* Items so far of what the lists of this level hold. */
+/* Returns the number of items so far of what the lists of this level hold. */
 static int64_t columns_count(const levada_json_column *c, int32_t level)
 {
     bool last = level + 1 == c->depth && !levada_dtype_is_bytes(c->dtype);
@@ -185,8 +185,8 @@ static bool columns_otherwise(columns_adder *a)
     return columns_number(a, levada_value_as_int(value), levada_value_as_float(value));
 }
 
-/* The value at "a.b.c" from the root on. A name with dots counts first. *list: there is a list on
- * the way, which no name leads into. */
+/* Finds the value at "a.b.c" from the root on. A name with dots counts first. Sets *list if there
+ * is a list on the way, which no name leads into. */
 static bool columns_look(const levada_json_step *step, levada_json_value root,
                          levada_json_value *out, bool *list)
 {
@@ -230,7 +230,7 @@ static bool columns_add(columns_adder *a, levada_json_value value)
     return columns_end(a, level, columns_count(a->c, level));
 }
 
-/* An item of a list: a value, or an object that has one. */
+/* Adds an item of a list: a value, or an object that has one. */
 static bool columns_item(void *user, levada_json_value value)
 {
     columns_adder          *a = user;
@@ -305,7 +305,7 @@ static const char *columns_wrong(const columns_adder *a)
     return kinds[a->wrong];
 }
 
-/* "field 'id' must be int64, at most 2**63-1, got 9223372036854775808: ..." */
+/* Rejects a row: "field 'id' must be int64, at most 2**63-1, got 9223372036854775808: ..." */
 static levada_status columns_misfit_odd(const columns_adder *a, int64_t row, levada_builder *out,
                                         levada_error *err)
 {
@@ -327,7 +327,7 @@ static levada_status columns_misfit_odd(const columns_adder *a, int64_t row, lev
                           a->odd.size < 48 ? "" : "...", fix);
 }
 
-/* "field 'score' is not int64 but a float: ..." */
+/* Rejects a row: "field 'score' is not int64 but a float: ..." */
 static levada_status columns_misfit(const columns_adder *a, bool found, bool list, int64_t row,
                                     levada_builder *out, levada_error *err)
 {

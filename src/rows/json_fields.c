@@ -122,7 +122,7 @@ static levada_status fields_members(fields_walk *w, const levada_value *map, lev
     return st;
 }
 
-/* [dtype], [[dtype]], or [{...}], whose members begin another step. */
+/* Reads [dtype], [[dtype]], or [{...}], whose members begin another step. */
 static levada_status fields_list(fields_walk *w, const levada_value *value, levada_error *err)
 {
     levada_json_column before = w->at;
@@ -235,7 +235,7 @@ levada_status levada_json_fields_read(const levada_value *fields, levada_json_co
 
 /* -- the columns of blocks */
 
-/* object[l] of the field: after how many dots of the name the members of an item begin. */
+/* Fills object[l] of the field: after how many dots of the name the members of an item begin. */
 static void fields_objects(const levada_json_column *c, levada_field *f)
 {
     uint8_t dots = 0;

@@ -154,7 +154,7 @@ static bool infer_fits(infer_job *job, infer_field *f)
     return infer_refuse(job, f->path, "mixes floats with integers beyond 2^53");
 }
 
-/* Levels of lists around a field and in it. */
+/* Returns the levels of lists around a field and in it. */
 static int32_t infer_depth(const infer_job *job, const infer_field *f)
 {
     int32_t depth = f->lists;
@@ -174,7 +174,7 @@ static bool infer_whole(const infer_job *job, const infer_field *f)
 
 static bool infer_object(infer_job *job, levada_json_value value);
 
-/* An object in a list: its members are fields of the list. */
+/* Looks at an object in a list, whose members are fields of the list. */
 static bool infer_listed(infer_job *job, levada_json_value value)
 {
     const size_t  used = job->used;
@@ -270,7 +270,8 @@ static bool infer_object(infer_job *job, levada_json_value value)
     return good;
 }
 
-/* A levada_infer_look. The parser reads bytes after the text. */
+/* Implements levada_infer_look. Copies the record, because the parser reads bytes after the text.
+ */
 static levada_status infer_record(void *user, const uint8_t *data, int64_t size, levada_error *err)
 {
     infer_job        *job = user;
@@ -309,7 +310,7 @@ static const char *infer_dtype(const infer_field *f, bool whole, bool missing)
     return f->seen & INFER_FLOAT || (missing && !list) ? "float64" : "int64";
 }
 
-/* {dtype: ..., default: ...} */
+/* Makes {dtype: ..., default: ...}. */
 static levada_status infer_default(levada_value **type, bool text, levada_error *err)
 {
     levada_value *map = levada_value_map();
@@ -340,7 +341,7 @@ static levada_status infer_wrap(levada_value **type, int32_t lists, levada_error
     return LEVADA_OK;
 }
 
-/* The records, or the objects of its list, that could have the field. */
+/* Returns the number of records, or of objects of its list, that could have the field. */
 static int64_t infer_most(const infer_job *job, const infer_field *f)
 {
     const infer_field *owner = f->owner < 0 ? NULL : infer_fields(job) + f->owner;

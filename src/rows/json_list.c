@@ -59,7 +59,7 @@ static bool list_open(list_nest *n, bool object)
     return true;
 }
 
-/* False where the bracket that is open is of the other kind. */
+/* Closes a bracket; returns false if the bracket that is open is of the other kind. */
 static bool list_close(list_nest *n, bool object)
 {
     n->depth--;

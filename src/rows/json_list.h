@@ -16,7 +16,7 @@
 /* Levels of brackets in an element. */
 enum { LEVADA_JSON_NEST = 1024 };
 
-/* The position of the first byte that is not white space; `size` if there is none. */
+/* Returns the position of the first byte that is not white space; `size` if there is none. */
 int64_t levada_json_list_space(const uint8_t *data, int64_t at, int64_t size);
 
 /* Passes the value that begins at data[at]. */

@@ -46,7 +46,7 @@ typedef struct levada_json_parser {
     char                digits[LEVADA_JSON_DIGITS];
 } levada_json_parser;
 
-/* Zero is valid for close. */
+/* Opens a parser. A zero parser is valid for close. */
 LEVADA_MUST_USE levada_status levada_json_parser_open(levada_json_parser *p, bool replace,
                                                       levada_error *err);
 void levada_json_parser_close(levada_json_parser *p);

@@ -26,7 +26,8 @@ static levada_status rows_copy(const levada_value *options, bool lines, levada_v
     return LEVADA_OK;
 }
 
-/* {fields: ...} of the first records of all files: one part of them finds what the others find. */
+/* Finds {fields: ...} of the first records of all files, so that each part of them finds the same.
+ */
 static levada_status rows_find(levada_env *env, const char *format, const levada_value *options,
                                levada_value **out, levada_error *err)
 {

@@ -14,8 +14,8 @@
  * up the fields, and adds their values to the columns. */
 extern const levada_decoder_def levada_json_rows;
 
-/* The hook `infer` of a format of this name: with fields=auto, *out becomes `options` with the
- * fields of the first records. */
+/* Implements the hook `infer` of a format of this name: with fields=auto, *out becomes `options`
+ * with the fields of the first records. */
 LEVADA_MUST_USE levada_status levada_json_rows_infer(levada_env *env, const char *format,
                                                      const levada_json_args *args,
                                                      const levada_value *options,

@@ -75,7 +75,7 @@ static int32_t scan_key_size(const scan *s, const uint8_t *key)
     return (int32_t)((end < s->end ? end : s->end) - key);
 }
 
-/* "key 'a.b', ", or nothing. */
+/* Writes "key 'a.b', ", or nothing. */
 static void scan_path(const scan *s, char path[SCAN_PATH])
 {
     size_t used = 0;
@@ -114,7 +114,7 @@ static bool scan_is_word(uint8_t c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* "a value must be here, got 'None'" */
+/* Fails with "a value must be here, got 'None'". */
 static bool scan_want(scan *s, const char *what)
 {
     int32_t n = 0;
@@ -276,7 +276,7 @@ static bool scan_number(scan *s)
     return true;
 }
 
-/* The key of the innermost object, and the colon. */
+/* Reads the key of the innermost object, and the colon. */
 static bool scan_key(scan *s)
 {
     s->p->keys[s->depth - 1] = SCAN_EMPTY;
@@ -290,7 +290,7 @@ static bool scan_key(scan *s)
     return true;
 }
 
-/* An object or a list begins. *whole: it has ended, too. */
+/* Begins an object or a list. Sets *whole if it has ended, too. */
 static bool scan_open(scan *s, bool *whole)
 {
     bool object = *s->at == '{';
@@ -307,7 +307,7 @@ static bool scan_open(scan *s, bool *whole)
     return true;
 }
 
-/* A value begins. *whole: it has ended, too. */
+/* Begins a value. Sets *whole if it has ended, too. */
 static bool scan_value(scan *s, bool *whole)
 {
     scan_space(s);

@@ -80,7 +80,7 @@ void levada_absent_add(levada_absent *to, const char *path, const levada_spec *s
     d->records += records;
 }
 
-/* "'a', 'b' and 3 more": the columns that are not there; returns their number. */
+/* Writes "'a', 'b' and 3 more": the columns that are not there. Returns their number. */
 static int32_t absent_list(const levada_absent_decoder *d, levada_text *to)
 {
     int32_t n = 0;

@@ -103,7 +103,7 @@ static void call_origin(const levada_call *call, levada_origin origin, levada_te
     if (origin.sub) levada_text_format(text, ".%d", (int)origin.sub);
 }
 
-/* "a.txt:3", or of a record that a zip made "a.txt:3 + b.txt:7". */
+/* Writes the key of a record: "a.txt:3", or "a.txt:3 + b.txt:7" if a zip made it. */
 static void call_key(const levada_call *call, const levada_block *in, int64_t row, int32_t nparts,
                      levada_text *text)
 {
@@ -160,7 +160,7 @@ levada_status levada_call_block(const levada_call *call, const levada_block *in,
 
 /* -- lengths of padded fields */
 
-/* The column of `in` whose lengths column `c` of the result keeps, or NULL. */
+/* Returns the column of `in` whose lengths column `c` of the result keeps, or NULL. */
 static const levada_column *call_padded(const levada_block *in, const levada_column *c)
 {
     const levada_column *before;
@@ -208,7 +208,8 @@ static levada_status call_find_padded(const levada_block *in, const levada_block
     return LEVADA_OK;
 }
 
-/* Lengths of the fields of `made` that are padded and have none: those before, or all steps. */
+/* Fills the lengths of the fields of `made` that are padded and have none: those before, or all
+ * steps. */
 static levada_status call_fill_lengths(levada_builder *b, const levada_block *in,
                                        const levada_block *made, levada_error *err)
 {
@@ -269,8 +270,8 @@ static levada_status call_keep_lengths(const levada_call *call, const levada_blo
     return st;
 }
 
-/* The result of a function may be held elsewhere, or be its input: origins go into a block of our
- * own. */
+/* Puts origins into a block of our own, because the result of a function may be held elsewhere, or
+ * be its input. */
 static levada_status call_own(const levada_call *call, const levada_block *in, levada_block **made,
                               levada_error *err)
 {

@@ -16,8 +16,8 @@ typedef struct levada_call {
     const struct levada_run   *of; /* knows the names of files */
 } levada_call;
 
-/* The columns that a stage has after a function: those of `spec`, or an open spec where that is
- * NULL. Refuses a function of single records where `in` has batches. */
+/* Returns the columns that a stage has after a function: those of `spec`, or an open spec if it is
+ * NULL. Refuses a function of single records if `in` has batches. */
 LEVADA_MUST_USE levada_status levada_call_spec(const levada_function *function,
                                                const levada_value *spec, const levada_spec *in,
                                                levada_spec **out, levada_error *err);
@@ -26,7 +26,8 @@ LEVADA_MUST_USE levada_status levada_call_open(levada_call *call, const levada_f
 void levada_call_close(levada_call *call);
 /* Makes a running call return soon; any thread. */
 void levada_call_cancel(const levada_call *call);
-/* One block of any kind (borrowed) or NULL in; a new DATA block out. */
+/* Calls the function with one block of any kind (borrowed) or NULL, and returns a new DATA block.
+ */
 LEVADA_MUST_USE levada_status levada_call_block(const levada_call *call, const levada_block *in,
                                                 levada_block **out, levada_error *err);
 /* Calls a function from rows to rows: the result has as many rows as `in`, fits `spec` (NULL =
@@ -35,7 +36,7 @@ LEVADA_MUST_USE levada_status levada_call_block(const levada_call *call, const l
 LEVADA_MUST_USE levada_status levada_call_rows(const levada_call *call, const levada_block *in,
                                                const levada_spec *spec, levada_block **out,
                                                levada_error *err);
-/* Position of the function, where it has one. */
+/* Saves the position of the function, if it has one. */
 LEVADA_MUST_USE levada_status levada_call_save(const levada_call *call, levada_state_writer *to,
                                                levada_error *err);
 LEVADA_MUST_USE levada_status levada_call_restore(const levada_call *call,

@@ -54,8 +54,8 @@ void levada_context_log(const levada_context *context, levada_log_level level, c
     levada_env_log(context->env, level, "%s", line);
 }
 
-/* Stages that call this run one block after the other, in order. Without a skip policy the first
- * bad record is the end at once. */
+/* Rejects a record. Stages that call this run one block after the other, in order. Without a skip
+ * policy the first bad record is the end at once. */
 levada_status levada_context_reject(const levada_context *context, const levada_block *record,
                                     int64_t unread, const levada_error *why, levada_error *err)
 {

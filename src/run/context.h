@@ -11,7 +11,7 @@
 void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
                           levada_error *err);
 
-/* A copy of the path of the file of a record, as levada_iter_origin_file; any thread. */
+/* Copies the path of the file of a record, as levada_iter_origin_file; any thread. */
 LEVADA_MUST_USE levada_status levada_context_file(const levada_context *context,
                                                   const levada_origin *of, char **out,
                                                   levada_error *err);
@@ -24,8 +24,9 @@ const levada_dataset *levada_context_input(const levada_context *context);
  * stage said it needs. The core makes the records of what next() returns, which must have a layout.
  * */
 bool levada_context_numbers(const levada_context *context);
-/* A stage makes batches of `rows` neighboring records. The fused stages that it reads, if they read
- * a file, then emit blocks that are whole batches where they can; others never matter. At open. */
+/* Hints that a stage makes batches of `rows` neighboring records. The fused stages that it reads,
+ * if they read a file, then emit blocks that are whole batches if they can; other sizes never
+ * change a result. At open. */
 void levada_context_hint_batch_size(const levada_context *context, int64_t rows);
 
 /* Sets what levada_iter_explain prints about the choice that the stage made by looking at data.

@@ -151,7 +151,7 @@ const char *levada_block_note(const levada_block *block, int32_t i)
     return block->rejects[i].why.message;
 }
 
-/* The reject with the smallest row is the error. */
+/* Returns the reject with the smallest row as the error. */
 static levada_status decode_once_rejects(const levada_block *block, levada_error *err)
 {
     const levada_reject *first = NULL;

@@ -89,7 +89,7 @@ static void explain_reads(levada_text *text, const levada_dataset *at)
     levada_text_format(text, "    reads   %s\n", line);
 }
 
-/* Depth first, inputs before what they flow into: the numbers are those of paths in states. */
+/* Prints a stage after its inputs: the numbers are those of paths in states. */
 static void explain_stage(levada_text *text, const levada_dataset *at, const levada_node *root,
                           int32_t *position)
 {

@@ -94,7 +94,8 @@ static bool fused_keeps_rows(const levada_fused *fused)
     return fused->n > 0;
 }
 
-/* Ragged columns stay encoded in the chunk of their file, from which a batch decodes them. */
+/* Returns false if ragged columns should stay encoded in the chunk of their file, from which a
+ * batch decodes them. */
 static bool fused_passes_columns(const levada_spec *spec)
 {
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
@@ -140,7 +141,8 @@ void levada_fused_destroy(levada_fused **fused)
     levada_free(c);
 }
 
-/* SERIAL stages have one state, with their node: only the fused end is opened here. */
+/* Opens a state for each thread. SERIAL stages have one state, with their node: only the fused end
+ * is opened here. */
 static levada_status fused_open_states(levada_fused *fused, levada_fused_link *l, levada_error *err)
 {
     size_t size = l->decoder ? l->decoder->state_size : l->op->def.stage.state_size;
@@ -314,8 +316,8 @@ static levada_status fused_origins(const fused_pass *p, const levada_fused_link 
 
 /* -- rejects */
 
-/* The rejects of a link stay with the pass: the next stage makes another block. Both lists are in
- * the order of rows of `in`, and so is the one that they are merged to. */
+/* Keeps the rejects of a link with the pass, because the next stage makes another block. Both lists
+ * are in the order of rows of `in`, and so is the one that they are merged to. */
 static levada_status fused_keep_rejects(fused_pass *p, const levada_rejects *made,
                                         levada_error *err)
 {
@@ -332,7 +334,7 @@ static levada_status fused_keep_rejects(fused_pass *p, const levada_rejects *mad
     return LEVADA_OK;
 }
 
-/* The rows of rejects become those of the result: before the output of their record, or of later
+/* Makes the rows of rejects those of the result: before the output of their record, or of later
  * ones. Rows that cannot be traced to the input are last. A batch is not cut: it follows all of
  * them. */
 static void fused_place_rejects(const fused_pass *p, const levada_block *made)

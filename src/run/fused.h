@@ -15,7 +15,7 @@ struct levada_run;
 struct levada_skip_place;
 struct levada_absent;
 
-/* `threads` sets of states. */
+/* Creates fused stages with `threads` sets of states. */
 LEVADA_MUST_USE levada_status levada_fused_create(int32_t threads, levada_fused **out,
                                                   levada_error *err);
 void levada_fused_destroy(levada_fused **fused);
@@ -52,7 +52,7 @@ LEVADA_MUST_USE levada_status levada_fused_measure(const levada_fused *fused,
                                                    levada_error *err);
 /* Counts rows of the input, by the thread that pulls; less than 0: they were returned. */
 void levada_fused_pulled(levada_fused *fused, int64_t rows);
-/* The input and the consumer begin again. */
+/* Prepares for the input and the consumer to begin again. */
 void levada_fused_rewind(levada_fused *fused);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,
  * those of these stages, each before the rows that came after it. */
@@ -60,8 +60,8 @@ LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct lev
                                                  const struct levada_skip_place *place,
                                                  int32_t thread, const struct levada_item *in,
                                                  struct levada_item *out, levada_error *err);
-/* A pass has been read to its end, and no thread is in it. Returns whether it is the first one that
- * was read whole: the first pass of a run that was `resumed` was not. */
+/* Ends a pass that has been read to its end, when no thread is in it. Returns true if it is the
+ * first one that was read whole: the first pass of a run that was `resumed` was not. */
 bool levada_fused_end(levada_fused *fused, bool resumed);
 /* Adds what the decoders found. No thread is in it. */
 void levada_fused_found(const levada_fused *fused, struct levada_absent *to);

@@ -30,7 +30,7 @@ levada_status levada_fused_field(const levada_fused_link *l, const levada_block 
     return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
 }
 
-/* One buffer that keeps all strings alive, where there is one. */
+/* Returns the one buffer that keeps all strings alive, if there is one. */
 static levada_buffer *fused_decode_owner(const levada_block *in, int32_t field)
 {
     levada_buffer *owner = NULL;
@@ -94,8 +94,8 @@ static levada_status fused_decode_strings(const levada_block *in, int32_t field,
     return LEVADA_OK;
 }
 
-/* The columns of the result. Where the input's were not known when the dataset was described, they
- * follow from those of the block. */
+/* Returns the columns of the result. If those of the input were not known when the dataset was
+ * made, they follow from the block. */
 static levada_status fused_decode_joined(const levada_fused_link *l, const levada_block *in,
                                          int32_t field, levada_spec **out, levada_error *err)
 {

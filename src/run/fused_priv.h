@@ -33,8 +33,8 @@ static inline void *levada_fused_state(const levada_fused_link *l, int32_t threa
     return l->states + (size_t)thread * l->state_size;
 }
 
-/* The number of the column that a decoder reads: that of its option, its own, or the only one of
- * bytes. */
+/* Finds the number of the column that a decoder reads: that of its option, its own, or the only one
+ * of bytes. */
 LEVADA_MUST_USE levada_status levada_fused_field(const levada_fused_link *link,
                                                  const levada_block *in, int32_t *out,
                                                  levada_error *err);

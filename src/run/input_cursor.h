@@ -9,7 +9,7 @@
 #include "state/state_priv.h"
 #include <levada/stage.h>
 
-/* `in` is what the cursor reads from: an input, or a pipe that the combiner opened itself. */
+/* Saves a cursor on `in`: an input, or a pipe that the combiner opened itself. */
 LEVADA_MUST_USE levada_status levada_input_cursor_save(const levada_cursor *cur, levada_input *in,
                                                        levada_state_writer *to, const char *key,
                                                        levada_error *err);

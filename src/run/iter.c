@@ -314,7 +314,8 @@ levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada
     return st;
 }
 
-/* The rest of the block goes back for as long as the state is gathered. */
+/* Saves the position after `row` rows of the last block, whose rest goes back for as long as the
+ * state is gathered. */
 static levada_status iter_save_at(levada_iter *it, const levada_block *last, int64_t row,
                                     char **out, size_t *size, levada_error *err)
 {
@@ -478,7 +479,7 @@ static levada_status iter_fits(levada_iter *it, levada_state_reader *from, levad
     return st;
 }
 
-/* A new tree takes the place of the old one, which was not touched until here. */
+/* Puts a new tree in the place of the old one, which was not touched until here. */
 static void iter_swap(levada_iter *it, levada_run *run, levada_node *root,
                         const int64_t counts[LEVADA_RECEIVED_COUNTS])
 {
@@ -587,7 +588,8 @@ levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_o
     return st;
 }
 
-/* total may be NULL: to find it, files may have to be measured. */
+/* Adds up the progress of all sources. `total` may be NULL: to find it, files may have to be
+ * measured. */
 static void iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
     iter_look(it);
@@ -611,7 +613,7 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
     if (LEVADA_OURS(it) && done && total) iter_progress(it, done, total);
 }
 
-/* Stages that show numbers, inputs first. */
+/* Prints the stages that show numbers, inputs first. */
 static void iter_report_stages(const levada_node *it, levada_text *text)
 {
     for (int32_t i = 0; i < it->ninputs; i++) iter_report_stages(it->inputs[i], text);

@@ -37,13 +37,13 @@ struct levada_iter {
     int           depth;
 };
 
-/* Around the calls of the owner: debug builds check that there is one at a time. */
+/* Begins a call of the owner: debug builds check that there is one at a time. */
 void levada_iter_enter(levada_iter *it);
 void levada_iter_leave(levada_iter *it);
 
-/* Record `number`, apart from what the iterator returns, as a block of its own. The dataset is a
- * source of files with an index, and stages that make one record of one. What has changed since the
- * iterator was opened is an error; EOUT_OF_RANGE: there is no such record. */
+/* Reads record `number`, apart from what the iterator returns, as a block of its own. The dataset
+ * is a source of files with an index, and stages that make one record of one. What has changed
+ * since the iterator was opened is an error; EOUT_OF_RANGE: the record does not exist. */
 LEVADA_MUST_USE levada_status levada_iter_at(levada_iter *it, int64_t number, levada_block **out,
                                              levada_error *err);
 
@@ -55,12 +55,12 @@ LEVADA_MUST_USE levada_status levada_iter_at(levada_iter *it, int64_t number, le
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
 LEVADA_MUST_USE levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to,
                                                 levada_error *err);
-/* Zeros where the state of an older version has none. */
+/* Restores counts; zeros if the state of an older version has none. */
 LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
                                                 int64_t counts[LEVADA_RECEIVED_COUNTS],
                                                 levada_error *err);
 void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
-/* The numbers that a stage shows, as further entries of a JSON object. */
+/* Prints the numbers that a stage shows, as further entries of a JSON object. */
 void levada_stats_gauges(const levada_node *it, levada_text *text);
 /* Writes the JSON of levada_iter_stats; `bytes` were read. */
 void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *text);

@@ -155,7 +155,7 @@ void levada_node_unread(levada_node *it, levada_item *item);
 LEVADA_MUST_USE levada_status levada_node_cut(levada_node *it, levada_item *item, int64_t rows,
                                               int32_t rejects, levada_error *err);
 struct levada_fused;
-/* levada_node_next for fused stages, of as many rows as they want. */
+/* Pulls as many rows as fused stages want, like levada_node_next. */
 LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, struct levada_fused *fused,
                                                levada_item *out, levada_error *err);
 /* Returns the item that was pulled last, since it could not be applied. */
@@ -187,7 +187,7 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
-/* Origins of a record here: a zip puts those of its inputs together. */
+/* Returns how many origins a record has here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);
 /* Returns whether this part of an origin may be of that source. */
 bool levada_node_owns_source(const levada_node *it, int32_t part, int32_t source);
@@ -195,13 +195,13 @@ void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
 extern const levada_edge_ops levada_node_edge_ops;
 
-/* levada_input_peek with a hint. */
+/* Peeks like levada_input_peek, with a hint. */
 LEVADA_MUST_USE levada_status levada_input_peek_hinted(levada_input *in, levada_hint hint,
                                                        const levada_block **out,
                                                        levada_error *err);
 
-/* As levada_cursor_fill. `hurry`: the caller has records that it can return, so the input answers
- * AGAIN in place of waiting for the writer of a pipe. */
+/* Fills like levada_cursor_fill. `hurry`: the caller has records that it can return, so the input
+ * answers AGAIN in place of waiting for the writer of a pipe. */
 LEVADA_MUST_USE levada_status levada_cursor_fill_hurried(levada_cursor *cursor, levada_input *in,
                                                          bool hurry, levada_error *err);
 
@@ -228,7 +228,7 @@ LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_e
  * next(). */
 LEVADA_MUST_USE levada_status levada_node_note(levada_node *it, const levada_error *why,
                                                levada_error *err);
-/* Records that the stage in next() drops by design. */
+/* Counts records that the stage in next() drops by design. */
 LEVADA_MUST_USE levada_status levada_node_dropped(levada_node *it, int64_t records,
                                                   levada_error *err);
 /* Numbers the rejects of this node in `made`, which it made of the last `records` that it read. */
@@ -250,8 +250,8 @@ static inline void levada_node_count_read(const levada_node *it, int64_t records
     if (it->consumer && levada_node_has_hooks(it->consumer)) it->consumer->progress.read += records;
 }
 
-/* A combiner that opens pipes reports how many records it emitted, before it pulls one and after
- * each block. Of pipes in pipes, the outermost combiner counts. */
+/* Reports how many records a combiner that opens pipes emitted, before it pulls one and after each
+ * block. Of pipes in pipes, the outermost combiner counts. */
 static inline void levada_node_report_emitted(levada_node *it, int64_t emitted)
 {
     it->progress.read = emitted;

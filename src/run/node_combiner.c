@@ -50,7 +50,7 @@ static bool combiner_rereadable(const levada_node *it)
 
 /* -- of a combiner that joins records: each input has its own, with its own origin parts */
 
-/* The records of an input, whose origins are the first of `nparts` in each row. */
+/* Reads the records of an input, whose origins are the first of `nparts` in each row. */
 static levada_status combiner_part(levada_node *in, const levada_origin *origins, int32_t nparts,
                                 int64_t n, levada_block **out, levada_error *err)
 {
@@ -107,7 +107,7 @@ static int64_t combiner_run(const levada_node *in, const levada_origin *origins,
     return k;
 }
 
-/* The next records of an input, as they come out of the combiner. */
+/* Reads records of an input as they come out of the combiner. */
 static levada_status combiner_passed(levada_node *it, levada_node *in, const levada_origin *origins,
                                   int64_t n, levada_block **out, levada_error *err)
 {

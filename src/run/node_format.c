@@ -207,8 +207,8 @@ static const levada_node_ops format_ops = {
     .numbers = &(const levada_numbers_ops){ .locate = format_locate, .fetch = format_fetch },
 };
 
-/* The files of sources in pipes are known by path, those of the tree by their number: folders may
- * move. */
+/* Makes the owner of a reader. Files of sources in pipes are known by path, those of the tree by
+ * their number, because directories may move. */
 static levada_file_owner format_owner(levada_node *it)
 {
     levada_run *run = it->run;
@@ -223,7 +223,8 @@ static levada_file_owner format_owner(levada_node *it)
                                 .threads = run->workers && !run->inner ? run->threads : 0 };
 }
 
-/* Files in pipes have names only while they are open: a block does not go beyond one. */
+/* Returns true if a block may go beyond one file: files in pipes have names only while they are
+ * open. */
 bool levada_node_can_coalesce(const levada_node *it)
 {
     levada_node *self = (levada_node *)(uintptr_t)it;

@@ -43,8 +43,8 @@ levada_status levada_node_report_absent(levada_node *it, levada_absent *absent,
     return st;
 }
 
-/* At the end of the first whole pass. The combiner that opened a pipe reports what all its pipes
- * miss. */
+/* Reports missing columns at the end of the first whole pass. The combiner that opened a pipe
+ * reports what all its pipes miss. */
 static levada_status fused_ended(levada_node *it, levada_status st, levada_error *err)
 {
     levada_fused  *fused = fused_ring(it)->fused;
@@ -100,7 +100,7 @@ static levada_status fused_halt(levada_node *it, int32_t worker)
     return levada_workers_halt(it->run->workers, j, worker);
 }
 
-/* Halted before: nothing is on its way. */
+/* Rewinds a ring that was halted before, so that nothing is on its way. */
 static levada_status fused_rewind(levada_node *it, bool read_to_end, levada_error *err)
 {
     levada_result_ring *j = fused_ring(it);
@@ -174,7 +174,7 @@ void levada_node_disable_readahead(levada_node *it)
     for (int32_t i = 0; i < it->ninputs; i++) levada_node_disable_readahead(it->inputs[i]);
 }
 
-/* The thread that has the intake of the ring pulls `it`, as the ring's consumer did before. */
+/* Lets the thread that has the intake of the ring pull `it`, as the ring's consumer did before. */
 static void fused_claim(levada_node *it, const levada_puller *before, levada_puller *puller)
 {
     if (it->puller != before) return; /* it is upstream of another ring */

@@ -364,7 +364,8 @@ static levada_status numbered_rewind(levada_node *it, bool read_to_end, levada_e
     return x->def->rewind(numbered_state(it), it->at->args, err);
 }
 
-/* A rank in step reads only its own records, or all. */
+/* Returns an error if a rank that reads only its own records restores a checkpoint of one that
+ * reads all, or the other way round. */
 static levada_status numbered_check_numbers(const levada_node *it, levada_state_reader *from,
                                             levada_error *err)
 {

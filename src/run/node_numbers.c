@@ -65,7 +65,7 @@ static levada_status numbers_fetch_some(numbers_input *input, const levada_block
     return st == LEVADA_OK ? levada_merge_switch(&input->rows, input->records, err) : st;
 }
 
-/* All, in the order of the numbers. */
+/* Fetches the records of all inputs, in the order of the numbers. */
 static levada_status numbers_fetch_all(const levada_node *it, numbers_input *inputs,
                                        const levada_block *numbers, const int32_t *which,
                                        int32_t *rows, levada_block **out, levada_error *err)

@@ -58,8 +58,8 @@ static int32_t source_pass(const levada_node *it)
     return (int32_t)(it->context.pass & INT32_MAX);
 }
 
-/* A source that numbers its records itself leaves to the core which source it is, and records that
- * it does not number. */
+/* Fills origins. A source that numbers its records itself leaves to the core which source it is,
+ * and records that it does not number. */
 static void source_put_origins(const levada_node *it, int64_t given, levada_block *block)
 {
     levada_origins *o = &block->origins;

@@ -49,7 +49,7 @@ static levada_status stage_open(levada_node *it, void *state, levada_error *err)
     return def->open ? def->open(state, it->at->args, &it->context, err) : LEVADA_OK;
 }
 
-/* Unless its options add columns. */
+/* Returns true if records can be read again through the stage, unless its options add columns. */
 static bool stage_rereadable(const levada_node *it)
 {
     const levada_context *c = &it->context;
@@ -130,7 +130,8 @@ static levada_status stage_note_own(levada_node *it, const levada_own *own, leva
                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
-/* Downstream of a source of numbers: the stage passes them on, or fetches their records. */
+/* Decides, downstream of a source of numbers, if the stage passes them on or fetches their records.
+ */
 static void stage_take_numbers(levada_node *it, const levada_own *own)
 {
     const levada_node *in = it->inputs[0];

@@ -8,8 +8,9 @@
 #include "tensor/block_priv.h"
 #include "tensor/encoded.h"
 
-/* The consumer's deadline is checked where it pulls a source itself, before each block but the
- * first, and where it receives results of workers (workers.c). */
+/* Returns ECANCELLED or AGAIN if the call should end. The consumer's deadline is checked where it
+ * pulls a source itself, before each block but the first, and where it receives results of workers
+ * (workers.c). */
 static levada_status stream_interrupted(const levada_node *it, levada_error *err)
 {
     levada_run *run = it->run;
@@ -33,8 +34,8 @@ static bool stream_loses(const levada_node *it)
            !(it->inputs[0]->inlet.reported < 0 || it->inputs[0]->inlet.returned);
 }
 
-/* A cancelled run is not the end of the stream: each call finds out by itself. Memory runs out
- * anywhere. */
+/* Notes how the stream ended. A cancelled run is not the end of the stream: each call finds out by
+ * itself. Memory may run out anywhere. */
 void levada_node_end(levada_node *it, levada_status end, levada_error *why)
 {
     levada_inlet *inlet = &it->inlet;

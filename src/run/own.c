@@ -26,7 +26,7 @@ const int64_t *levada_own_lengths(const levada_dataset *source, const char *fiel
     return levada_column_i64(column);
 }
 
-/* A numbered source that knows the lengths, and no stage that may change them. */
+/* Checks that a numbered source knows the lengths, and that no stage may change them. */
 static void own_check_numbered(levada_own *own, const levada_dataset *source)
 {
     for (int32_t i = 0; i < own->needed.n; i++) {

@@ -45,7 +45,7 @@ typedef struct levada_own {
  * skips bad records. */
 LEVADA_MUST_USE levada_status levada_own_describe(const levada_dataset *stage, bool skips,
                                                   levada_own *out, levada_error *err);
-/* If the pipeline allows it, looks whether the indexes of all sources have the lengths. */
+/* Looks up whether the indexes of all sources have the lengths, if the pipeline allows it. */
 LEVADA_MUST_USE levada_status levada_own_look_up(levada_own *own, levada_error *err);
 /* Finds the lengths of one source, `at`, which levada_file_reader_number() then uses. */
 LEVADA_MUST_USE levada_status levada_own_find(levada_own *own, const levada_dataset *at,

@@ -26,7 +26,7 @@ static inline void levada_pace_add(levada_pace *pace, int64_t nanoseconds, int64
     atomic_fetch_add_explicit(&pace->records, records, memory_order_relaxed);
 }
 
-/* Records of the next block, at least one. */
+/* Returns the number of records of the next block, at least one. */
 static inline int64_t levada_pace_rows(levada_pace *pace)
 {
     int64_t records = atomic_load_explicit(&pace->records, memory_order_relaxed), each, rows;

@@ -88,7 +88,8 @@ levada_status levada_pipe_check(const levada_dataset *pipe, const levada_spec *i
 
 /* -- filling in */
 
-/* Names of files are patterns, and a name that is data stands for one file. */
+/* Adds a value to the text. Names of files are patterns, and a name that is data stands for one
+ * file. */
 static void pipe_add(levada_text *to, const levada_column *c, int64_t row, bool pattern)
 {
     int64_t        size = levada_dtype_size(c->field->dtype), number = 0;

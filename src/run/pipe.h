@@ -18,7 +18,7 @@ LEVADA_MUST_USE levada_status levada_pipe_bind(const levada_dataset *pipe,
                                                levada_dataset **out, levada_error *err);
 /* Sources of a run that are opened as it goes: they are numbered in an int32. */
 #define LEVADA_PIPE_SOURCES (INT64_C(1) << 30)
-/* Numbers of sources that its nodes take; LEVADA_PIPE_SOURCES + 1 where they are more. */
+/* Returns how many numbers of sources its nodes take; LEVADA_PIPE_SOURCES + 1 if they are more. */
 int64_t levada_pipe_sources(const levada_dataset *pipe);
 /* Returns how deep pipes are nested in it; 0 = there is none among the options of its stages. */
 int32_t levada_pipe_depth(const levada_dataset *pipe);

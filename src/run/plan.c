@@ -102,7 +102,7 @@ static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool 
     return LEVADA_OK;
 }
 
-/* The stages that waited for the records follow the stage that fetched them. */
+/* Adds the stages that waited for the records after the stage that fetches them. */
 static levada_status plan_resume(plan_work *w, levada_error *err)
 {
     if (w->npostponed == 0) return LEVADA_OK;
@@ -131,7 +131,8 @@ static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, b
     return levada_fused_add(w->fused, at, &context, path, err);
 }
 
-/* A stage that only reads ahead makes no node: it sizes the ring of the stages that end here. */
+/* Sizes the ring of the stages that end here, for a stage that only reads ahead, which makes no
+ * node. */
 static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, levada_error *err)
 {
     if (plan_has_numbers(w)) return LEVADA_OK; /* nothing is read there */
@@ -210,7 +211,7 @@ static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levad
     return st;
 }
 
-/* A stage with ranks decides what is read upstream of it. */
+/* Looks for a stage with ranks, which decides what is read upstream of it. */
 static levada_status plan_look_for_ranks(plan_work *w, const levada_dataset *at, levada_error *err)
 {
     levada_own own;
@@ -246,7 +247,7 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
     return plan_close_fused(w, err);
 }
 
-/* Files without a stage get a ring of their own: threads may read ahead there too. Without threads
+/* Makes a ring for files without a stage, so that threads may read ahead there too. Without threads
  * they get it for its path, so that a state fits any number of threads. */
 static levada_status plan_read_files(plan_work *w, const levada_dataset *at, levada_error *err)
 {

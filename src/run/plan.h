@@ -22,7 +22,7 @@ typedef struct levada_pipe_place {
     levada_puller      *puller; /* of its nodes                                          */
 } levada_pipe_place;
 
-/* The path of the node that is made next, and the context of its stage. */
+/* Makes the path of the node that is made next, and the context of its stage. */
 void           levada_node_path(const levada_run *run, const levada_dataset *at, char *out,
                                 size_t size);
 levada_context levada_node_context(levada_run *run, const levada_dataset *at);
@@ -39,11 +39,12 @@ LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dat
 
 LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_dataset *at,
                                                  levada_node **out, levada_error *err);
-/* `own`: of the stage that it is read for; NULL = it reads records. */
+/* Makes a node of a numbered source. `own`: of the stage that it is read for; NULL = it reads
+ * records. */
 LEVADA_MUST_USE levada_status levada_node_numbered(levada_run *run, const levada_dataset *at,
                                                    const levada_own *own, levada_node **out,
                                                    levada_error *err);
-/* `own`: the same, completed by its index. */
+/* Makes a node of files. `own`: likewise, completed by its index. */
 LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
                                                  levada_own *own, levada_node **out,
                                                  levada_error *err);
@@ -53,15 +54,14 @@ const levada_spec *levada_node_records(const levada_node *source);
 LEVADA_MUST_USE levada_status levada_node_fetch(const levada_node *source,
                                                 const levada_block *numbers, levada_block **out,
                                                 levada_error *err);
-/* `own`: of this stage, which fetches its records if its input has numbers; NULL = it has no ranks,
- * and passes on what its input has. */
+/* Makes a node of a stage. `own`: of this stage, which fetches its records if its input has
+ * numbers; NULL = it has no ranks, and passes on what its input has. */
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
                                                 const levada_own *own, levada_node **in,
                                                 levada_node **out, levada_error *err);
-/* Neighboring PURE stages, or none: a prefetch. Takes *fused and *in. With `tickets` and a worker
- * pool, `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may be
- * ready.
- */
+/* Makes a node of neighboring PURE stages, or of none for a prefetch. Takes *fused and *in. With
+ * `tickets` and a worker pool, `window` results (0 = by the number of threads) and window_bytes (0
+ * = 256 MiB) may be ready. */
 LEVADA_MUST_USE levada_status levada_node_fused(levada_run *run, const levada_dataset *at,
                                                 levada_fused **fused, int64_t window,
                                                 int64_t window_bytes, bool tickets,

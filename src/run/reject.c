@@ -26,7 +26,7 @@ static void reject_place(levada_run *run, const char *path, levada_origin origin
     if (!file) levada_file_names_place(&run->names, &origin, err);
 }
 
-/* "b.txt record 7 at byte 80", without what is in front where it has more than `most` bytes. */
+/* Writes "b.txt record 7 at byte 80", without its beginning if it has more than `most` bytes. */
 static void reject_part(levada_run *run, levada_origin origin, size_t most, levada_text *to)
 {
     levada_error at = LEVADA_ERROR_INIT;
@@ -47,8 +47,8 @@ static void reject_part(levada_run *run, levada_origin origin, size_t most, leva
     levada_text_clear(&text);
 }
 
-/* A zip made the record of several: the names of the others precede the message, as far as they
- * fit, since the message has the cause. */
+/* Adds the names of the other records if a zip made the record of several. They precede the
+ * message, as far as they fit, since the message has the cause. */
 static void reject_place_parts(levada_run *run, const levada_block *block, int64_t row,
                                levada_error *err)
 {
@@ -155,7 +155,7 @@ int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin reco
     return from < in->n ? from : -1;
 }
 
-/* The bad records become rejects of what is left: each precedes a row of it, and has the number of
+/* Makes the bad records rejects of what is left: each precedes a row of it, and has the number of
  * its record in `in`, from 1. A note precedes its own row. */
 static void reject_number(const levada_skip_place *place, const levada_policy *policy,
                           const levada_block *in, const levada_block *made,

@@ -82,7 +82,7 @@ LEVADA_MUST_USE levada_status levada_run_create(const levada_dataset *dataset,
                                                 levada_error *err);
 void levada_run_destroy(levada_run **run, levada_node **root);
 bool levada_run_is_cancelled(levada_run *run);
-/* ECANCELLED where it is. */
+/* Returns ECANCELLED if the run is cancelled. */
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
 /* Returns the path of the file, borrowed from its source; NULL = the source lists no such file. */
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);

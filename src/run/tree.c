@@ -88,8 +88,8 @@ static levada_status tree_restore_waiting(levada_node *it, levada_state_reader *
 
 /* -- save, restore, rewind, re-read */
 
-/* Records of a node with one input wait there; a combiner says which one it means
- * (run/input_cursor.h). */
+/* Makes the scope of a node's state. Records of a node with one input wait there; a combiner says
+ * which one it means (run/input_cursor.h). */
 static levada_state_scope tree_scope(const levada_node *it)
 {
     return (levada_state_scope){
@@ -99,8 +99,8 @@ static levada_state_scope tree_scope(const levada_node *it)
     };
 }
 
-/* A combiner returns the records before a failure first; its state may be requested before it
- * reports the failure. */
+/* Returns an error if records may be lost. A combiner returns the records before a failure first;
+ * its state may be requested before it reports the failure. */
 static levada_status tree_savable(const levada_node *it, levada_error *err)
 {
     if (!it->inlet.lost) return LEVADA_OK;
@@ -168,7 +168,7 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
 
 static bool tree_ended(const levada_node *it) { return it->inlet.reported == LEVADA_END; }
 
-/* The most downstream first: a halted node pulls no more from those upstream. */
+/* Halts the most downstream node first: a halted node pulls no more from those upstream. */
 static levada_status tree_halt(levada_node *it, int32_t worker)
 {
     if (it->ops->ahead && it->ops->ahead->halt) LEVADA_TRY(it->ops->ahead->halt(it, worker));
@@ -191,7 +191,8 @@ static int64_t tree_first_pass(const levada_node *it, int64_t n)
     return n <= LEVADA_COUNT_LIMIT / it->repeat_count ? n * it->repeat_count : n;
 }
 
-/* `read_to_end`: the consumer read the pass that ends. Threads may have read further upstream. */
+/* Rewinds a node after its inputs. `read_to_end`: the consumer read the pass that ends. Threads may
+ * have read further upstream. */
 static levada_status tree_rewind(levada_node *it, int64_t pass, bool read_to_end, levada_error *err)
 {
     for (int32_t i = 0; i < it->ninputs; i++) {

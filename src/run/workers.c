@@ -147,7 +147,8 @@ static void workers_finish_all_locked(levada_workers *workers)
     while (workers->idle.head) workers_finish_locked(workers, (workers_wait *)workers->idle.head);
 }
 
-/* Something came of the ring that its consumer, or who halts it, should look at. */
+/* Wakes the consumer of the ring, or the thread that halts it, because something happened that it
+ * should look at. */
 static void workers_tell_locked(levada_workers *workers, const levada_result_ring *j)
 {
     levada_waiter *next;
@@ -246,7 +247,7 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
     if (number == j->head || j->halting) workers_tell_locked(workers, j);
 }
 
-/* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
+/* Does one unit of work: pull, draw a ticket, apply. The lock is held before and after. */
 static void workers_work_locked(levada_workers *workers, levada_result_ring *j, int32_t worker,
                                 bool hurried)
 {
@@ -340,7 +341,8 @@ static void workers_worker(void *user)
     workers_unlock(workers);
 }
 
-/* The first snapshot of each ring, the one furthest up first: later ones build on it. */
+/* Takes the first snapshot of each ring, of the one furthest upstream first: later ones build on
+ * it. */
 static void workers_first_snapshots_locked(levada_workers *workers, levada_result_ring *j)
 {
     if (!j) return;
@@ -424,7 +426,7 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
     return LEVADA_OK;
 }
 
-/* The next result has to be made again: the call was interrupted. */
+/* Makes the next result again, because the call was interrupted. */
 static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j,
                                          int32_t worker, levada_error *err)
 {
@@ -538,7 +540,8 @@ void levada_workers_report(levada_workers *workers, levada_text *to)
     workers_unlock(workers);
 }
 
-/* Others work on what they have drawn without waiting for us: they are further up, or apply. */
+/* Halts a ring. Other threads work on what they have drawn without waiting for us: they are further
+ * upstream, or apply. */
 levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j, int32_t worker)
 {
     int64_t       until = worker == 0 ? workers->run->deadline : -1;

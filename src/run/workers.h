@@ -89,18 +89,19 @@ void levada_workers_report(levada_workers *workers, struct levada_text *to);
 
 /* Adds a ring nearer to the consumer than all before it. */
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
-/* The next result in order. `who` calls. AGAIN, if it is hurried: nothing is on the way. */
+/* Takes the next result in order, for the caller `who`. AGAIN, if it is hurried: nothing is on the
+ * way. */
 LEVADA_MUST_USE levada_status levada_workers_take(levada_workers *workers, levada_result_ring *ring,
                                                const levada_puller *who, levada_item *out,
                                                levada_error *err);
-/* State of everything upstream of the ring, and the records and rejects to drop there. */
+/* Saves the state of everything upstream of the ring, and the records and rejects to drop there. */
 LEVADA_MUST_USE levada_status levada_workers_save(levada_workers *workers, levada_result_ring *ring,
                                                levada_state_writer *to, levada_error *err);
 /* Waits until no thread works for the ring; nothing new is drawn until it is reset. AGAIN at the
  * consumer's deadline: to be halted again. */
 LEVADA_MUST_USE levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *ring,
                                                int32_t worker);
-/* Empty again, after it was halted and everything above it rewound. */
+/* Empties the ring, after it was halted and everything upstream rewound. */
 void levada_workers_reset(levada_workers *workers, levada_result_ring *ring);
 void levada_result_ring_clear(levada_result_ring *ring);
 

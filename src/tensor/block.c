@@ -106,8 +106,8 @@ static int32_t block_refs(const levada_buffer *buffer)
     return atomic_load_explicit(&((levada_buffer *)(uintptr_t)buffer)->refs, memory_order_acquire);
 }
 
-/* A slice shares its buffers with the block that it was cut from: the block's own count is not
- * enough. */
+/* Returns true if nobody else reads the block. A slice shares its buffers with the block that it
+ * was cut from, so the block's own count is not enough. */
 bool levada_block_exclusive(const levada_block *block)
 {
     if (!block) return false;

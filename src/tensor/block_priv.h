@@ -98,14 +98,14 @@ struct levada_block {
     levada_reject   *rejects;     /* marks of its maker, until its node has taken them           */
 };
 
-/* `filled` is false. */
+/* Creates a layout of a batch, with `filled` false. */
 LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
                                                    levada_error *err);
-/* The layout of one rank's rows: `least`, zero at first, is for the lengths that its ragged columns
- * are padded to, LEVADA_MAX_DIMS for each of `columns`. */
+/* Creates the layout of one rank's rows: `least`, zero at first, is for the lengths that its ragged
+ * columns are padded to, LEVADA_MAX_DIMS for each of `columns`. */
 LEVADA_MUST_USE levada_status levada_layout_create_least(int32_t columns, int64_t bound,
                                                          levada_layout **out, levada_error *err);
-/* The layout of a block whose rows form n groups; copies `ends`. */
+/* Creates the layout of a block whose rows form n groups; copies `ends`. */
 LEVADA_MUST_USE levada_status levada_layout_create_ends(const int32_t *ends, int64_t n,
                                                         levada_layout **out, levada_error *err);
 /* Sets the layout of a block of rows [first, first + block->n) of a larger one to its share of that
@@ -118,7 +118,7 @@ void levada_layout_unref(levada_layout **layout);
 void levada_block_set_layout(levada_block *block, levada_layout *layout);
 /* Returns the bound of its layout, -1 if it has none. */
 int64_t levada_block_bound(const levada_block *block);
-/* The ends of its groups, *n of them; NULL and 0 where its layout has none. */
+/* Returns the ends of its groups, *n of them; NULL and 0 if its layout has none. */
 const int32_t *levada_block_ends(const levada_block *block, int64_t *n);
 
 /* Creates an empty DATA block with space for spec's columns (all zero but field and n). */
@@ -140,10 +140,10 @@ void levada_block_slice_origins(levada_block *to, const levada_block *from, int6
 uint64_t levada_block_row_key(const levada_block *block, int64_t row, uint64_t key);
 /* Appends the origin parts of another DATA block with the same rows to those of `to`. */
 void levada_block_join_origins(levada_block *to, const levada_block *from);
-/* One origin part: those after the first are dropped. */
+/* Drops the origin parts after the first. */
 void levada_block_drop_origin_parts(levada_block *block);
-/* The first `nparts` origins of each row, row by row, to `to` and from it: n * nparts
- * of them. */
+/* Copies the first `nparts` origins of each row, row by row, to `to`: n * nparts of them.
+ * levada_block_put_origins copies them back. */
 void levada_block_get_origins(const levada_block *block, int32_t nparts, levada_origin *to);
 LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
                                                        const levada_origin *from, int32_t nparts,
@@ -154,7 +154,7 @@ LEVADA_MUST_USE levada_status levada_block_reserve_origins(levada_pool *pool, le
                                                         int32_t        nparts,
                                                         levada_origin *each[LEVADA_ORIGIN_PARTS],
                                                         levada_error  *err);
-/* A selection made of parts; takes the references in from[] (n_from of them) on success. which and
+/* Makes a selection of parts; takes the references in from[] (n_from of them) on success. which and
  * row are in *index (taken). */
 LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_t nfrom,
                                                      const uint32_t *which, const uint32_t *row,
@@ -168,7 +168,7 @@ LEVADA_MUST_USE levada_status levada_block_gather(levada_pool *pool, const levad
  * takes no more memory than its rows did. */
 LEVADA_MUST_USE levada_status levada_block_compact(levada_pool *pool, const levada_block *block,
                                                    levada_block **out, levada_error *err);
-/* Rows [first, first + n): shares everything. */
+/* Returns rows [first, first + n): shares everything. */
 LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada_block *block,
                                                  int64_t first, int64_t n, levada_block **out,
                                                  levada_error *err);

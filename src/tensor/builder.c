@@ -68,8 +68,8 @@ static levada_status builder_new_slab(levada_builder *b, levada_error *err)
     return LEVADA_OK;
 }
 
-/* `size` bytes, aligned, with slack, that the block counts; *owner gets a reference in place of
- * what it had. */
+/* Reserves `size` bytes, aligned, with slack, that the block counts; *owner gets a reference in
+ * place of what it had. */
 static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **out,
                                    levada_buffer **owner, levada_error *err)
 {
@@ -101,7 +101,7 @@ static bool builder_has(const levada_builder *b, int32_t field)
     return b && field >= 0 && field < levada_spec_count(b->block->spec);
 }
 
-/* A level of a field, and a number of rows that fits into a block. */
+/* Finds a level of a field, and checks that a number of rows fits into a block. */
 static levada_status builder_level(levada_builder *b, int32_t field, int32_t level, int64_t n,
                                    levada_level **out, levada_error *err)
 {

@@ -38,7 +38,7 @@ struct levada_builder {
     levada_push    push[]; /* one for each field */
 };
 
-/* EINVALID_ARGUMENT unless the builder has such a field. */
+/* Returns EINVALID_ARGUMENT unless the builder has such a field. */
 LEVADA_MUST_USE levada_status levada_builder_check(const levada_builder *b, int32_t field,
                                                    levada_error *err);
 

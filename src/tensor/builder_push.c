@@ -59,7 +59,7 @@ typedef union push_number {
     double  f64;
 } push_number;
 
-/* The low bytes of an integer are the narrower integer on little-endian machines; be exact. */
+/* Stores an integer in its narrower type. Its low bytes would do on little-endian machines only. */
 static void push_integer(push_number *to, int64_t value, int64_t size)
 {
     if (size == 1) to->i8 = (int8_t)value;

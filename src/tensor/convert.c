@@ -44,7 +44,8 @@ static double convert_from_bfloat(uint16_t b)
     return (double)f;
 }
 
-/* Nearest multiple of `unit`, ties to even (the default rounding), as a count of units. */
+/* Rounds to the nearest multiple of a unit, ties to even (the default rounding), as a count of
+ * units. */
 static uint32_t convert_units(double x, int32_t scale)
 { return (uint32_t)nearbyint(ldexp(x, scale)); }
 
@@ -63,7 +64,7 @@ static uint16_t convert_to_half(double x)
                       convert_units(size, 11 - exponent));
 }
 
-/* Straight from the double: rounding to float on the way would round twice. */
+/* Converts straight from the double, because rounding to float on the way would round twice. */
 static uint16_t convert_to_bfloat(double x)
 {
     uint16_t sign = signbit(x) ? 0x8000 : 0;
@@ -161,7 +162,7 @@ static int64_t convert_settle_uint64(convert_wide wide, convert_piece *p, int64_
     return bad;
 }
 
-/* The least number that would be rounded to infinity. */
+/* Returns the least number that would be rounded to infinity. */
 static double convert_infinite(levada_dtype to)
 {
     switch (to) {

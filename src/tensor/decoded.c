@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* `only` is the column to decode, or -1 for all. */
+/* Begins a block with decoded columns. `only` is the column to decode, or -1 for all. */
 static levada_status decoded_columns(levada_pool *pool, const levada_block *block, int32_t only,
                                      levada_builder **b, levada_error *err)
 {

@@ -24,7 +24,7 @@ void levada_encoded_unref(levada_encoded **encoded)
     levada_free(e);
 }
 
-/* Short ones are copied with what comes after them, which the next one overwrites. */
+/* Copies items. Short ones are copied with what comes after them, which the next one overwrites. */
 static uint8_t *encoded_copy(const levada_encoded_item *items, int64_t n, uint8_t *to)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -40,7 +40,7 @@ static uint8_t *encoded_copy(const levada_encoded_item *items, int64_t n, uint8_
     return to;
 }
 
-/* The runs of n items. A copy overwrites what comes after it, as above. */
+/* Copies the runs of n items. A copy overwrites what comes after it, as above. */
 static uint8_t *encoded_runs(const levada_encoded_item *items, int64_t n, int64_t run, int64_t gap,
                              uint8_t *to)
 {
@@ -85,7 +85,8 @@ static bool encoded_whole(levada_dtype dtype)
     return dtype == LEVADA_INT32 || dtype == LEVADA_INT64 || dtype == LEVADA_UINT64;
 }
 
-/* Rows of an inner level may be in any order, with gaps: only those in use are looked at. */
+/* Returns true if all values fit in 4 bytes. Rows of an inner level may be in any order, with gaps:
+ * it looks only at those in use. */
 static bool encoded_fits(const levada_column *c, int32_t level, int64_t begin, int64_t end)
 {
     uint32_t sizes = 0;

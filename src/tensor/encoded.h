@@ -65,7 +65,7 @@ LEVADA_MUST_USE levada_status levada_builder_encoded(levada_builder *b, int32_t 
                                                      const levada_encoded *how, int64_t n,
                                                      const levada_buffer *owner,
                                                      levada_encoded_item **out, levada_error *err);
-/* `size` bytes for the items of such a field, with slack. */
+/* Reserves `size` bytes for the items of such a field, with slack. */
 LEVADA_MUST_USE levada_status levada_builder_encoded_bytes(levada_builder *b, int32_t field,
                                                            int64_t size, uint8_t **out,
                                                            levada_error *err);
@@ -85,12 +85,12 @@ bool levada_items_fit(const levada_column *c, levada_dtype to);
 uint8_t *levada_items_decode(const levada_column *c, const levada_encoded_item *items, int64_t n,
                              uint8_t *to);
 
-/* A block without encoded columns: a new reference if it has none, else one that shares its
+/* Returns a block without encoded columns: a new reference if it has none, else one that shares its
  * decoded columns; a selection that names encoded ones is gathered. */
 LEVADA_MUST_USE levada_status levada_block_decoded(levada_pool *pool, const levada_block *block,
                                                    levada_block **out, levada_error *err);
-/* A DATA block that shares the columns of another one, of which `field` is decoded. Without its
- * rejects. */
+/* Makes a DATA block that shares the columns of another one, of which `field` is decoded. Without
+ * its rejects. */
 LEVADA_MUST_USE levada_status levada_block_decode_column(levada_pool *pool,
                                                          const levada_block *block, int32_t field,
                                                          levada_block **out, levada_error *err);

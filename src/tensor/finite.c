@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor/finite.h"
 
-/* Infinity and NaN have all bits of the exponent set. */
+/* Finds the first infinity or NaN, which have all bits of the exponent set. */
 int64_t levada_not_finite(levada_dtype dtype, const void *data, int64_t n)
 {
     if (dtype == LEVADA_COMPLEX64 || dtype == LEVADA_COMPLEX128) {

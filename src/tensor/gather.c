@@ -216,7 +216,7 @@ static const void *gather_fetch(const levada_gather_range *ranges, int64_t n, in
     return levada_prefetch_values(ranges[values].column, level, ranges[values].begin, before);
 }
 
-/* The values of a field with encoded columns, each decoded to its place. */
+/* Decodes the values of a field with encoded columns, each to its place. */
 static levada_status gather_encoded(gather_work *w, int32_t field, const levada_block *from,
                                     int64_t row_bytes, int64_t row_values, levada_error *err)
 {
@@ -251,8 +251,8 @@ static const levada_encoded *gather_same_encoding(const levada_block *from, int3
     return first;
 }
 
-/* The items of a range of the last ragged level, or of a column without levels, to `to`; returns
- * how many they are and adds up their bytes. With `to` NULL only that. */
+/* Copies the items of a range of the last ragged level, or of a column without levels, to `to`;
+ * returns how many they are and adds up their bytes. With `to` NULL it only counts. */
 static int64_t gather_items(const levada_gather_range *r, levada_encoded_item *to, int64_t *bytes)
 {
     const levada_column *c = r->column;
@@ -341,7 +341,7 @@ static bool gather_has_encoded(const levada_block *from, int32_t field)
     return false;
 }
 
-/* Rows of the last ragged level have `inner` strings each. */
+/* Gathers strings. Rows of the last ragged level have `inner` strings each. */
 static levada_status gather_strings(gather_work *w, int32_t field, int32_t level, int64_t inner,
                                     levada_error *err)
 {

@@ -37,7 +37,7 @@ LEVADA_MUST_USE levada_status levada_merge_end(levada_merge *merge, levada_block
                                                levada_error *err);
 void levada_merge_clear(levada_merge *merge);
 
-/* The input continues with another block. */
+/* Continues the input with another block. */
 LEVADA_MUST_USE levada_status levada_merge_switch(levada_merge_input *input,
                                                   const levada_block *block, levada_error *err);
 void levada_merge_input_clear(levada_merge_input *input);

@@ -10,8 +10,8 @@
 
 static const levada_origin origins_none = { .source = -1, .record = -1, .offset = -1 };
 
-/* Written where it belongs: a copy of a struct whose fields were just written would wait for them.
- */
+/* Writes an origin where it belongs: a copy of a struct whose fields were just written would wait
+ * for them. */
 static void origins_read(const levada_origins *o, int64_t row, levada_origin *to)
 {
     if (o->each) {

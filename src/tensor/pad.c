@@ -47,8 +47,8 @@ static const levada_column *pad_row(const pad_job *job, int64_t i, int64_t *row)
     return &levada_block_row(job->block, i, row)->columns[job->field];
 }
 
-/* Levels of a column. The bound, which every field keeps, is for compilers: they follow calls that
- * go one level deeper as far as they like. */
+/* Returns the levels of a column. The bound, which every field keeps, is for compilers: they follow
+ * calls that go one level deeper as far as they like. */
 static int32_t pad_depth(const levada_column *c)
 {
     return c->field->depth < LEVADA_MAX_DEPTH ? c->field->depth : LEVADA_MAX_DEPTH;
@@ -56,7 +56,7 @@ static int32_t pad_depth(const levada_column *c)
 
 static int64_t pad_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Longest extent of each dimension over rows [begin, end) of a level. */
+/* Measures the longest extent of each dimension over rows [begin, end) of a level. */
 static void pad_measure(const levada_column *c, int32_t level, int64_t begin, int64_t end,
                         int64_t *most)
 {
@@ -68,7 +68,7 @@ static void pad_measure(const levada_column *c, int32_t level, int64_t begin, in
     }
 }
 
-/* The inner dimensions of row i of the block. */
+/* Measures the inner dimensions of row i of the block. */
 static void pad_measure_inner(const pad_job *job, int64_t i, int64_t *most)
 {
     int64_t              row = 0;
@@ -79,7 +79,7 @@ static void pad_measure_inner(const pad_job *job, int64_t i, int64_t *most)
     }
 }
 
-/* All dimensions of row i. */
+/* Measures all dimensions of row i. */
 static void pad_measure_row(const pad_job *job, int64_t i, int64_t *most)
 {
     int64_t              row = 0;
@@ -129,8 +129,8 @@ static int64_t pad_longest(const pad_job *job)
     return most;
 }
 
-/* All dimensions of all rows. Those of a run have the inner dimensions of one column, and so do
- * those of a data block. */
+/* Measures all dimensions of all rows. Those of a run have the inner dimensions of one column, and
+ * so do those of a data block. */
 static void pad_measure_rows(const pad_job *job, int64_t *most)
 {
     const levada_gather *g = job->gather;
@@ -149,7 +149,7 @@ static void pad_measure_rows(const pad_job *job, int64_t *most)
     }
 }
 
-/* The target dimensions: given ones are checked, the others are the longest. */
+/* Computes the target dimensions: given ones are checked, the others are the longest. */
 static levada_status pad_target(pad_job *job, const levada_padding *how, levada_error *err)
 {
     int64_t most[LEVADA_MAX_DIMS] = { 0 };
@@ -205,7 +205,8 @@ void levada_pad_fill(uint8_t *to, int64_t count, const uint8_t *value, int64_t s
     }
 }
 
-/* Padding to the elements [at, end) of the target; not of byte strings, whose ranges are there. */
+/* Writes padding to the elements [at, end) of the target; not of byte strings, whose ranges are
+ * there. */
 static void pad_fill(const pad_job *job, int64_t at, int64_t end)
 {
     levada_pad_fill(job->values + at * job->size, end - at, job->value, job->size, job->plain);
@@ -297,7 +298,8 @@ static void pad_encoded(pad_job *job, const levada_column *c, int32_t level, int
     pad_fill(job, at, stop);
 }
 
-/* A row of it, which ends at `stop` and, if it is padded on the left, begins after its padding. */
+/* Decodes and pads a row, which ends at `stop` and, if it is padded on the left, begins after its
+ * padding. */
 static void pad_encoded_row(pad_job *job, const levada_column *c, int64_t row, int64_t at,
                             int64_t stop)
 {
@@ -418,7 +420,7 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
                                 int32_t field, levada_builder *b, const levada_padding *how,
                                 int64_t *bad, levada_error *err);
 
-/* The rare case goes by way of decoded columns. */
+/* Pads the rare case by way of decoded columns. */
 static levada_status pad_decoded(const levada_block *block, int32_t field, levada_builder *b,
                                  const levada_padding *how, int64_t *bad, levada_error *err)
 {

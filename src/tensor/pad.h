@@ -20,8 +20,8 @@ typedef struct levada_padding {
     bool        left;                  /* padding of the first dimension precedes it            */
 } levada_padding;
 
-/* The padded form of a field: depth 0, its levels as dimensions. EINVALID_ARGUMENT where that has
- * more than LEVADA_MAX_DIMS dimensions. */
+/* Returns the padded form of a field: depth 0, its levels as dimensions. EINVALID_ARGUMENT if that
+ * has more than LEVADA_MAX_DIMS dimensions. */
 LEVADA_MUST_USE levada_status levada_pad_field(const levada_field *from, levada_field *out,
                                                levada_error *err);
 
@@ -35,9 +35,9 @@ bool levada_pad_plain(const uint8_t *value, int64_t size);
  * stay. */
 void levada_pad_measure(const levada_block *block, int64_t *most);
 
-/* A DATA block of `spec` (each field the padded form of the block's field with the same number).
- * EDATA_LOSS where a row is longer than a given dimension: *bad (may be NULL) is the longest such
- * row, else -1. */
+/* Makes a DATA block of `spec` (each field the padded form of the block's field with the same
+ * number). EDATA_LOSS if a row is longer than a given dimension: *bad (may be NULL) is the longest
+ * such row, else -1. */
 LEVADA_MUST_USE levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
                                                const levada_spec *spec, const levada_padding *how,
                                                levada_block **out, int64_t *bad,

@@ -44,7 +44,7 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
 levada_pool *levada_env_pool(const levada_env *env);
 levada_pool *levada_pool_ref(levada_pool *pool);
 void         levada_pool_unref(levada_pool **pool);
-/* Bytes handed out and not returned; bytes in the cache. */
+/* Returns the bytes handed out and not returned; levada_pool_cached the bytes in the cache. */
 int64_t levada_pool_used(const levada_pool *pool);
 int64_t levada_pool_cached(const levada_pool *pool);
 

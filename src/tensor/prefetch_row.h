@@ -15,8 +15,8 @@
 #define LEVADA_PREFETCH_BLOCKS 8
 #define LEVADA_PREFETCH_LARGE 512
 
-/* Rows of a few blocks are still in the cache, where looking ahead only costs: encoded ones, which
- * their stage has read, and small ones. `row_bytes`: of a row in the batch. */
+/* Returns false if looking ahead only costs, because rows of a few blocks are still in the cache:
+ * encoded ones, which their stage has read, and small ones. `row_bytes`: of a row in the batch. */
 static inline bool levada_prefetch_helps(const levada_block *block, int64_t row_bytes)
 {
     bool large = block->nfrom > 0 && !block->encoded && row_bytes >= LEVADA_PREFETCH_LARGE;
@@ -33,8 +33,8 @@ static LEVADA_ALWAYS_INLINE void levada_prefetch_item(const levada_column *c, in
     LEVADA_PREFETCH(levada_column_items(c, row));
 }
 
-/* The values of the row, as they are. Returns where they begin, which is `before` of the next row.
- */
+/* Prefetches the values of the row, as they are. Returns where they begin, which is `before` of the
+ * next row. */
 static LEVADA_ALWAYS_INLINE const void *levada_prefetch_values(const levada_column *c,
                                                                int32_t level, int64_t row,
                                                                const void *before)

@@ -10,7 +10,7 @@ static bool hash_floating(levada_dtype dtype)
     return dtype >= LEVADA_FLOAT16 && dtype <= LEVADA_COMPLEX128;
 }
 
-/* n innermost values of a column, from number `first` on. */
+/* Hashes n innermost values of a column, from number `first` on. */
 static uint64_t hash_values(const levada_column *c, int64_t first, int64_t n, uint64_t hash)
 {
     int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
@@ -26,7 +26,7 @@ static uint64_t hash_values(const levada_column *c, int64_t first, int64_t n, ui
     return hash;
 }
 
-/* Row `row` of a level: how many it covers, and these. */
+/* Hashes row `row` of a level: how many it covers, and these. */
 static uint64_t hash_row(const levada_column *c, int32_t level, int64_t row, uint64_t hash)
 {
     int64_t begin, end, n;
@@ -60,7 +60,7 @@ uint64_t levada_record_hash(const levada_block *block, int64_t i, bool exact)
 
 /* -- a block */
 
-/* The bytes of the values of record i. */
+/* Returns the bytes of the values of record i. */
 static int64_t hash_size(const levada_block *block, int64_t i)
 {
     bool                chosen = block->kind == LEVADA_BLOCK_SELECTION;

@@ -23,7 +23,7 @@ static void resize_tap_bilinear(levada_resize_axis *x, int64_t i)
     x->weights[2 * i + 1] = part;
 }
 
-/* The weights of pixel i begin at number *used. */
+/* Computes the taps of pixel i by area; its weights begin at number *used. */
 static void resize_tap_area(levada_resize_axis *x, int64_t i, int64_t *used)
 {
     double  scale = (double)x->from / (double)x->to;
@@ -40,8 +40,8 @@ static void resize_tap_area(levada_resize_axis *x, int64_t i, int64_t *used)
     }
 }
 
-/* A triangle over the pixels that pixel i covers, as in Pillow and torch; its weights begin at
- * number *used. */
+/* Computes a triangle over the pixels that pixel i covers, as in Pillow and torch; its weights
+ * begin at number *used. */
 static void resize_tap_antialias(levada_resize_axis *x, int64_t i, int64_t *used)
 {
     double  scale = (double)x->from / (double)x->to, wide = scale > 1 ? scale : 1;

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Segments that `steps` steps need, padded at the end: at least 1. */
+/* Returns how many segments `steps` steps need, padded at the end: at least 1. */
 int64_t levada_segments_count(int64_t steps, int64_t unroll);
-/* Real steps of segment `number` of a sequence of `length` steps: 0 to unroll. */
+/* Returns the real steps of segment `number` of a sequence of `length` steps: 0 to unroll. */
 int64_t levada_segments_length(int64_t length, int64_t unroll, int64_t number);
 
 /* Bytes that a key of a segment has before the key of its example: "00003_of_00012:" */

@@ -146,7 +146,7 @@ static levada_status select_slice_data(const levada_block *block, int64_t first,
     return LEVADA_OK;
 }
 
-/* A block of its own, even of all rows. */
+/* Makes a block of its own, even of all rows. */
 static levada_status select_part(const levada_block *block, int64_t first, int64_t n,
                                  levada_block **out, levada_error *err)
 {

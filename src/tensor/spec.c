@@ -93,7 +93,7 @@ levada_status levada_spec_create(const levada_field *fields, int32_t n, int32_t 
     return st;
 }
 
-/* Reference counts are the only part of a spec that changes: hence the cast. */
+/* Casts const away, because reference counts are the only part of a spec that changes. */
 static levada_spec *spec_mutable(const levada_spec *spec) { return (levada_spec *)(uintptr_t)spec; }
 
 levada_spec *levada_spec_ref(const levada_spec *spec)

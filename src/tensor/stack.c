@@ -80,7 +80,7 @@ static void stack_numbers(uint8_t *to, const levada_tensor *row, const levada_sh
     } while (stack_next(&w));
 }
 
-/* Lengths of the strings of one row, at their places. */
+/* Writes the lengths of the strings of one row, at their places. */
 static void stack_lengths(int32_t *to, const levada_tensor *row, const levada_shape *shape)
 {
     stack_walk w = { &row->shape, shape, { 0 }, 0, 0 };
@@ -94,7 +94,8 @@ static void stack_lengths(int32_t *to, const levada_tensor *row, const levada_sh
     } while (stack_next(&w));
 }
 
-/* Strings of a row are in row order in the stack too: only empty ones come between. */
+/* Stacks strings. Those of a row are in row order in the stack too: only empty ones come between.
+ */
 static levada_status stack_strings(levada_pool *pool, levada_tensor *const *rows, int64_t n,
                                    const levada_shape *row, const levada_shape *shape,
                                    levada_tensor **out, levada_error *err)

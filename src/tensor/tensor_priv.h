@@ -25,21 +25,21 @@ struct levada_tensor {
     levada_tensor *parent;  /* whose memory it shows, or NULL */
 };
 
-/* Values are not cleared. Numbers only. */
+/* Makes a tensor of numbers, whose values are not cleared. */
 LEVADA_MUST_USE levada_status levada_tensor_make(levada_pool *pool, levada_dtype dtype,
                                                  const levada_shape *shape, levada_tensor **out,
                                                  levada_error *err);
-/* Byte strings of `bytes` together; offsets and bytes are to be written. */
+/* Makes a tensor of byte strings of `bytes` together; offsets and bytes are to be written. */
 LEVADA_MUST_USE levada_status levada_tensor_make_strings(levada_pool        *pool,
                                                          const levada_shape *shape, int64_t bytes,
                                                          levada_tensor **out, levada_error *err);
-/* Row i of the first dimension as a tensor of its own; a large one shows the memory of the whole.
- */
+/* Returns row i of the first dimension as a tensor of its own; a large one shows the memory of the
+ * whole. */
 LEVADA_MUST_USE levada_status levada_tensor_row(levada_pool *pool, const levada_tensor *tensor,
                                                 int64_t i, levada_tensor **out, levada_error *err);
-/* n tensors of one dtype and rank with one more dimension in front, each padded on the right with
- * 0, false or "" to the largest of each dimension. For n = 0: `known` with unknown dimensions as 0.
- */
+/* Stacks n tensors of one dtype and rank into one more dimension before the others, each padded on
+ * the right with 0, false or "" to the largest of each dimension. For n = 0: `known` with unknown
+ * dimensions as 0. */
 LEVADA_MUST_USE levada_status levada_tensor_stack(levada_pool *pool, levada_dtype dtype,
                                                   const levada_shape   *known,
                                                   levada_tensor *const *rows, int64_t n,
@@ -49,7 +49,7 @@ void levada_tensor_shrink(levada_tensor *tensor, int64_t n);
 
 /* -- shapes -- */
 
-/* No dimension and not the rank is unknown. */
+/* Returns true if neither the rank nor a dimension is unknown. */
 bool levada_shape_known(const levada_shape *shape);
 /* Returns the number of elements of a known shape; -1 if that is more than 2^48. */
 int64_t levada_shape_count(const levada_shape *shape);

@@ -57,8 +57,8 @@ static bool text_valid(const text_column *t, const uint8_t *p, size_t n)
                           : t->kernels->utf8_valid(p, n);
 }
 
-/* Strings that follow each other are UTF-8 if all of their bytes are, and each begins with a
- * character. */
+/* Returns true if strings that follow each other are UTF-8: all of their bytes are, and each begins
+ * with a character. */
 static bool text_joined(const text_column *t)
 {
     const uint8_t *p = t->c->values;
@@ -177,7 +177,7 @@ static levada_status text_fill(const text_column *t, const levada_column *from, 
     return LEVADA_OK;
 }
 
-/* The old values and ranges live until the new ones are made of them. */
+/* Replaces the values and ranges. The old ones live until the new ones are made of them. */
 static levada_status text_replace(const text_column *t, levada_error *err)
 {
     levada_column  from = *t->c;
