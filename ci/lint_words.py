@@ -73,6 +73,17 @@ REMARK = re.compile(r"/\*.*?\*/", re.DOTALL)
 PROSE = re.compile(r".*\.([ch]|py)$|docs/.*\.md$|[A-Z]+\.md$")
 USERS = re.compile(r"docs/[^/]*\.md$|README\.md$")
 CODED = re.compile(r"`[^`]*`|\([^()]*\.md[^()]*\)|<[^>]*>")
+# Folders of src whose functions' comments begin with what the function does.
+VERBS = ("files", "rows", "run", "tensor")
+FUNCTION = re.compile(
+    r"^/\*\s+(?!-- )([^\s,.:]*)(?:[^*]|\*(?!/))*\*/\n(?:LEVADA_PRINTF.*\n)?"
+    r"(?!typedef)\w[^\n;{}=#]*\(",
+    re.M,
+)
+VERB = re.compile(
+    r"(?!(Always|As|Bytes|Columns|Fields|Files|Is|Items|Its|Lengths|Levels|Origins|"
+    r"Positions|Records|Rows|Steps|Strings|This|Values)$)[A-Z][a-z-]+s$"
+)
 HEADS = re.compile(r"/\*\s+((that|those) of|the same|whether|what|which|how|of)\b", re.IGNORECASE)
 # Where strings are messages for users.
 SHIPPED = ("include", "src", "tools", "python", "plugins")
@@ -136,8 +147,19 @@ def heads(path: Path, lines: list[str]) -> list[str]:
     return [match[1] if match else "" for match in found]
 
 
+def functions(path: Path, text: str) -> Iterator[Finding]:
+    """Comments of functions that do not begin with a verb in the third person."""
+    if path.parts[0] != "src" or path.parts[1] not in VERBS or path.suffix not in (".c", ".h"):
+        return
+    for match in FUNCTION.finditer(text):
+        if not VERB.match(match[1]):
+            number = text.count("\n", 0, match.start()) + 1
+            yield Finding(f"{path}:{match[1]}", number, "write: a verb in the third person")
+
+
 def breaches(path: Path, text: str) -> Iterator[Finding]:
     lines = text.split("\n")
+    yield from functions(path, text)
     strings = [" ".join(STRING.findall(line)) if path.suffix != ".md" else "" for line in lines]
     for rows, phrases in (
         (lines, TEXT),

@@ -280,6 +280,8 @@ def test_phrases_are_found_in_docstrings_and_comments_of_python(tree):
         ("include/levada/a.h", "/* Of the first part. */", "of"),
         ("include/levada/a.h", "/* The same for bytes. */", "the same"),
         ("include/levada/a.h", "int a; /* whether it is open */", "whether"),
+        ("src/run/a.c", "/* The number of rows. */\nstatic int a(void)\n{ return 0; }", "The"),
+        ("src/run/a.c", "/* Rows of it. */\nstatic int a(void)\n{ return 0; }", "Rows"),
     ],
 )
 def test_phrases_are_found_where_users_read(tree, name, text, key):
@@ -292,6 +294,8 @@ def test_code_on_pages_and_other_comments_are_left_alone(tree):
     assert lint_words.check(tree("docs/a.md", page)) == []
     assert lint_words.check(tree("docs/design/a.md", "The description of a folder.\n")) == []
     assert lint_words.check(tree("src/base/a.c", f"{SPDX}/* Of the first part. */\n")) == []
+    verb = "/* Decides, or fails. */\nint a(void);\n/* -- part */\nint b(void);\n"
+    assert lint_words.check(tree("src/run/a.c", f"{SPDX}{verb}")) == []
 
 
 def test_files_that_tests_leave_are_found(tmp_path):
