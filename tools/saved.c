@@ -69,7 +69,8 @@ levada_status levada_cli_parts_open(levada_cli_parts *parts, const levada_cli_bu
     if (!saved_begins(at, file->size, "LVDACKPT")) return LEVADA_OK;
     parts->named = true;
     if (file->size < 16)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: it is truncated");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the checkpoint is corrupt: it is truncated; use an earlier one");
     version = levada_cli_le(at + 8, 4);
     if (version != SAVED_VERSION)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -78,7 +79,7 @@ levada_status levada_cli_parts_open(levada_cli_parts *parts, const levada_cli_bu
     parts->next = at + 16;
     if (levada_cli_crc32(0, at + 16, file->size - 16) != levada_cli_le(at + 12, 4))
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the checkpoint is corrupt: wrong checksum");
+                           "the checkpoint is corrupt: wrong checksum; use an earlier one");
     return LEVADA_OK;
 }
 
@@ -120,7 +121,8 @@ static levada_status saved_pass_columns(levada_cli_position *at, levada_error *e
     size = at->size < 16 ? UINT64_MAX : levada_cli_le(at->state + 12, 4);
     if (size == UINT64_MAX || size > at->size - 16
         || levada_cli_crc32(0, at->state + 12, at->size - 12) != levada_cli_le(at->state + 8, 4))
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: wrong checksum");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the checkpoint is corrupt: wrong checksum; use an earlier one");
     at->state += 16 + size;
     at->size -= 16 + (size_t)size;
     return LEVADA_OK;
@@ -137,7 +139,7 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
         if (out->size >= SAVED_ROWS) crc = levada_cli_crc32(0, out->state + 12, out->size - 12);
         if (out->size < SAVED_ROWS || crc != levada_cli_le(out->state + 8, 4))
             return levada_fail(err, LEVADA_EDATA_LOSS,
-                               "the checkpoint is corrupt: wrong checksum");
+                               "the checkpoint is corrupt: wrong checksum; use an earlier one");
         out->drop = levada_cli_le(out->state + 12, 8);
         out->state += SAVED_ROWS;
         out->size -= SAVED_ROWS;
@@ -146,7 +148,7 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
         return levada_fail(err, LEVADA_EDATA_LOSS, "not a checkpoint");
     if (!saved_state_is_whole(out))
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the checkpoint is corrupt: wrong checksum");
+                           "the checkpoint is corrupt: wrong checksum; use an earlier one");
     return LEVADA_OK;
 }
 

@@ -61,7 +61,9 @@ static levada_status divide_apply(void *state, const void *args, const levada_bl
 
     if (!column || column->field->dtype != LEVADA_INT64 || column->field->ndim != 0
         || column->field->depth != 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no column 'value' of single int64");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the input must have a field 'value' of one int64 per record; use "
+                           "rename or cast");
     }
     LEVADA_TRY(levada_builder_create(s->context->env, s->context->out, n, &b, err));
     st = levada_builder_values(b, 0, n, &values, err);

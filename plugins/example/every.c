@@ -30,7 +30,8 @@ static levada_status every_check(const void *args, const levada_spec *in, levada
 {
     (void)args, (void)out; /* the columns stay as they are */
     if (!(levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "records were batched before");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "records were batched before; use unbatch() first");
 }
 
 static levada_status every_next(void *state, const void *args, levada_input *in, levada_block **out,

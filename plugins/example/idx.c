@@ -56,8 +56,10 @@ static levada_status idx_check_heading(const idx_args *a, const uint8_t *data, l
 {
     if (data[0] != 0 || data[1] != 0 || data[2] != IDX_BYTES || data[3] != 1 + a->shape.n) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the heading is not that of uint8 records with %lld dimensions",
-                           (long long)a->shape.n);
+                           "the heading must be 00 00 08 %02x (uint8, %lld dimensions and their "
+                           "number), got %02x %02x %02x %02x",
+                           (unsigned)(1 + a->shape.n), (long long)a->shape.n, data[0], data[1],
+                           data[2], data[3]);
     }
     for (int64_t i = 0; i < a->shape.n; i++) {
         const uint8_t *p = data + 8 + 4 * i;

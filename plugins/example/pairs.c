@@ -54,7 +54,9 @@ static levada_status pairs_next(void *state, const void *args, const uint8_t *da
     out->n = n;
     out->used = at;
     if (n > 0 || at == size) return LEVADA_OK; /* damage returns with the next call */
-    if (header < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "this is not the header of a pair");
+    if (header < 0)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "a pair must begin with the lengths of its key and value");
     if (header > 0) out->need = header + key + value;
     if (!at_end) return LEVADA_OK;
     out->need = 0;

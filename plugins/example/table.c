@@ -142,7 +142,7 @@ static levada_status table_reject(levada_builder *out, int64_t row, const char *
 {
     levada_error why = LEVADA_ERROR_INIT;
 
-    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "a cell of column '%s' is not a number", column);
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "a cell of column '%s' must be a number", column);
     return levada_builder_reject(out, row, &why, err);
 }
 

@@ -265,7 +265,7 @@ static PyObject *build_split(PyObject *module, PyObject *args)
         item = inside ? levada_py_string(text ? LEVADA_TEXT : LEVADA_BYTES,
                                          (const char *)data.buf + at[i], at[i + 1] - at[i])
                       : NULL;
-        if (!inside) PyErr_SetString(PyExc_ValueError, "offsets lie outside the data");
+        if (!inside) PyErr_SetString(PyExc_ValueError, "offsets must be within the data");
         if (!item || PyList_SetItem(list, i, item) < 0) Py_CLEAR(list);
     }
     PyBuffer_Release(&data);
@@ -329,7 +329,7 @@ static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const 
         uint8_t   *to = (uint8_t *)out->buf + i * width, *blank = to;
 
         if (at[i] < 0 || length < 0 || at[i + 1] > count) {
-            PyErr_SetString(PyExc_ValueError, "offsets lie outside the values");
+            PyErr_SetString(PyExc_ValueError, "offsets must ascend and be within the values");
             return false;
         }
         ahead = build_fetched(at, n, i + BUILD_ROWS_AHEAD, count, size);

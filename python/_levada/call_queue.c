@@ -312,7 +312,9 @@ static levada_status call_queue_save(void *user, levada_state_writer *to, levada
     LEVADA_TRY(call_queue_task_new(run, noted ? "save_before" : "save", &task, err));
     task->aside = noted;
     LEVADA_TRY(call_queue_ask(task, &bytes, &size, err));
-    if (!bytes) return levada_fail(err, LEVADA_EINTERNAL, "save gave no bytes");
+    if (!bytes)
+        return levada_fail(err, LEVADA_EINTERNAL,
+                           "internal error: save() returned no bytes; please report it");
     st = levada_state_put_bytes(to, "python", levada_py_call_queue_bytes(bytes), (size_t)size, err);
     levada_block_unref(&bytes);
     return st;

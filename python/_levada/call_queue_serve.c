@@ -76,7 +76,8 @@ static void serve_capsule_free(PyObject *capsule)
     levada_py_task *task = PyCapsule_GetPointer(capsule, "levada.task");
 
     if (PyCapsule_GetContext(capsule)) return;
-    (void)levada_fail(&task->error, LEVADA_EINTERNAL, "the function was not answered");
+    (void)levada_fail(&task->error, LEVADA_EINTERNAL,
+                      "internal error: a call of a function was dropped; please report it");
     serve_finish(task, LEVADA_EINTERNAL);
 }
 
@@ -181,7 +182,9 @@ static PyObject *serve_answer(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
     if (!(task = serve_task_of(capsule))) return NULL;
     if (!serve_result(PyModule_GetState(module), task, result)) {
-        st = levada_fail(&task->error, LEVADA_EINTERNAL, "a function gave neither block nor bytes");
+        st = levada_fail(&task->error, LEVADA_EINTERNAL,
+                         "internal error: a function returned neither a block nor bytes; please "
+                         "report it");
     } else if (!task->out && strcmp(task->op, "call") == 0) {
         st = LEVADA_END;
     }

@@ -319,8 +319,9 @@ levada_status levada_py_resolve(void *user, const char *kind, const char *name,
 
     (void)user;
     if (strcmp(kind, "py") != 0 || PyGILState_GetThisThreadState() == NULL) {
-        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered",
-                           kind, name);
+        return levada_fail(err, LEVADA_ENOT_FOUND,
+                           "no function {\"%s\": \"%s\"} is registered; load the plug-in or the "
+                           "module that registers it", kind, name);
     }
     held = PyGILState_Ensure(); /* of a thread that released it to read a description */
     st = dataset_function(name, out, err);
@@ -442,7 +443,8 @@ static levada_status dataset_lengths_add(void *user, const int64_t *lengths, int
     dataset_lengths *all = user;
 
     if (all->at && n > all->most - all->n) {
-        return levada_fail(err, LEVADA_EUNAVAILABLE, "the index has changed while it was read");
+        return levada_fail(err, LEVADA_EUNAVAILABLE,
+                           "the index changed while it was read; read it again");
     }
     if (all->at) memcpy(all->at + all->n * 8, lengths, (size_t)n * 8);
     all->n += n;
@@ -473,7 +475,8 @@ static PyObject *dataset_index_lengths(PyObject *module, PyObject *args)
     LEVADA_PY_UNLOCKED(
         st = levada_inspect_lengths(ds, field, dataset_lengths_add, &all, &found, &err));
     if (st == LEVADA_OK && (!found || all.n != all.most)) {
-        st = levada_fail(&err, LEVADA_EUNAVAILABLE, "the index has changed while it was read");
+        st = levada_fail(&err, LEVADA_EUNAVAILABLE,
+                         "the index changed while it was read; read it again");
     }
     if (levada_py_ok(st, &err)) return made;
     Py_DECREF(made);

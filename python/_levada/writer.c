@@ -41,7 +41,8 @@ static bool writer_enter(writer_object *self)
         return false;
     }
     if (self->writer) return self->busy = true;
-    levada_py_refuse(LEVADA_EFAILED_PRECONDITION, "the writer was discarded");
+    levada_py_refuse(LEVADA_EFAILED_PRECONDITION,
+                     "the writer was discarded; open another one to write");
     return false;
 }
 

@@ -391,7 +391,10 @@ class Batch(_levada.Batch):
         left = self._block.measure(self._index(name))[7]
         if value is not None or length is not None or (is_left(side) and not left):
             place = "in front of" if left else "after"
-            raise ValueError(f"field {name!r} is padded already, {place} its values")
+            raise ValueError(
+                f"field {name!r} is padded already, {place} its values; pad it in the stage that "
+                "makes the batch"
+            )
         return column
 
     def ragged(self, name: str) -> Ragged:
@@ -410,7 +413,7 @@ class Batch(_levada.Batch):
         if isinstance(column, Ragged):
             return column
         if isinstance(column, Bytes) or column.ndim < 2:
-            raise ValueError(f"field {name!r} has no sequences")
+            raise ValueError(f"field {name!r} must be a sequence, got one value per record")
         import numpy as np
 
         offsets = np.zeros(self.num_records + 1, np.int32)

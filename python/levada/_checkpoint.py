@@ -83,12 +83,18 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
     path = os.fsdecode(path)
     data = _read(path)
     if len(data) < 16 or data[:8] != _MAGIC:
-        raise DataLossError("not a checkpoint", file=path)
+        raise DataLossError("not a checkpoint of save_checkpoint()", file=path)
     version, checksum = struct.unpack_from("<II", data, 8)
     if not 1 <= version <= _VERSION:
-        raise FailedPreconditionError(f"checkpoint of version {version}, this is {_VERSION}")
+        raise FailedPreconditionError(
+            f"the checkpoint has version {version}, this levada reads versions up to {_VERSION}: "
+            "use a newer levada",
+            file=path,
+        )
     if zlib.crc32(data[16:]) != checksum:
-        raise DataLossError("the checkpoint is corrupt: wrong checksum", file=path)
+        raise DataLossError(
+            "the checkpoint is corrupt: wrong checksum; use an earlier one", file=path
+        )
     parts, at = {}, 16
     while at < len(data):
         name, part, at = _part(data, at, path)

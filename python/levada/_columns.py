@@ -35,7 +35,9 @@ def _offsets(lengths):
     marks = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=marks[1:])
     if marks[-1] > np.iinfo(np.int32).max:
-        raise ValueError(f"{marks[-1]} elements are more than a block may have")
+        raise ValueError(
+            f"{marks[-1]} elements are more than 2^31 - 1 in one block; lower block_rows"
+        )
     return marks.astype(np.int32)
 
 
@@ -167,7 +169,7 @@ def _kind_of(name, given):
         return [_kind_of(name, given[0])]
     if isinstance(given, dict) and isinstance(given.get("dtype", {}), (dict, list)):
         if not given:
-            raise InvalidArgumentError(f"field {name!r}: an object without members")
+            raise InvalidArgumentError(f"field {name!r}: an object must have at least one member")
         return {_name(key): _kind_of(f"{name}.{key}", entry) for key, entry in given.items()}
     return Kind.of(given)
 
@@ -352,7 +354,7 @@ def _shape_of(value):
 def _first_kinds(fields, what):
     kinds = {_name(name): Kind() for name in fields}
     if not kinds:
-        raise InvalidArgumentError(f"{what} has no field")
+        raise InvalidArgumentError(f"{what} must have at least one field")
     return kinds
 
 
@@ -440,7 +442,7 @@ def pack_column(kind, column, batched=False):
         return pack(kind, list(column)) if len(column) else _nothing(kind, column)
     array = as_array(column)
     if array.ndim == 0:
-        raise ValueError("a column has one entry a record")
+        raise ValueError("a column must be a list with one entry per record, got one value")
     if array.ndim > 1 and (kind.depth if kind.depth is not None else not batched):
         if batched:
             raise ValueError(
@@ -497,7 +499,9 @@ def _from_zero(marks):
 
     marks = marks - marks[0]
     if marks[-1] > np.iinfo(np.int32).max:
-        raise ValueError(f"{marks[-1]} elements are more than a block may have")
+        raise ValueError(
+            f"{marks[-1]} elements are more than 2^31 - 1 in one block; lower block_rows"
+        )
     return np.ascontiguousarray(marks, np.int32)
 
 
@@ -556,7 +560,7 @@ def pack(kind, values):
     if depth == 0:
         return _pack_fixed(kind, arrays)
     if any(array.ndim == 0 for array in arrays):
-        raise ValueError("some values are single, others are not")
+        raise ValueError("the values of a field must all be lists, or none; got both")
     return _pack_arrays(kind, [len(array) for array in arrays], arrays)
 
 
@@ -576,7 +580,10 @@ def _pack_fixed(kind, arrays):
     for array in arrays:
         kind.shape(0, array.shape)
         if array.shape != arrays[0].shape:
-            raise ValueError(f"shapes {arrays[0].shape} and {array.shape} stand in one block")
+            raise ValueError(
+                f"the values of a field must have one shape, got {arrays[0].shape} and "
+                f"{array.shape}{ADVICE}"
+            )
     return _pack_flat(kind, arrays[0].shape, [array[None] for array in arrays], [])
 
 
@@ -584,7 +591,10 @@ def _pack_arrays(kind, lengths, arrays):
     """Sequences of these lengths: the arrays have their steps, one after the other."""
     shapes = {array.shape[1:] for array in arrays if array.shape != (0,)}
     if len(shapes) > 1:
-        raise ValueError(f"values differ in more than the first dimension: {sorted(shapes)}")
+        raise ValueError(
+            f"the values of a field may differ in length only, got the inner shapes "
+            f"{sorted(shapes)}; pad them"
+        )
     inner = shapes.pop() if shapes else _least(kind)
     kind.shape(1, inner)
     return _pack_flat(kind, inner, arrays, [_offsets(lengths)], 1)

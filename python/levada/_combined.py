@@ -218,7 +218,7 @@ def _joint(name, datasets, options):
     if len(datasets) == 1 and hasattr(datasets[0], "__iter__"):
         datasets = datasets if isinstance(datasets[0], Dataset) else tuple(datasets[0])
     if not datasets:
-        raise ValueError(f"{name} needs a dataset")
+        raise ValueError(f"{name} needs at least one dataset")
     for dataset in datasets:
         if not isinstance(dataset, Dataset):
             raise TypeError(f"{name} takes datasets, not {type(dataset).__name__}")
@@ -400,7 +400,9 @@ def from_records(
     if hasattr(records, "keys"):
         raise TypeError("from_records takes records one by one; columns go to from_arrays")
     if not (callable(records) or hasattr(records, "__iter__") or _functions.is_sequence(records)):
-        raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
+        raise TypeError(
+            f"from_records takes an iterable or a function, not {type(records).__name__}"
+        )
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)
     return Dataset(_levada.append("records", with_spec(handle, spec), ()))

@@ -51,8 +51,8 @@ class Part:
         segments = _segments(batch, name)
         if int(segments.sum()) != len(lengths):
             raise InvalidArgumentError(
-                f"{name}_segment_lengths has {int(segments.sum())} segments, and {name} has "
-                f"{len(lengths)}"
+                f"{name}_segment_lengths must have the {len(lengths)} segments of {name}, got "
+                f"{int(segments.sum())}"
             )
         row = np.repeat(np.arange(len(batch)), segments)
         self.first = np.cumsum(segments) - segments
@@ -119,11 +119,13 @@ def part_of(batch, rank, size, fields, length, values):
         )
     names = [fields] if isinstance(fields, str) else list(fields or _fields(batch))
     if not names:
-        raise InvalidArgumentError("context_parallel: no field has sequences of numbers")
+        raise InvalidArgumentError(
+            "context_parallel: the batch must have a sequence of numbers; pack() makes some"
+        )
     made = {}
     for name in names:
         if not _is_sequence(batch, name):
-            raise InvalidArgumentError(f"context_parallel: {name!r} has no sequences of numbers")
+            raise InvalidArgumentError(f"context_parallel: {name!r} must be a sequence of numbers")
         fill = values.get(name, 0) if hasattr(values, "get") else values
         made |= _cut(batch, name, Part(batch, name, rank, size), length, size, fill)
     return {name: batch[name] for name in batch if name not in made} | made

@@ -94,14 +94,14 @@ def name_of(dtype: Any) -> str:
         if made in _numpy_names:
             return _numpy_names[made]
         if made.kind not in "OSU" and made.name not in DTYPES:
-            raise TypeError(f"levada has no dtype {made}")
+            raise TypeError(f"{made} is not a dtype of levada; convert the values first")
         name = {"O": "string", "S": "string", "U": "text"}.get(made.kind, made.name)
         if made.kind in "biufc":
             _numpy_names[made] = name
         return name
     if numpy is not None and isinstance(dtype, type) and issubclass(dtype, numpy.generic):
         return name_of(numpy.dtype(dtype))
-    raise TypeError(f"not a dtype: {dtype!r}")
+    raise TypeError(f"{dtype!r} is not a dtype, such as lv.int64, np.float32 or 'string'")
 
 
 def bfloat16_dtype() -> np.dtype[Any]:

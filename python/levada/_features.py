@@ -313,7 +313,7 @@ class UniformRowLength:
 
     def __init__(self, length: int) -> None:
         if int(length) < 1:
-            raise ValueError(f"UniformRowLength({length}): a row has at least one value")
+            raise ValueError(f"UniformRowLength({length}): the length must be at least 1")
         self.length = int(length)
 
     def to_value(self) -> dict[str, Any]:
@@ -370,7 +370,10 @@ class RaggedFeature:
         object.__setattr__(self, "partitions", tuple(self.partitions))
         for part in self.partitions:
             if not isinstance(part, (_Keyed, UniformRowLength)):
-                raise TypeError(f"not a partition of a RaggedFeature: {part!r}")
+                raise TypeError(
+                    "a partition must be RaggedFeature.RowSplits(key), UniformRowLength(length) "
+                    f"or similar, got {part!r}"
+                )
         if (
             self.partitions
             and self.value_key is None
@@ -418,7 +421,7 @@ def _check_feature(kind, dtype, shape=None):
     if isinstance(dtype, (list, tuple)) or (shape is not None and _is_dtype(shape)):
         shown = f"{kind}({'' if shape is None else f'{shape!r}, '}{dtype!r})"
         order = "dtype" if shape is None else "shape, dtype"
-        raise TypeError(f"{shown}: the arguments are {kind}({order})")
+        raise TypeError(f"{shown}: the arguments must be {kind}({order})")
 
 
 def _is_dtype(value):

@@ -553,7 +553,8 @@ class Records(_Target):
         iterator = self._iterator(run)
         if not (hasattr(iterator, "save") and hasattr(iterator, "restore")):
             raise errors.UnimplementedError(
-                f"the source {self.name} cannot be saved: its iterator has no save() and restore()"
+                f"the source {self.name} cannot be saved: its iterator must have save() and "
+                "restore()"
             )
         return bytes(iterator.save())
 
@@ -566,7 +567,9 @@ class Records(_Target):
     def restore(self, run, data):
         iterator = self._iterator(run)
         if not hasattr(iterator, "restore"):
-            raise errors.UnimplementedError(f"the source {self.name} cannot be restored")
+            raise errors.UnimplementedError(
+                f"the source {self.name} cannot be restored: its iterator must have restore()"
+            )
         iterator.restore(data)
 
 

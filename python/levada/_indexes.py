@@ -19,7 +19,7 @@ def _paths(files):
     """The files of paths and patterns, without the indexes among them."""
     files = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if not files:
-        raise ValueError("index needs a file")
+        raise ValueError("index needs at least one file")
     for name in map(os.fspath, files):
         if not isinstance(name, str):
             raise TypeError(f"a path is a str, not {type(name).__name__}")

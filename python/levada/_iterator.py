@@ -257,7 +257,10 @@ class Iterator(Typed[T], _levada.Iter):
         self._restored, self._done = True, False
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
-            raise FailedPreconditionError("the dataset ends before the saved position")
+            raise FailedPreconditionError(
+                "the dataset ends before the saved position: it has fewer records than when the "
+                "checkpoint was saved"
+            )
 
     def _restore(self, chosen, state, drop):
         """Restores a position of C, and the columns that the functions have from there on."""
@@ -326,7 +329,10 @@ class Iterator(Typed[T], _levada.Iter):
             it.load_state_dict(it.state_dict())
         """
         if not isinstance(state, Mapping) or "levada" not in state:
-            raise TypeError("what state_dict() gives has the key 'levada'; this has not")
+            got = list(state) if isinstance(state, Mapping) else type(state).__name__
+            raise TypeError(
+                f"a state must be a dict of state_dict(), with the key 'levada'; got {got}"
+            )
         self.restore(state["levada"])
 
     def stats(self) -> dict[str, Any]:  # type: ignore[override]

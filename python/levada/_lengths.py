@@ -39,7 +39,10 @@ class LengthHistogram:
         self.lengths = _integers("lengths", lengths)
         self.counts = _integers("counts", counts)
         if len(self.lengths) != len(self.counts):
-            raise ValueError(f"{len(self.lengths)} lengths with {len(self.counts)} counts")
+            raise ValueError(
+                f"counts must have an entry for each of {len(self.lengths)} lengths, got "
+                f"{len(self.counts)}"
+            )
 
     @property
     def records(self) -> int:
@@ -65,9 +68,9 @@ class LengthHistogram:
             print(lv.LengthHistogram([2, 5, 9], [10, 30, 1]).quantile(0.5))
         """
         if not 0 <= share <= 1:
-            raise ValueError(f"share={share!r} must be 0..1")
+            raise ValueError(f"share={share!r} must be 0 to 1")
         if not len(self.lengths):
-            raise ValueError("the histogram has no records")
+            raise ValueError("a histogram without records has no quantiles")
         at = self.counts.cumsum().searchsorted(share * self.records)
         return int(self.lengths[min(at, len(self.lengths) - 1)])
 
@@ -102,7 +105,7 @@ def _integers(name, values):
 
     array = np.asarray(values if hasattr(values, "__len__") else list(values))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise TypeError(f"{name} must be a list of integers")
+        raise TypeError(f"{name} must be a list of integers, got {array.dtype}{list(array.shape)}")
     return np.ascontiguousarray(array, np.int64)
 
 

@@ -396,7 +396,7 @@ def _pixels(decoder, contents, channels, options, key):
     import numpy as np
 
     if channels not in (0, 1, 2, 3, 4):
-        raise ValueError("`channels` must be 0, 1, 3 or 4")
+        raise ValueError(f"`channels` must be 0, 1, 3 or 4, got {channels!r}")
     options["channels"] = int(channels) or image_info(contents, key=key)[2]
     column = run_decoder(decoder, options, [contents], key)["image"]
     if options.get("crop") is not None:

@@ -237,7 +237,7 @@ def _declared(name, entry, path, depth, mark):
         entry, lists = entry[0], lists + 1
     depth += lists
     if depth + (getattr(entry, "depth", 0) or 0) > LEVELS:
-        raise InvalidArgumentError(f"field {name!r}: more than {LEVELS} levels of lists")
+        raise InvalidArgumentError(f"field {name!r} must have at most {LEVELS} levels of lists")
     if not isinstance(entry, dict):
         kind = entry.copy()
         kind.depth += depth
@@ -261,7 +261,7 @@ def _members(name, values, path, depth, mark):
     items, lists = _dicts([value for value in values if _is_list(value) and value])
     lists -= 1  # the list of rows
     if depth + lists > LEVELS:
-        raise InvalidArgumentError(f"field {name!r}: more than {LEVELS} levels of lists")
+        raise InvalidArgumentError(f"field {name!r} must have at most {LEVELS} levels of lists")
     level = depth + lists
     mark = mark[: level - 1] + bytes([name.count(".") + 1]) + mark[level:]
     for key in dict.fromkeys(key for item in items for key in item):
@@ -317,7 +317,9 @@ def _pick(name, value, path):
                 raise TypeError(f"field {name!r}: expected a list of dicts, got {got}")
             return [inside(part, left - 1) for part in item]
         if not isinstance(item, dict) or key not in item:
-            raise InvalidArgumentError(f"field {name!r}: an object lacks {key!r}; it has {item!r}")
+            raise InvalidArgumentError(
+                f"field {name!r}: every object must have {key!r}, got {item!r:.100}"
+            )
         return _pick(name, item[key], rest)
 
     return inside(value, lists)

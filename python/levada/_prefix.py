@@ -17,5 +17,5 @@ def body_of(letters, state):
         return None
     body = state[len(letters) + 4 :]
     if prefixed(letters, body) != state:
-        raise DataLossError("the checkpoint is corrupt: wrong checksum")
+        raise DataLossError("the checkpoint is corrupt: wrong checksum; use an earlier one")
     return body

@@ -51,7 +51,7 @@ def _row(index, n, what):
     except TypeError:
         raise TypeError(f"{what} is indexed by integers and slices, not {index!r}") from None
     if not -n <= i < n:
-        raise IndexError(f"row {i} of {n}")
+        raise IndexError(f"row {i} does not exist: {what} has {n} rows")
     return i % n
 
 
@@ -115,7 +115,10 @@ class Bytes(Sequence[bytes]):
             return Bytes(self.data, self.offsets[first : max(first, last) + 1], self.text)
         i = _row(index, len(self), "a Bytes")
         if not 0 <= self.offsets[i] <= self.offsets[i + 1] <= len(self.data):
-            raise ValueError("offsets lie outside the data")
+            raise ValueError(
+                f"offsets must be within the {len(self.data)} bytes of the data, got "
+                f"{self.offsets[i]} and {self.offsets[i + 1]}"
+            )
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
     def __iter__(self) -> Iterator[bytes]:
@@ -172,7 +175,7 @@ def check_offsets(nested, n):
         if not isinstance(marks, np.ndarray):  # tensors, made of arrays that were checked
             return
         if len(marks) == 0 or marks[0] < 0 or marks[-1] > n or (marks[1:] < marks[:-1]).any():
-            raise ValueError("offsets lie outside the values, or do not ascend")
+            raise ValueError(f"offsets must ascend and be from 0 to {n}, the number of values")
         n = len(marks) - 1
 
 
@@ -252,7 +255,7 @@ class Ragged:
         if isinstance(index, slice):
             first, last, step = index.indices(len(self))
             if step != 1:
-                raise ValueError("a Ragged is sliced with step 1")
+                raise ValueError(f"a Ragged must be sliced with step 1, got {step}")
             return _cut(self.values, self.nested, first, max(first, last))
         i = _row(index, len(self), "a Ragged")
         return self._inner[self.offsets[i] : self.offsets[i + 1]]
@@ -459,7 +462,7 @@ class Padded:
         if given.shape != (n,) or (n and given.dtype.kind not in "iu"):
             raise ValueError(f"lengths are {n} integers, not {given.dtype}{list(given.shape)}")
         if n and (given.min() < 0 or given.max() > steps):
-            raise ValueError(f"a length is outside of 0..{steps}")
+            raise ValueError(f"lengths must be 0 to {steps}, got {given.min()} to {given.max()}")
         self.lengths = given.astype(np.int32)
 
     def __len__(self) -> int:

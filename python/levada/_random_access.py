@@ -115,7 +115,9 @@ def _is(obj, module, name):
 def _is_array(obj):
     kinds = (("numpy", "ndarray"), ("h5py", "Dataset"), ("zarr", "Array"), ("torch", "Tensor"))
     if _is(obj, "torch", "Tensor") and obj.device.type != "cpu":
-        raise TypeError("from_random_access: the tensor must be on the CPU")
+        raise TypeError(
+            f"from_random_access: the tensor must be on the CPU, got {obj.device}; call cpu()"
+        )
     return any(_is(obj, module, name) for module, name in kinds)
 
 
@@ -228,7 +230,7 @@ class Numbered(_functions._Target):
 
 def _check_count(got, n, field=""):
     if got != n:
-        raise InvalidArgumentError(f"{field}{n} numbers were asked for, {got} records came back")
+        raise InvalidArgumentError(f"{field}{n} numbers must return as many records, got {got}")
 
 
 def _only(block):

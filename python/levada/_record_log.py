@@ -127,7 +127,11 @@ class RecordLog:
                     self._numbers[os.fsdecode(body[1:])] = len(self._numbers)
         if end < self._size:
             if _has_frame(os.pread(self._file, self._size - end, end)):
-                raise DataLossError("a step is damaged", file=self._path, offset=end)
+                raise DataLossError(
+                    "a step is damaged, so the log cannot be continued: use another path",
+                    file=self._path,
+                    offset=end,
+                )
             warnings.warn(
                 f"{self._path}: the last {self._size - end} bytes, from byte {end}, are not a "
                 "whole step and are cut off",
@@ -166,7 +170,9 @@ class RecordLog:
         ]
         records = np.where(lane["source"] < 0, 0, lane["record"])
         if max(numbers, default=0) > _NO_FILE or records.max(initial=0) >> _RECORD_BITS:
-            raise InvalidArgumentError("a record log has at most 2**24 files of 2**40 records")
+            raise InvalidArgumentError(
+                "a record log must have at most 2**24 files of 2**40 records; use another path"
+            )
         files = np.array(numbers, np.uint64)[of.reshape(-1)]
         return files << np.uint64(_RECORD_BITS) | records.astype(np.uint64)
 
@@ -194,7 +200,9 @@ class RecordLog:
         import numpy as np
 
         if self._file < 0:
-            raise FailedPreconditionError("the record log is closed", file=self._path)
+            raise FailedPreconditionError(
+                "the record log is closed; open it again", file=self._path
+            )
         if step < 0:
             raise InvalidArgumentError(f"step={step} must be at least 0")
         lanes = batch.lanes

@@ -208,7 +208,9 @@ def _feature(key, value):
     try:
         array = np.asarray(value).reshape(-1)
     except ValueError:
-        raise ValueError(f"feature {key!r}: a list whose parts differ in length") from None
+        raise ValueError(
+            f"feature {key!r}: the parts of a list must have the same length; flatten it"
+        ) from None
     if array.dtype.kind == "O" and not any(map(is_text, array.tolist())):
         raise _odd(key, next(item for item in array.tolist() if not isinstance(item, float)))
     if array.dtype.kind in "OSU":
@@ -219,7 +221,7 @@ def _feature(key, value):
         return key, "i", _fits(key, array)
     if array.dtype.kind == "f":
         return key, "f", _floats(key, array, value)
-    raise TypeError(f"feature {key!r}: {array.dtype}; integers, floats or bytes are possible")
+    raise TypeError(f"feature {key!r} must have integers, floats or bytes, got {array.dtype}")
 
 
 def _odd(key, item):
@@ -255,7 +257,9 @@ def _bytes(key, item):
         return item.encode()
     if isinstance(item, (bytes, bytearray)):
         return bytes(item)
-    raise TypeError(f"feature {key!r} mixes byte strings and {type(item).__name__}")
+    raise TypeError(
+        f"feature {key!r} must have byte strings or numbers, not both: got {type(item).__name__}"
+    )
 
 
 def _features(features):
@@ -303,7 +307,7 @@ def _same_kind(key, steps):
     kinds = {kind for _, kind, _ in steps if kind}
     if "b" in kinds:
         if len(kinds) > 1:
-            raise TypeError(f"feature list {key!r} mixes byte strings and numbers")
+            raise TypeError(f"feature list {key!r} must have byte strings or numbers, not both")
         return [(None, kind or "b", values if kind else []) for _, kind, values in steps]
     if "f" not in kinds:
         return [(None, "i", values) for _, _, values in steps]

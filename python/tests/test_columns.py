@@ -148,7 +148,7 @@ def test_rows_of_any_dtype_are_padded(dtype, marks):
 
 def test_offsets_outside_the_values_are_refused():
     for marks in ([0, 9], [-1, 2], [0, 3, 2]):
-        with pytest.raises(ValueError, match="outside"):
+        with pytest.raises(ValueError, match="offsets must"):
             lv.Ragged(np.arange(3), [np.array(marks, np.int32)]).to_padded()
 
 
@@ -186,11 +186,11 @@ class TestRagged:
 
     def test_padded_refuses_offsets_outside_of_the_values(self):
         for marks in ([0, 3, 9], [-1, 2], [4, 2, 5], []):
-            with pytest.raises(ValueError, match="outside"):
+            with pytest.raises(ValueError, match="offsets must"):
                 lv.Ragged(np.arange(5), (np.array(marks, np.int32),))
         strings = lv.Bytes(np.frombuffer(b"abc", np.uint8), np.array([0, 9], np.int32))
         for read in (lambda: strings[0], strings.to_list, lambda: list(strings)):
-            with pytest.raises(ValueError, match="outside"):
+            with pytest.raises(ValueError, match="offsets must"):
                 read()
 
     def test_sparse(self):
@@ -369,9 +369,9 @@ class TestRaggedAsked:
     def test_rows(self):
         assert self.rows[np.int64(-1)].tolist() == [3, 4, 5]
         strings = lv.from_arrays({"s": [b"a", b"bc"]}).batch(2).first()["s"]
-        with pytest.raises(IndexError, match="row 3 of 3"):
+        with pytest.raises(IndexError, match="row 3 does not exist"):
             self.rows[3]
-        with pytest.raises(IndexError, match="row -3 of 2"):
+        with pytest.raises(IndexError, match="row -3 does not exist"):
             strings[-3]
         for index in ("a", 1.0, [0]):
             with pytest.raises(TypeError, match="indexed by integers and slices, not"):
@@ -499,5 +499,5 @@ def test_a_whole_column_of_another_kind_is_refused():
             columns.batch({"x": WHOLE[name]})
     assert len(columns.batch({"x": WHOLE["part"]}).fields()) == 1
     wrong = Bytes(np.zeros(3, np.uint8), np.array([0, 2, 1, 9]))
-    with pytest.raises(lv.errors.InvalidArgumentError, match="offsets lie outside"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="offsets must ascend"):
         Columns().batch({"x": wrong})

@@ -127,9 +127,9 @@ def test_what_cannot_be_cut_is_refused():
             batch.context_parallel(rank, size)
     with pytest.raises(InvalidArgumentError, match=r"multiple_of=16"):
         batch.context_parallel(0, 8, length=16)
-    with pytest.raises(InvalidArgumentError, match="'id' has no sequences"):
+    with pytest.raises(InvalidArgumentError, match="'id' must be a sequence"):
         dataset([1]).batch(1).first().context_parallel(0, 1, fields="id")
-    with pytest.raises(InvalidArgumentError, match="no field has sequences"):
+    with pytest.raises(InvalidArgumentError, match="must have a sequence"):
         lv.range(3).batch(2).first().context_parallel(0, 1)
     with pytest.raises(KeyError):
         batch.context_parallel(0, 1, fields="nope")

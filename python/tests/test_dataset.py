@@ -293,7 +293,7 @@ def test_mix_gives_every_record_the_columns_of_its_first_input():
     records = list(lv.mix([a, turned], seed=1))
     assert sorted(r["x"] for r in records) == sorted([*range(5)] * 2)
     assert all([*r] == ["x", "y"] and r["y"] == 10 * r["x"] for r in records)
-    with pytest.raises(lv.errors.InvalidArgumentError, match="column 'x' is missing"):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="a record lacks field 'x'"):
         list(lv.mix([a, a.map(lambda r: {"y": r["y"]})], seed=1))
 
 

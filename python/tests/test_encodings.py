@@ -145,7 +145,7 @@ def test_an_encoded_file_has_no_index(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a\n")
     lv.index(path)
-    with pytest.raises(InvalidArgumentError, match="does not go together with index"):
+    with pytest.raises(InvalidArgumentError, match="and index cannot be combined"):
         lv.text_lines(path, index=True, encoding="latin-1")
     assert lv.text_lines(path, index=True, encoding="UTF8").to_list() == [{"line": "a"}]
 

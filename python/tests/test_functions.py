@@ -243,7 +243,7 @@ def test_a_filter_that_always_raises_says_so():
 
 def test_dtypes_that_there_are_not():
     for dtype in ("M8[D]", [("a", "i4")], np.longdouble):
-        with pytest.raises((TypeError, ValueError), match="no dtype"):
+        with pytest.raises((TypeError, ValueError), match="is not a dtype"):
             list(lv.range(3).batch(3).map(lambda _, d=dtype: {"v": np.zeros(3, d)}, batched=True))
 
 

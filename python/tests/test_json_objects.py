@@ -62,7 +62,7 @@ def test_functions_receive_and_return_lists_of_dicts(tmp_path):
     assert plain(ds.map(shout).to_list()) == want
     talks = ds.filter(lambda record: len(record["messages"]) > 1).to_list()
     assert plain(talks) == [d for d in documents if len(d["messages"]) > 1]
-    with pytest.raises(InvalidArgumentError, match="an object lacks 'b'"):
+    with pytest.raises(InvalidArgumentError, match="every object must have 'b'"):
         lv.from_records([{"m": [{"a": 1, "b": 2}, {"a": 1}]}]).to_list()
 
 

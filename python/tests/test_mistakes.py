@@ -331,7 +331,7 @@ def test_the_inputs_of_mix_one_by_one_or_as_a_list():
     assert lv.mix(one, two, seed=1) == lv.mix([one, two], seed=1)
     assert lv.mix(one) == lv.mix([one])
     refused(TypeError, lambda: lv.mix(one, [two]), "mix takes datasets")
-    refused(ValueError, lambda: lv.mix(), "mix needs a dataset")
+    refused(ValueError, lambda: lv.mix(), "mix needs at least one dataset")
 
 
 @pytest.mark.parametrize("value", [1.0, 4.0, True, "4", b"4", float("nan"), [4]])

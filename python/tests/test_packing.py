@@ -118,7 +118,7 @@ class TestViews:
         assert padded.ragged("tokens").to_list() == ragged["tokens"].to_list()
         with pytest.raises(ValueError, match="field 'tokens' is padded already"):
             padded.padded("tokens", side="left")
-        with pytest.raises(ValueError, match="field 'id' has no sequences"):
+        with pytest.raises(ValueError, match="field 'id' must be a sequence"):
             padded.ragged("id")
 
     def test_batches_padded_in_front_of_their_values(self):
@@ -203,6 +203,8 @@ def test_a_field_of_one_value_per_record_is_no_sequence(view):
     ds = lv.from_arrays({"n": np.arange(4), "f": np.ones((4, 3))})
     for batched in (ds.batch(4), ds.padded_batch(4)):
         batch = next(iter(batched))
-        with pytest.raises(InvalidArgumentError, match="'n' has one value in each record"):
+        with pytest.raises(
+            InvalidArgumentError, match="'n' must be a sequence, got one value in each record"
+        ):
             getattr(batch, view)("n")
         assert len(getattr(batch, view)("f"))

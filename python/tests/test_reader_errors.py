@@ -154,7 +154,7 @@ def test_names_come_from_functions_and_their_errors_go_through():
     given = iter(["a", b"\xff", Path("c"), np.array([b"d"]), 5])
     reader = lt.IdentityReader()
     assert [reader.read(lambda: next(given))[0] for _ in range(4)] == [b"a", b"\xff", b"c", b"d"]
-    with pytest.raises(errors.InvalidArgumentError, match="a queue of file names gave 5"):
+    with pytest.raises(errors.InvalidArgumentError, match="must hold strings, got 5"):
         reader.read(lambda: next(given))
     with pytest.raises(StopIteration):
         reader.read_up_to(lambda: next(given), 3)

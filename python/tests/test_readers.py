@@ -475,7 +475,7 @@ def test_readers_say_what_they_need():
         lt.IdentityReader().read_up_to(names("a"), 0)
     numbers = lt.FIFOQueue(2, [lv.int64], shapes=[()])
     numbers.enqueue(7)
-    with pytest.raises(errors.InvalidArgumentError, match="queue of file names gave"):
+    with pytest.raises(errors.InvalidArgumentError, match="queue of file names must hold"):
         lt.IdentityReader().read(numbers)
 
 

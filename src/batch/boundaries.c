@@ -161,7 +161,9 @@ levada_status levada_optimal_boundaries(const int64_t *lengths, const int64_t *c
 
     LEVADA_TRY(levada_require_range(n, 0, INT64_MAX, "n", err));
     if ((n > 0 && (!lengths || !counts)) || (num_buckets > 1 && !out)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "an array is NULL");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s must not be NULL",
+                           n > 0 && !lengths ? "lengths" : n > 0 && !counts ? "counts" : "out");
     }
     if (num_buckets < 1 || multiple_of < 1 || multiple_of > INT32_MAX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
 #include "base/alloc.h"
 #include "batch/bucket_rule.h"
 #include "batch/bucket_stage.h"
+#include "option/value_priv.h"
 
 #include <string.h>
 
@@ -79,11 +81,13 @@ levada_status levada_buckets_set(levada_buckets *out, const int64_t *at, int64_t
 
 static levada_status bucket_number(const levada_value *value, int64_t *out, levada_error *err)
 {
+    char    shown[LEVADA_VALUE_SHOWN];
     int64_t number = levada_value_as_int(value);
 
     if (levada_value_kind_of(value) != LEVADA_VALUE_INT) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "boundaries must be integers, or pairs of them for two lengths");
+                           "boundaries must be integers, or pairs of them for two lengths, got %s",
+                           levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
     }
     *out = number;
     return levada_bucket_rule_check(out, 0, err);
@@ -122,13 +126,16 @@ static levada_status bucket_read_pair(levada_buckets *b, int64_t i, const levada
 levada_status levada_buckets_read(const levada_value *boundaries, int64_t fields,
                                   levada_buckets *out, levada_error *err)
 {
+    char                shown[LEVADA_VALUE_SHOWN];
     bool                single = levada_value_kind_of(boundaries) == LEVADA_VALUE_INT;
     int64_t             n = single ? 1 : levada_value_count(boundaries);
     const levada_value *first = single ? boundaries : levada_value_item(boundaries, 0);
     bool                pairs = levada_value_kind_of(first) == LEVADA_VALUE_LIST;
 
     if (!single && levada_value_kind_of(boundaries) != LEVADA_VALUE_LIST) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "boundaries must be a list of integers");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "boundaries must be a list of integers, got %s",
+                           levada_value_shown(boundaries, LEVADA_PRINT_TEXT, shown));
     }
     if (pairs && fields != 2) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

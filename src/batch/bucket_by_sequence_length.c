@@ -170,7 +170,9 @@ static levada_status bucket_read_cost(const levada_bucket_stage_args *a, levada_
                            (long long)a->length.n);
     }
     if (!name && marked) {
-        return levada_fail(err, LEVADA_ENOT_FOUND, "cost: no function '%s' is registered", marked);
+        return levada_fail(err, LEVADA_ENOT_FOUND,
+                           "cost: no function '%s' is registered; load the plug-in that registers "
+                           "it", marked);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "cost=%s%s%s must be linear, quadratic, 2d or a function%s%s%s",

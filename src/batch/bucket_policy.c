@@ -127,7 +127,8 @@ static levada_status bucket_widen(levada_bucket_stage *s, levada_grouping *g, in
 
     if (length >= 1 << 30) { /* larger than any block */
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                          "a record of length %lld is too long to be padded", (long long)length);
+                          "a record of length %lld cannot be padded: the limit is 2^30 - 1; "
+                          "shorten it with slice", (long long)length);
         return levada_grouping_reject(g, &why, err);
     }
     if (g->groups[last].n > 0) {

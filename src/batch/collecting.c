@@ -23,8 +23,8 @@ static levada_status collecting_deepen(levada_field *f, levada_error *err)
     }
     if (f->depth == LEVADA_MAX_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has %d ragged levels, which is the maximum", f->name,
-                           f->depth);
+                           "field '%s' has %d ragged levels, which is the maximum, and collecting "
+                           "adds one; drop the field with select", f->name, f->depth);
     }
     f->depth++;
     memmove(f->object + 1, f->object, sizeof f->object - 1);

@@ -40,7 +40,8 @@ static levada_status cost_function_memory(levada_error *err)
 levada_status levada_cost_function_check(const levada_function *function, levada_error *err)
 {
     if (levada_function_info(function)->pure) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the function of cost must be pure");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the function of cost must be pure: equal lengths must have equal costs");
 }
 
 static levada_status cost_function_spec(const levada_texts *fields, levada_spec **out,

@@ -56,9 +56,8 @@ static levada_status packing_deepen(levada_field *f, levada_error *err)
 {
     if (f->depth == LEVADA_MAX_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has %d ragged levels, one value per segment would be one "
-                           "more than there may be",
-                           f->name, f->depth);
+                           "field '%s' has %d ragged levels, which is the maximum, and packing "
+                           "adds one; omit the field from fields=", f->name, f->depth);
     }
     f->depth++;
     memmove(f->object + 1, f->object, sizeof f->object - 1);
@@ -354,8 +353,8 @@ static levada_status packing_gather(levada_pool *pool, const levada_block *in, l
 
     if (in->kind == LEVADA_BLOCK_SELECTION) return levada_block_gather(pool, in, out, err);
     rows = levada_alloc((size_t)in->n * sizeof *rows + 1);
-    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                  "out of memory while packing records");
+    if (!rows)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while packing records");
     for (int64_t i = 0; i < in->n; i++) rows[i] = (int32_t)i;
     st = levada_block_select(in, rows, in->n, &all, err);
     levada_free(rows);
@@ -372,9 +371,9 @@ levada_status levada_packing_apply(const levada_packing *p, levada_pool *pool,
     levada_block *flat = NULL, *made = NULL;
     levada_status st;
 
-    if (!j.ends) return levada_fail(err, LEVADA_EINTERNAL,
-                                    "internal error: records to pack have no groups; please report "
-                                    "it");
+    if (!j.ends)
+        return levada_fail(err, LEVADA_EINTERNAL,
+                           "internal error: records to pack have no groups; please report it");
     st = packing_gather(pool, in, &flat, err);
     j.flat = flat;
     if (st == LEVADA_OK) st = levada_builder_make(pool, out_spec, j.n, &j.b, err);

@@ -2,6 +2,7 @@
 #include "batch/padding.h"
 
 #include "base/alloc.h"
+#include "option/value_priv.h"
 #include "run/context.h"
 
 #include <stdio.h>
@@ -69,6 +70,7 @@ static bool padding_integer(levada_dtype dtype, int64_t value, uint8_t *out)
 static levada_status padding_number(const levada_value *v, const levada_field *field,
                                     levada_padding *how, levada_error *err)
 {
+    char              shown[LEVADA_VALUE_SHOWN];
     levada_value_kind kind = levada_value_kind_of(v);
     double            f64 = levada_value_as_float(v);
     float             f32 = (float)f64;
@@ -93,19 +95,22 @@ static levada_status padding_number(const levada_value *v, const levada_field *f
     }
     if (kind == LEVADA_VALUE_INT && levada_value_as_int(v) == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "the padding value of '%s' does not fit into %s", field->name,
-                       levada_dtype_name(field->dtype));
+                       "the padding value of '%s' must be %s, got %s", field->name,
+                       levada_dtype_name(field->dtype),
+                       levada_value_shown(v, LEVADA_PRINT_TEXT, shown));
 }
 
 levada_status levada_padding_value(const levada_value *v, const levada_field *field,
                                    levada_padding *how, levada_error *err)
 {
     levada_value_kind kind = levada_value_kind_of(v);
+    char              shown[LEVADA_VALUE_SHOWN];
 
     if (!levada_dtype_is_bytes(field->dtype)) return padding_number(v, field, how, err);
     if (kind != LEVADA_VALUE_TEXT && kind != LEVADA_VALUE_BYTES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the padding value of '%s' must be a string", field->name);
+                           "the padding value of '%s' must be a string, got %s", field->name,
+                           levada_value_shown(v, LEVADA_PRINT_TEXT, shown));
     }
     how->text = levada_value_as_text(v, &how->text_size);
     return LEVADA_OK;

@@ -397,7 +397,7 @@ static levada_status padding_report_begin(padding_report *r, levada_error *err)
 
         if (length > INT64_MAX - r->tokens) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the lengths have a sum of 2^63 or more");
+                               "the sum of lengths must be below 2^63");
         }
         r->tokens += length;
         if (length > r->longest) r->longest = length;

@@ -90,8 +90,8 @@ levada_status levada_unroll_states(const levada_unroll_args *a, levada_spec **ou
     int32_t n = st == LEVADA_OK ? levada_spec_count(spec) : 0;
 
     if (st == LEVADA_OK && (n == 0 || n > UNROLL_CHECK_STATES)) {
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%d states; 1 to %d are possible", (int)n,
-                         UNROLL_CHECK_STATES);
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "must declare 1 to %d states, got %d", UNROLL_CHECK_STATES, (int)n);
     }
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         const levada_field *f = levada_spec_field(spec, i);

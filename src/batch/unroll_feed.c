@@ -103,7 +103,8 @@ static levada_status feed_save_states(const levada_unroll_state *s, levada_ready
     }
     if (n == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the block has a column that is not a declared state");
+                           "the block must have a declared state, such as '%s'",
+                           levada_spec_field(own->states, 0)->name);
     }
     for (int32_t i = 0; i < levada_ready_nstates(own); i++) {
         const levada_column *c = levada_block_column(back, levada_spec_field(own->states, i)->name);

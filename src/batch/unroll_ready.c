@@ -16,6 +16,7 @@
 #include "run/context.h"
 #include "run/node.h"
 #include "tensor/segments.h"
+#include "tensor/tensor_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -267,8 +268,13 @@ static levada_status ready_initial(const levada_ready_state *own, const levada_b
         first = c->level[0].begin[at] * levada_column_inner(c) * levada_dtype_size(f->dtype);
     }
     if (!same) {
+        levada_shape want = { f->ndim, { 0 } };
+        char         text[LEVADA_SHAPE_TEXT];
+
+        memcpy(want.dims, f->dims, f->ndim * sizeof f->dims[0]);
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' does not have the shape of the state", f->name);
+                           "field '%s' must have the shape %s of the state in every record",
+                           f->name, levada_shape_print(&want, text));
     }
     if (bytes) memcpy(e->bytes + own->at[i], c->values + first, bytes);
     return LEVADA_OK;
@@ -470,7 +476,8 @@ static levada_status ready_ask_for_states(const levada_ready_state *own, levada_
     int32_t state = 0;
     int n;
 
-    if (!oldest) return levada_fail(err, LEVADA_EINTERNAL, "no batch waits for states");
+    if (!oldest) return levada_fail(err, LEVADA_EINTERNAL,
+                                    "internal error: no batch waits for states; please report it");
     while (levada_sequence_is_last(oldest->rows[row])) row++;
     while (batch->values[state]) state++;
     e = levada_ready_row(batch, row);

@@ -43,7 +43,9 @@ static levada_status records_measure(const levada_unroll_records *r, const levad
     LEVADA_TRY(levada_unrolling_measure(&r->how, rows, row, &to->steps, err));
     LEVADA_TRY(levada_unrolling_count(&r->how, to->steps, &to->segments, err));
     if (to->segments <= RECORDS_MOST_SEGMENTS) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a sequence has too many segments");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "a sequence must have at most %lld segments, got %lld; raise num_unroll",
+                       (long long)RECORDS_MOST_SEGMENTS, (long long)to->segments);
 }
 
 /* Notes how record `row` is cut. A bad one is rejected when its turn has come. */

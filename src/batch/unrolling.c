@@ -79,8 +79,10 @@ static levada_status unrolling_check_field(const levada_unrolling *u, const leva
             return LEVADA_OK;
         }
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           f->depth ? "field '%s' has too many dimensions"
-                                    : "field '%s' has no steps: it is not ragged",
+                           f->depth ? "field '%s' has too many dimensions for a sequence; reshape "
+                                      "it"
+                                    : "field '%s' has no steps: it is not ragged; omit it from "
+                                      "sequences=",
                            f->name);
     }
     return LEVADA_OK;
@@ -277,8 +279,8 @@ static levada_status unrolling_check_padding(const levada_unrolling *u, const le
         }
         if (found) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "padding_values has '%s', which is not a padded sequence",
-                           name);
+                           "padding_values has '%s', which is not a padded sequence; remove the "
+                           "entry", name);
     }
     return LEVADA_OK;
 }

@@ -396,8 +396,9 @@ static levada_status unrolling_ready_keys(const unrolling_job *j, int32_t i, int
         bytes += (int64_t)levada_segments_prefix(c->segment + ahead, c->segments, prefix);
     }
     if (bytes > INT32_MAX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the keys of a batch have %lld bytes",
-                           (long long)bytes);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the keys of a batch must have less than 2 GiB, got %lld bytes; lower "
+                           "batch_size", (long long)bytes);
     }
     LEVADA_TRY(levada_builder_values(j->b, i, bytes, &values, err));
     LEVADA_TRY(levada_builder_offsets(j->b, i, 0, j->n, &offsets, err));
@@ -536,7 +537,8 @@ static levada_status unrolling_same(const levada_block *rows, levada_error *err)
 
         if (spec == rows->spec || levada_spec_equal(spec, rows->spec)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the records of a batch have different columns");
+                           "the records of a batch must have the same columns; select the columns "
+                           "that all of them have");
     }
     return LEVADA_OK;
 }

@@ -46,7 +46,8 @@ static levada_status views_find_segments(const levada_block *batch, const char *
     if (!c) return LEVADA_OK;
     if (c->field->dtype != LEVADA_INT32 || c->field->depth + c->field->ndim != 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' does not have a list of int32 in each record", name);
+                           "field '%s' must have a list of int32 in each record, got %s",
+                           name, levada_dtype_name(c->field->dtype));
     }
     v->segments = c;
     return LEVADA_OK;
@@ -79,7 +80,7 @@ static levada_status views_open_sequence(const levada_block *batch, const char *
     LEVADA_TRY(views_open(batch, field, v, err));
     if (v->width < 0 || v->segments || v->column->field->ndim > 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' has one value in each record, not a sequence", field);
+                       "field '%s' must be a sequence, got one value in each record", field);
 }
 
 static int64_t views_steps(const views_column *v, int64_t row)
@@ -113,9 +114,9 @@ static levada_status views_row_at(const views_column *v, int64_t row, views_row 
     for (int64_t i = 0; i < r->n; i++) sum = r->sizes[i] < 0 ? INT64_MIN : sum + r->sizes[i];
     if (sum == r->steps) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "the segment lengths of field '%s' do not add up to %lld, the length of "
-                       "record %lld of the batch",
-                       v->column->field->name, (long long)r->steps, (long long)row);
+                       "the segment lengths of field '%s' must add up to %lld, the length of "
+                       "record %lld of the batch, got %lld",
+                       v->column->field->name, (long long)r->steps, (long long)row, (long long)sum);
 }
 
 static int64_t views_size(const views_row *r, int64_t i)
@@ -230,7 +231,8 @@ levada_status levada_batch_mask(const levada_block *batch, const char *field, bo
     LEVADA_TRY(views_open(batch, field, &v, err));
     if (left && s.padded && !v.column->field->left) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has its padding after the values", field);
+                           "field '%s' has its padding after the values; set left=true in the "
+                           "stage that pads", field);
     }
     if (s.padded) left = v.column->field->left;
     for (int64_t row = 0; row < s.rows; row++, to += s.width) {
@@ -286,7 +288,9 @@ levada_status levada_batch_pad(levada_env *env, const levada_block *batch, const
     }
     LEVADA_TRY(views_open(batch, field, &v, err));
     if (!v.column->field->depth) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is not ragged", field);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' must be ragged, because only sequences can be padded",
+                           field);
     }
     LEVADA_TRY(levada_pad_field(v.column->field, &padded, err));
     padded.left = o.left;

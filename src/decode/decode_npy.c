@@ -89,7 +89,7 @@ static levada_status decode_npy_look(const levada_field *f, const uint8_t *data,
         rows *= out->dims[i];
         if (rows <= DECODE_NPY_ROWS) continue;
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
-                           "an array without values has more than %d rows", DECODE_NPY_ROWS);
+                           "an array without values must have at most %d rows", DECODE_NPY_ROWS);
     }
     return LEVADA_OK;
 }
@@ -160,7 +160,8 @@ static levada_status decode_npy_look_all(const levada_field *f, const levada_str
         }
         *total += f->depth == 0 ? inner : arrays[i].count;
         if (*total <= INT32_MAX) continue;
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2^31 numbers in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 2^31 numbers in one block; lower block_rows");
     }
     return LEVADA_OK;
 }
@@ -180,7 +181,8 @@ static levada_status decode_npy_level(const levada_npy *arrays, int64_t n, int32
         end += of_array * arrays[i].dims[level];
     }
     if (rows > INT32_MAX || end > INT32_MAX)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2^31 rows in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 2^31 rows in one block; lower block_rows");
     LEVADA_TRY(levada_builder_offsets(out, 0, level, rows, &offsets, err));
     *offsets++ = 0;
     end = 0;

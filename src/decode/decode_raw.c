@@ -71,7 +71,8 @@ static levada_status decode_raw_check(const void *args, levada_spec **out, levad
     levada_field           field = { .name = "value", .dtype = a->dtype, .depth = 1 };
 
     if (levada_dtype_is_bytes(a->dtype)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=string: expected numbers");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "dtype=string must be a dtype of numbers");
     }
     if (decode_raw_is_fixed(a)) {
         LEVADA_TRY(decode_raw_check_length(a, err));
@@ -135,7 +136,7 @@ static levada_status decode_raw_ragged(const decode_raw_args *a, const levada_st
         if (!bad) total += in->size[i] / size;
         if (total > INT32_MAX) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "more than 2^31 numbers in one block");
+                               "more than 2^31 numbers in one block; lower block_rows");
         }
     }
     offsets[in->n] = (int32_t)total;

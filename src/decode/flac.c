@@ -47,7 +47,11 @@ static levada_status flac_format(struct levada_flac *f, const FLAC__FrameHeader 
         s->rate == (int32_t)h->sample_rate) {
         return LEVADA_OK;
     }
-    return levada_fail(f->why, LEVADA_EDATA_LOSS, "FLAC data changes its format");
+    return levada_fail(f->why, LEVADA_EDATA_LOSS,
+                       "damaged FLAC data: a frame has %d channels of %d bits at %d Hz, the first "
+                       "has %d of %d at %d",
+                       (int)h->channels, (int)h->bits_per_sample, (int)h->sample_rate,
+                       (int)s->channels, (int)s->bits, (int)s->rate);
 }
 
 static FLAC__StreamDecoderWriteStatus flac_write(const FLAC__StreamDecoder *decoder,
@@ -131,7 +135,7 @@ static levada_status flac_check_frames(const struct levada_flac *f)
     int64_t declared = (int64_t)FLAC__stream_decoder_get_total_samples(f->decoder);
     int64_t frames = f->out->frames;
 
-    if (frames == 0) return levada_fail(f->why, LEVADA_EDATA_LOSS, "FLAC data without samples");
+    if (frames == 0) return levada_fail(f->why, LEVADA_EDATA_LOSS, "damaged FLAC data: no samples");
     if (declared == 0 || declared == frames) return LEVADA_OK;
     return levada_fail(f->why, LEVADA_EDATA_LOSS, "%s: %lld frames, but the header declares %lld",
                        frames < declared ? "truncated FLAC data" : "damaged FLAC data",
@@ -161,7 +165,8 @@ levada_status levada_flac_decode(levada_sound_tools *tools, const levada_sound_o
     st = flac_run(f);
     if (st == LEVADA_OK) st = flac_check_frames(f);
     if (!FLAC__stream_decoder_finish(f->decoder) && st == LEVADA_OK) {
-        st = levada_fail(why, LEVADA_EDATA_LOSS, "damaged FLAC data: the MD5 of the samples");
+        st = levada_fail(why, LEVADA_EDATA_LOSS,
+                         "damaged FLAC data: the MD5 of the samples is wrong");
     }
     return st;
 }

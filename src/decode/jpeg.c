@@ -75,7 +75,8 @@ static void jpeg_monitor(j_common_ptr c)
     struct levada_jpeg *j = c->client_data;
 
     if (j->c.input_scan_number <= JPEG_SCANS) return;
-    (void)levada_fail(j->why, LEVADA_EDATA_LOSS, "a JPEG of more than %d scans", JPEG_SCANS);
+    (void)levada_fail(j->why, LEVADA_EDATA_LOSS,
+                      "a JPEG must have at most %d scans, got more; compress it again", JPEG_SCANS);
     longjmp(j->back, 1);
 }
 
@@ -261,11 +262,16 @@ static levada_status jpeg_run(struct levada_jpeg *j, levada_error *why)
     (void)jpeg_read_header(&j->c, TRUE);
     jpeg_choose(j);
     if ((int32_t)j->c.image_width != p->width || (int32_t)j->c.image_height != p->height) {
-        return levada_fail(why, LEVADA_EDATA_LOSS, "damaged JPEG data: two sizes");
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "damaged JPEG data: two sizes, %d x %d and %d x %d pixels",
+                           (int)p->height, (int)p->width, (int)j->c.image_height,
+                           (int)j->c.image_width);
     }
     (void)jpeg_start_decompress(&j->c);
     if ((int32_t)j->c.output_width != (p->width - 1) / ratio + 1) {
-        return levada_fail(why, LEVADA_EINTERNAL, "libjpeg scaled to another size");
+        return levada_fail(why, LEVADA_EINTERNAL,
+                           "internal error: libjpeg scaled to a width of %d; please report it",
+                           (int)j->c.output_width);
     }
     column = jpeg_seek(j);
     direct = !jpeg_is_cmyk(j) && (int32_t)j->c.output_width == j->window->width;

@@ -107,7 +107,8 @@ static levada_status npy_entry(npy_text *t, levada_npy *out, unsigned *seen, lev
         bit = 1;
         if (npy_accept(t, "["))
             return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
-                               "a .npy array of structures is not supported");
+                               "a .npy array of structures is not supported; save an array for "
+                               "each field");
         good = npy_string(t, descr, sizeof descr);
         if (good) LEVADA_TRY(npy_dtype(descr, out, why));
     } else if (good && strcmp(key, "fortran_order") == 0) {
@@ -168,9 +169,11 @@ levada_status levada_npy_read(const uint8_t *data, int32_t size, levada_npy *out
 
     *out = (levada_npy){ 0 };
     if (size < 8 || memcmp(data, "\x93NUMPY", 6) != 0)
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "not a .npy array");
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "not a .npy array: it must begin with \\x93NUMPY");
     if (data[6] < 1 || data[6] > 3 || data[7] != 0)
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, ".npy version %d.%d is not supported",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           ".npy version %d.%d is not supported; levada reads 1.0 to 3.0",
                            data[6], data[7]);
     begin = data[6] == 1 ? 10 : 12;
     for (int64_t i = begin; i > 8 && begin <= size; i--) header = header << 8 | data[i - 1];

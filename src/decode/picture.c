@@ -139,7 +139,9 @@ levada_status levada_picture_spec(const levada_picture_options *o, levada_spec *
     levada_field field = { .name = "image", .dtype = o->dtype };
 
     if (o->crops && (int64_t)o->crop.height * o->crop.width > o->max_pixels) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "crop has more pixels than max_pixels");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "crop has %d x %d pixels, more than max_pixels=%lld; raise max_pixels",
+                           (int)o->crop.height, (int)o->crop.width, (long long)o->max_pixels);
     }
     if (o->crops) field.dims[field.ndim++] = o->crop.height;
     if (o->crops) field.dims[field.ndim++] = o->crop.width;
@@ -207,8 +209,8 @@ static levada_status picture_place(const levada_picture_options *o, uint64_t key
     }
     if (pixels > most) {
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
-                           "%d x %d pixels are more than max_pixels=%lld", p->height, p->width,
-                           (long long)most);
+                           "%d x %d pixels are more than max_pixels=%lld; raise max_pixels",
+                           p->height, p->width, (long long)most);
     }
     picture_whole(o, row);
     height = row->height = row->window.height;
@@ -289,7 +291,7 @@ static levada_status picture_look_all(const levada_picture_options *o,
         *total += picture_bytes(o, &rows[i]);
         if (*total <= PICTURE_MOST_BYTES) continue;
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "more than 1 GiB of pixels in one block");
+                           "more than 1 GiB of pixels in one block; lower block_rows");
     }
     return LEVADA_OK;
 }
@@ -324,12 +326,13 @@ static levada_status picture_window(const levada_picture_options *o, levada_pict
         return levada_png_decode(o, data, size, &row->picture, window, pixels, why);
     }
     if (o->dtype != LEVADA_UINT8) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "JPEG has no pixels of %s",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "JPEG must be decoded with dtype=uint8, got %s",
                            levada_dtype_name(o->dtype));
     }
     if (o->channels != 1 && o->channels != 3) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "JPEG does not support %d channels",
-                           o->channels);
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "JPEG must have channels=1 or 3, got %d", o->channels);
     }
     return levada_jpeg_decode(&tools->jpeg, o, data, size, &row->picture, window, pixels, why);
 }

@@ -57,7 +57,8 @@ static levada_status probe_jpeg(const uint8_t *data, int32_t size, levada_pictur
         if (probe_u16(at) >= end - at) break;
         at += probe_u16(at);
     }
-    return levada_fail(why, LEVADA_EDATA_LOSS, "JPEG data without the size of the image");
+    return levada_fail(why, LEVADA_EDATA_LOSS,
+                       "damaged JPEG data: the size of the image is missing");
 }
 
 /* A palette with transparent colors has an alpha channel. */
@@ -133,14 +134,17 @@ static levada_status probe_unknown(const uint8_t *data, int32_t size, levada_err
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
                            "%s images are not supported: convert them to PNG", name);
     return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
-                       "unknown image format: neither JPEG nor PNG");
+                       "unknown image format: neither JPEG nor PNG (the first bytes are %02x %02x)",
+                       data[0], size > 1 ? data[1] : 0);
 }
 
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
                                    levada_error *why)
 {
     *out = (levada_picture){ 0 };
-    if (size == 0) return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "input is empty");
+    if (size == 0)
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "input is empty; expected a JPEG or PNG image");
     if (size >= 8 && memcmp(data, probe_png_mark, 8) == 0) {
         LEVADA_TRY(probe_png(data, size, out, why));
     } else if (size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff) {
@@ -149,10 +153,11 @@ levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_pic
         return probe_unknown(data, size, why);
     }
     if (out->height == 0 || out->width == 0) {
-        return levada_fail(why, LEVADA_EDATA_LOSS, "an image of %d x %d pixels", out->height,
-                           out->width);
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "damaged image: %d x %d pixels", out->height, out->width);
     }
     if (probe_fits(out, size)) return LEVADA_OK;
-    return levada_fail(why, LEVADA_EDATA_LOSS, "%d x %d pixels cannot be in %d bytes",
+    return levada_fail(why, LEVADA_EDATA_LOSS,
+                       "damaged image: %d x %d pixels cannot be in %d bytes",
                        out->height, out->width, size);
 }

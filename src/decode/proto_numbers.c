@@ -255,7 +255,8 @@ levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
 
     if (items->n > 0 && f->per > INT32_MAX / items->n) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "feature '%s': too many values for one block", f->name);
+                           "feature '%s': more than 2^31 values in one block; lower block_rows",
+                           f->name);
     }
     LEVADA_TRY(levada_builder_values(x->out, f->column, items->n * f->per, (void **)&to, err));
     for (int64_t i = 0; i < items->n; i++, to += size) {
@@ -312,7 +313,8 @@ levada_status levada_numbers_count(levada_proto *x, const levada_feature *f,
         total += count;
         if (LEVADA_UNLIKELY(total > INT32_MAX)) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "feature '%s': more than 2^31 values in one block", f->name);
+                               "feature '%s': more than 2^31 values in one block; lower block_rows",
+                               f->name);
         }
     }
     offsets[items->n] = (int32_t)total;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "option/value_priv.h"
 
 #include <string.h>
 
@@ -134,12 +135,14 @@ static void plan_mark(levada_proto_plan *plan, const levada_feature *f)
 
 static levada_status plan_check(const levada_value *spec, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
+
     if (!spec || levada_value_kind_of(spec) == LEVADA_VALUE_NULL ||
         levada_value_kind_of(spec) == LEVADA_VALUE_MAP)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "the spec must be a map of feature names, {name: {kind: ..., dtype: ...}}, "
-                       "or auto");
+                       "or auto; got %s", levada_value_shown(spec, LEVADA_PRINT_TEXT, shown));
 }
 
 static levada_status plan_read(levada_proto_plan *plan, const levada_value *spec, bool steps,

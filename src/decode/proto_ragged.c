@@ -73,7 +73,8 @@ static levada_status ragged_reserve(ragged_walk *w, int32_t k, int64_t more, lev
 
     if (w->used[k] + more > INT32_MAX / 8) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "feature '%s': too many rows for one block", w->f->name);
+                           "feature '%s': more than 2^31 rows in one block; lower block_rows",
+                           w->f->name);
     }
     return levada_proto_reserve((void **)&x->level[k], &x->level_capacity[k], w->used[k] + more + 1,
                              sizeof *x->level[k], err);

@@ -387,11 +387,12 @@ static levada_status scan_report(levada_proto *x, int32_t slot, int64_t row, lev
     case LEVADA_TROUBLE_NO_KIND:
         return levada_proto_reject(x, row, err,
                                    "Context feature '%s' has no kind: Unexpected number of "
-                                   "elements in example",
+                                   "elements in example; write a list of int64, float or bytes",
                                    s->key);
     default:
-        return levada_proto_reject(x, row, err, "Key: %s.  A value does not fit in %s", s->key,
-                                   levada_dtype_name(s->dtype));
+        return levada_proto_reject(x, row, err,
+                                   "Key: %s.  A value does not fit in %s; use a wider dtype in "
+                                   "the spec", s->key, levada_dtype_name(s->dtype));
     }
 }
 

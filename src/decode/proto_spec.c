@@ -6,6 +6,7 @@
 #include "decode/proto.h"
 
 #include "base/alloc.h"
+#include "option/value_priv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,8 +116,8 @@ static levada_status spec_dim(levada_feature *f, int64_t dim, levada_error *err)
 {
     if (f->ndim == LEVADA_MAX_DIMS) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': the shape has more than %d dimensions", f->name,
-                           LEVADA_MAX_DIMS);
+                           "feature '%s': the shape must have at most %d dimensions",
+                           f->name, LEVADA_MAX_DIMS);
     }
     if (dim < 0 || (dim > 0 && f->per > INT32_MAX / dim)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -212,6 +213,8 @@ static bool spec_leaf(spec_default *d, const levada_value *leaf)
 static levada_status spec_leaves(spec_default *d, const levada_value *value, int depth,
                                  levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
+
     if (levada_value_kind_of(value) == LEVADA_VALUE_LIST && depth <= LEVADA_MAX_DIMS) {
         for (int64_t i = 0; i < levada_value_count(value); i++) {
             LEVADA_TRY(spec_leaves(d, levada_value_item(value, i), depth + 1, err));
@@ -220,8 +223,9 @@ static levada_status spec_leaves(spec_default *d, const levada_value *value, int
     }
     if (!spec_leaf(d, value)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': value %lld of its default is not %s", d->f->name,
-                           (long long)d->used, levada_dtype_name(d->f->dtype));
+                           "feature '%s': value %lld of its default must be %s, got %s",
+                           d->f->name, (long long)d->used, levada_dtype_name(d->f->dtype),
+                           levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
     }
     d->used++;
     return LEVADA_OK;
@@ -256,6 +260,7 @@ static levada_status spec_read_default(levada_feature *f, const levada_value *va
 static levada_status spec_pad(levada_feature *f, const levada_value *value, levada_error *err)
 {
     int64_t element[2] = {0}; /* as aligned as any dtype wants it; the feature's is not */
+    char    shown[LEVADA_VALUE_SHOWN];
 
     _Static_assert(sizeof element == sizeof f->pad, "an element of any dtype");
     if (spec_is_null(value)) return LEVADA_OK;
@@ -263,8 +268,9 @@ static levada_status spec_pad(levada_feature *f, const levada_value *value, leva
         (f->list == LEVADA_LIST_BYTES ? !spec_is_text(value)
                                       : !spec_number(f, value, element, 0))) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': its default is not one %s", f->name,
-                           levada_dtype_name(f->dtype));
+                           "feature '%s': its default must be one %s, got %s",
+                           f->name, levada_dtype_name(f->dtype),
+                           levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
     }
     memcpy(f->pad, element, sizeof f->pad);
     return LEVADA_OK;
@@ -319,7 +325,8 @@ static levada_status spec_ragged(levada_proto_plan *plan, levada_feature *f,
     }
     if (levels + (f->steps ? 2 : 1) > LEVADA_MAX_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': more than %d ragged levels", f->name, LEVADA_MAX_DEPTH);
+                           "feature '%s' must have at most %d ragged levels; drop a partition",
+                           f->name, LEVADA_MAX_DEPTH);
     }
     for (int64_t i = levels; i < n; i++) LEVADA_TRY(spec_dim(f, all[i].length, err));
     f->nparts = (int32_t)levels;

@@ -49,7 +49,8 @@ static LEVADA_NOINLINE levada_status steps_more(steps_reader *r, levada_error *e
 
     if (r->n >= INT32_MAX / 2) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "feature list '%s': too many steps for one block", r->slot->key);
+                           "feature list '%s': more than 2^31 steps in one block; lower block_rows",
+                           r->slot->key);
     }
     return levada_proto_reserve((void **)&x->step[r->lane], &x->step_capacity[r->lane], r->n + 1,
                              sizeof(levada_span), err);

@@ -67,7 +67,8 @@ levada_status levada_strings_count(levada_proto *x, const levada_feature *f,
         total += count;
         if (total * f->per > INT32_MAX) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "feature '%s': more than 2^31 strings in one block", f->name);
+                               "feature '%s': more than 2^31 strings in one block; lower "
+                               "block_rows", f->name);
         }
     }
     offsets[items->n] = (int32_t)total;
@@ -184,7 +185,8 @@ levada_status levada_strings_fixed(levada_proto *x, const levada_feature *f,
 
     if (items->n > 0 && f->per > INT32_MAX / items->n) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "feature '%s': too many strings for one block", f->name);
+                           "feature '%s': more than 2^31 strings in one block; lower block_rows",
+                           f->name);
     }
     LEVADA_TRY(strings_check(x, f, items, err));
     LEVADA_TRY(strings_target_make(x, f->column, level, items, items->n * f->per, &t, err));

@@ -184,7 +184,9 @@ static levada_status sound_look(const levada_sound_options *o, levada_sound_tool
                                 const void *args, levada_sound_read *read, const uint8_t *data,
                                 int32_t size, levada_sound *out, levada_error *why)
 {
-    if (size == 0) return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "input is empty");
+    if (size == 0)
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "input is empty; expected a WAV or FLAC file");
     LEVADA_TRY(read(tools, args, data, size, out, why));
     if (out->channels != o->channels) {
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "%d channels, expected channels=%lld",
@@ -227,7 +229,7 @@ static levada_status sound_look_all(const levada_sound_options *o, levada_sound_
         total += sounds[i].frames;
         if (total * o->channels > SOUND_MOST) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "more than 2^28 samples in one block");
+                               "more than 2^28 samples in one block; lower block_rows");
         }
         marks[i + 1] = (int32_t)total;
     }

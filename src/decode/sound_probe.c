@@ -47,7 +47,10 @@ static levada_status probe_format(probe_wav *w, int64_t size, levada_sound *out,
     const uint8_t *at = w->at;
     int32_t        tag, frame;
 
-    if (size < 16) return levada_fail(why, LEVADA_EDATA_LOSS, "a truncated WAV format");
+    if (size < 16)
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "truncated WAV data: the format has %lld bytes, and needs 16",
+                           (long long)size);
     tag = (int32_t)probe_number(w, at, 2);
     out->channels = (int32_t)probe_number(w, at + 2, 2);
     out->rate = (int32_t)probe_number(w, at + 4, 4);
@@ -56,8 +59,8 @@ static levada_status probe_format(probe_wav *w, int64_t size, levada_sound *out,
     if (tag == PROBE_EXTENSIBLE && size >= 40) tag = (int32_t)probe_number(w, at + 24, 4);
     if (out->channels == 0 || frame == 0 || frame % out->channels != 0 || out->rate < 0) {
         return levada_fail(why, LEVADA_EDATA_LOSS,
-                           "a WAV format of %d channels in frames of %d bytes", out->channels,
-                           frame);
+                           "damaged WAV data: %d channels cannot share frames of %d bytes",
+                           out->channels, frame);
     }
     out->bytes = frame / out->channels;
     out->big_endian = w->big_endian;
@@ -65,7 +68,9 @@ static levada_status probe_format(probe_wav *w, int64_t size, levada_sound *out,
     else if (tag == PROBE_FLOAT) out->kind = LEVADA_SOUND_FLOAT;
     else if (tag == PROBE_ALAW) out->kind = LEVADA_SOUND_ALAW;
     else if (tag == PROBE_MULAW) out->kind = LEVADA_SOUND_MULAW;
-    else return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "unknown WAV format 0x%04x", tag);
+    else return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                            "WAV format 0x%04x is not supported; convert it to PCM, float, A-law "
+                            "or mu-law", tag);
     w->formatted = true;
     return LEVADA_OK;
 }
@@ -77,8 +82,8 @@ static levada_status probe_bits(const levada_sound *s, levada_error *why)
     if (s->kind == LEVADA_SOUND_FLOAT) fits = fits && (s->bytes == 4 || s->bytes == 8);
     if (s->kind == LEVADA_SOUND_ALAW || s->kind == LEVADA_SOUND_MULAW) fits = s->bytes == 1;
     if (fits) return LEVADA_OK;
-    return levada_fail(why, LEVADA_EDATA_LOSS, "WAV samples of %d bits in %d bytes", s->bits,
-                       s->bytes);
+    return levada_fail(why, LEVADA_EDATA_LOSS,
+                       "damaged WAV data: samples of %d bits in %d bytes", s->bits, s->bytes);
 }
 
 /* Returns true if the writer of the header did not know how many bytes of samples would follow:
@@ -109,7 +114,8 @@ static levada_status probe_samples(const probe_wav *w, int64_t size, levada_soun
 {
     int64_t left = w->end - w->at, frame = (int64_t)out->bytes * out->channels;
 
-    if (!w->formatted) return levada_fail(why, LEVADA_EDATA_LOSS, "WAV samples without a format");
+    if (!w->formatted)
+        return levada_fail(why, LEVADA_EDATA_LOSS, "damaged WAV data: samples without a format");
     LEVADA_TRY(probe_bits(out, why));
     if (size == UINT32_MAX && w->long_size > 0) size = w->long_size;
     if (probe_is_endless(w, size)) {
@@ -138,7 +144,8 @@ static levada_status probe_chunk(probe_wav *w, levada_sound *out, bool *found, l
     const uint8_t *name = w->at;
     int64_t        size;
 
-    if (w->end - w->at < 8) return levada_fail(why, LEVADA_EDATA_LOSS, "WAV data without samples");
+    if (w->end - w->at < 8)
+        return levada_fail(why, LEVADA_EDATA_LOSS, "damaged WAV data: no samples");
     size = (int64_t)probe_number(w, w->at + 4, 4);
     w->at += 8;
     if (memcmp(name, "data", 4) == 0) {
@@ -146,7 +153,8 @@ static levada_status probe_chunk(probe_wav *w, levada_sound *out, bool *found, l
         return probe_samples(w, size, out, why);
     }
     if (size > w->end - w->at) {
-        return levada_fail(why, LEVADA_EDATA_LOSS, "a truncated chunk of WAV data");
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "truncated WAV data: a chunk is longer than the file");
     }
     if (memcmp(name, "fmt ", 4) == 0) LEVADA_TRY(probe_format(w, size, out, why));
     if (memcmp(name, "ds64", 4) == 0 && size >= 16) {
@@ -175,7 +183,8 @@ levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
     if (size < 12 || memcmp(data + 8, "WAVE", 4) != 0 ||
         (memcmp(data, "RIFF", 4) != 0 && memcmp(data, "RIFX", 4) != 0 &&
          memcmp(data, "RF64", 4) != 0)) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "not WAV data: no RIFF, RIFX or RF64");
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "not WAV data: it must begin with RIFF, RIFX or RF64");
     }
     w.big_endian = data[3] == 'X';
     w.riff_size = 8 + (int64_t)probe_number(&w, data + 4, 4);
@@ -212,7 +221,7 @@ levada_status levada_flac_probe(const uint8_t *data, int32_t size, levada_sound 
 
     *out = (levada_sound){ 0 };
     if (size - tags < 42 || (data[tags + 4] & 0x7f) != 0) {
-        return levada_fail(why, LEVADA_EDATA_LOSS, "FLAC data without its first block");
+        return levada_fail(why, LEVADA_EDATA_LOSS, "damaged FLAC data: the first block is missing");
     }
     at = data + tags + 18; /* of the rate, in STREAMINFO */
     out->rate = at[0] << 12 | at[1] << 4 | at[2] >> 4;

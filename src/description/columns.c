@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "option/value_priv.h"
 
 #include <string.h>
 
@@ -22,7 +23,8 @@ levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
         if (c) {
             levada_builder_share(b, i, c);
         } else {
-            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "column '%s' is missing", name);
+            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                             "a record lacks field '%s'; return it in all records", name);
         }
     }
     for (int32_t i = 0; st == LEVADA_OK && i < in->nrejects; i++) {
@@ -160,8 +162,9 @@ static levada_status columns_shape(const levada_value *shape, levada_field *f, l
     int64_t n = levada_value_count(shape);
 
     if (n > LEVADA_MAX_DIMS) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s': more than %d dimensions",
-                           f->name, LEVADA_MAX_DIMS);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s': a shape must have at most %d dimensions, got %lld",
+                           f->name, LEVADA_MAX_DIMS, (long long)n);
     }
     f->ndim = (uint8_t)n;
     for (int64_t d = 0; d < n; d++) {
@@ -224,7 +227,8 @@ static levada_status columns_leaf(columns_walk *w, const levada_value *value, le
     LEVADA_TRY(columns_field(value, &f, err));
     if (lists + f.depth > LEVADA_MAX_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s': more than %d levels of lists", f.name, LEVADA_MAX_DEPTH);
+                           "field '%s': a list must have at most %d levels, as in [[int64]]",
+                           f.name, LEVADA_MAX_DEPTH);
     }
     f.depth = (uint8_t)(f.depth + lists);
     name = levada_alloc(size);
@@ -278,22 +282,25 @@ static levada_status columns_members(columns_walk *w, const levada_value *map, l
 static levada_status columns_entry(columns_walk *w, const levada_value *entry, levada_field at,
                                    levada_error *err)
 {
+    char    shown[LEVADA_VALUE_SHOWN];
     uint8_t before = at.depth;
     int32_t dots = 1;
 
     for (; levada_value_kind_of(entry) == LEVADA_VALUE_LIST; at.depth++) {
         if (levada_value_count(entry) != 1 || at.depth == LEVADA_MAX_DEPTH) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s': a list has one dtype or object, and at most %d levels: "
-                               "[[int64]]",
-                               at.name, LEVADA_MAX_DEPTH);
+                               "field '%s': a list must have one dtype or object, and at most %d "
+                               "levels, as in [[int64]]; got %s",
+                               at.name, LEVADA_MAX_DEPTH,
+                               levada_value_shown(entry, LEVADA_PRINT_TEXT, shown));
         }
         entry = levada_value_item(entry, 0);
     }
     if (columns_is_leaf(entry)) return columns_leaf(w, entry, at, err);
     for (const char *c = at.name; *c; c++) dots += *c == '.';
     if (dots > UINT8_MAX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%.60s...': more than %d dots",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%.60s...': a name must have at most %d dots",
                            at.name, UINT8_MAX - 1);
     }
     if (at.depth > before) at.object[at.depth - 1] = (uint8_t)dots;
@@ -303,11 +310,14 @@ static levada_status columns_entry(columns_walk *w, const levada_value *entry, l
 levada_status levada_spec_read(const levada_value *map, int32_t flags, levada_spec **out,
                                levada_error *err)
 {
+    char          shown[LEVADA_VALUE_SHOWN];
     columns_walk  w = { 0 };
     levada_status st = LEVADA_OK;
 
     if (levada_value_kind_of(map) != LEVADA_VALUE_MAP) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "spec must be a map of names to dtypes");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "spec must be a map of names to dtypes, got %s",
+                           levada_value_shown(map, LEVADA_PRINT_TEXT, shown));
     }
     for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(map); i++) {
         levada_field at = { .name = levada_value_key(map, i) };
@@ -343,7 +353,7 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
     if (declared == is || (levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
     if (n != levada_spec_count(is)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the number of fields of a record is %d, not %d",
+                           "a record has %d fields, but its spec declares %d",
                            (int)levada_spec_count(is), (int)n);
     }
     for (int32_t i = 0; i < n; i++) {

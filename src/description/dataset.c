@@ -127,11 +127,15 @@ static levada_status dataset_check_range(const levada_number_args *a, levada_err
 {
     if (a->part.n != 0 && (a->part.n != 2 || a->part.at[0] >= a->part.at[1])) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "part must be [i, n] with i below n, such as part=[0,64]");
+                           "part must be [i, n] with i below n, such as part=[0,64]; got %lld "
+                           "numbers, the first is %lld",
+                           (long long)a->part.n, (long long)a->part.at[0]);
     }
     if (a->records.n != 0 && (a->records.n != 2 || a->records.at[0] > a->records.at[1])) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "records must be [start, stop], such as records=[0,1000]");
+                           "records must be [start, stop], such as records=[0,1000]; got %lld "
+                           "numbers, the first is %lld",
+                           (long long)a->records.n, (long long)a->records.at[0]);
     }
     return LEVADA_OK;
 }
@@ -144,7 +148,7 @@ static levada_status dataset_check_index(const levada_file_args *a, bool indexed
     LEVADA_TRY(levada_charset_check(a->encoding, err));
     if (index && a->encoding && !levada_charset_is_utf8(a->encoding)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "encoding='%s' does not go together with index, because the records of "
+                           "encoding='%s' and index cannot be combined, because the records of "
                            "such a file cannot be read separately; convert the file to UTF-8",
                            a->encoding);
     }
@@ -154,8 +158,8 @@ static levada_status dataset_check_index(const levada_file_args *a, bool indexed
     }
     if (index && a->shuffle_files) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "shuffle_files does not go together with index: shuffle_records "
-                           "shuffles better");
+                           "shuffle_files and index cannot be combined; use shuffle_records, "
+                           "which shuffles better");
     }
     return LEVADA_OK;
 }

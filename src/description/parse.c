@@ -79,7 +79,9 @@ levada_status levada_parser_expect(levada_parser *p, char c, levada_error *err)
 
 levada_status levada_parser_enter(levada_parser *p, levada_error *err)
 {
-    if (p->nest >= p->limit) return levada_parser_fail(p, p->at, err, "nested too deeply");
+    if (p->nest >= p->limit)
+        return levada_parser_fail(p, p->at, err,
+                                  "nested too deeply: the limit is %d", (int)p->limit);
     p->nest++;
     return LEVADA_OK;
 }
@@ -126,16 +128,21 @@ static levada_status parse_unicode(levada_parser *p, levada_text *to, levada_err
     uint32_t c, low;
     char     bytes[4];
 
-    if (!parse_hex(p, &c)) return levada_parser_fail(p, start, err, "\\u needs four digits");
+    if (!parse_hex(p, &c)) return levada_parser_fail(p, start, err,
+                                                     "\\u must be followed by four hexadecimal "
+                                                     "digits");
     if (c >= 0xD800u && c < 0xDC00u) {
         bool pair = p->at + 1 < p->size && p->text[p->at] == '\\' && p->text[p->at + 1] == 'u';
         if (pair) p->at += 2;
         if (!pair || !parse_hex(p, &low) || low < 0xDC00u || low > 0xDFFFu) {
-            return levada_parser_fail(p, start, err, "\\u gives half of a character");
+            return levada_parser_fail(p, start, err,
+                                      "\\u must name a whole character, got half of a surrogate "
+                                      "pair");
         }
         c = 0x10000u + ((c - 0xD800u) << 10) + (low - 0xDC00u);
     } else if (c >= 0xDC00u && c < 0xE000u) {
-        return levada_parser_fail(p, start, err, "\\u gives half of a character");
+        return levada_parser_fail(p, start, err,
+                                  "\\u must name a whole character, got half of a surrogate pair");
     }
     levada_text_add(to, bytes, levada_utf8_write(c, bytes));
     return LEVADA_OK;
@@ -149,7 +156,9 @@ static levada_status parse_escape(levada_parser *p, levada_text *to, levada_erro
 
     p->at += 2;
     if (c == 'u') return parse_unicode(p, to, err);
-    if (found == NULL) return levada_parser_fail(p, p->at - 2, err, "unknown escape in a string");
+    if (found == NULL)
+        return levada_parser_fail(p, p->at - 2, err,
+                                  "a backslash must be followed by one of \"\\/bfnrtu");
     levada_text_char(to, into[found - from]);
     return LEVADA_OK;
 }
@@ -163,7 +172,9 @@ static levada_status parse_string(levada_parser *p, levada_text *to, levada_erro
         char c = p->at < p->size ? p->text[p->at] : '\0';
         if (p->at >= p->size) return levada_parser_fail(p, start, err, "string without an end");
         if ((unsigned char)c < 0x20u) {
-            return levada_parser_fail(p, p->at, err, "control character in a string");
+            return levada_parser_fail(p, p->at, err,
+                                      "the control character 0x%02x in a string must be escaped",
+                                      (unsigned)(unsigned char)c);
         }
         if (c != '"' && c != '\\') {
             p->at++;
@@ -267,7 +278,7 @@ static levada_status parse_key(levada_parser *p, levada_text *key, levada_error 
     if (levada_parser_peek(p) == '"') {
         LEVADA_TRY(parse_string(p, key, err));
         bool broken = strlen(key->at) != key->size;
-        if (broken) return levada_parser_fail(p, start, err, "zero byte in a name");
+        if (broken) return levada_parser_fail(p, start, err, "a name must not contain a zero byte");
     } else {
         n = p->strict ? 0 : levada_parser_word(p, ":");
         if (n == 0) {
@@ -334,8 +345,8 @@ static levada_status parse_pipe_value(levada_parser *p, levada_value **out, leva
 {
     levada_value *value = NULL;
 
-    if (p->make == NULL) return levada_parser_fail(p, p->at, err,
-                                                   "a sub-pipeline is not allowed here");
+    if (p->make == NULL)
+        return levada_parser_fail(p, p->at, err, "a sub-pipeline is not allowed here");
     p->at++;
     LEVADA_TRY(levada_parser_enter(p, err));
     levada_status status = p->make->pipe(p, &value, err);
@@ -379,7 +390,8 @@ static levada_status parse_include(levada_parser *p, bool plain, levada_value **
         status = levada_parser_fail(p, start, err, "@ needs the path of a file");
     }
     if (status == LEVADA_OK && p->file != NULL) {
-        status = levada_parser_fail(p, start, err, "@%s inside of an included file", path.at);
+        status = levada_parser_fail(p, start, err,
+                                    "@%s: an included file must not include another one", path.at);
     }
     if (status == LEVADA_OK) status = levada_parse_file(p, path.at, plain, out, err);
     levada_text_clear(&path);

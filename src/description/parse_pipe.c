@@ -28,7 +28,8 @@ static void parse_pipe_clear(parse_inputs *inputs)
 static levada_status parse_pipe_grow(parse_inputs *inputs, levada_error *err)
 {
     if (inputs->n >= LEVADA_DATASET_NODES) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "too many inputs");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a stage must have at most %d inputs", LEVADA_DATASET_NODES);
     }
     if (levada_reserve(&inputs->at, &inputs->capacity, inputs->n + 1, sizeof(*inputs->at))) {
         return LEVADA_OK;

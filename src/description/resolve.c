@@ -56,7 +56,7 @@ static levada_status resolve_base64(const levada_value *content, levada_value **
     const char *text = levada_value_as_text(content, &n);
 
     if (levada_value_kind_of(content) != LEVADA_VALUE_TEXT) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "base64 must be a text");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "base64 must be a string");
     }
     uint8_t *bytes = levada_alloc(n);
     if (bytes == NULL) return resolve_no_memory(err);
@@ -64,7 +64,8 @@ static levada_status resolve_base64(const levada_value *content, levada_value **
     if (size >= 0) *out = levada_value_bytes(bytes, (size_t)size);
     levada_free(bytes);
     if (size < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the base64 text is damaged");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "{\"base64\": ...} must hold valid base64");
     }
     return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
 }
@@ -152,7 +153,8 @@ static levada_status resolve_mark(const levada_parser *p, bool names, levada_val
     } else if (strcmp(key, "map") == 0) {
         status = resolve_inside(p, names, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {
-            status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "{\"map\": ...} must hold a map");
+            status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                 "{\"map\": ...} must hold a map, such as {\"map\": {\"a\": 1}}");
         }
         if (status == LEVADA_OK) {
             *out = content;

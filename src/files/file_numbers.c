@@ -121,7 +121,8 @@ levada_status levada_numbers_reread(levada_file_reader *r, const levada_origin *
             continue;
         }
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "record %lld of file %d does not exist any more",
+                           "record %lld of file %d does not exist any more; restore the file as "
+                           "it was when the checkpoint was saved",
                            (long long)origins[i].record, (int)shard);
     }
     return numbers_block(r, origins, n, out, err);

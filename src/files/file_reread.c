@@ -53,10 +53,12 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
         return st;
     }
     if (err && err->code == LEVADA_OK) {
-        (void)levada_fail(err, st, "the file ends before it");
+        (void)levada_fail(err, st, "the file ends before the record");
     }
     if (err) err->code = LEVADA_EFAILED_PRECONDITION;
-    levada_error_wrap(err, "a record was removed or changed");
+    levada_error_wrap(err,
+                      "a record was removed or changed since the checkpoint was saved; restore "
+                      "the file");
     levada_error_place(err, NULL, path, o->record, o->offset);
     return LEVADA_EFAILED_PRECONDITION;
 }
@@ -79,7 +81,9 @@ static levada_status file_reread_open(file_reread *x, int32_t shard, levada_erro
     bool                 open = false;
 
     if (!path)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "file number %d does not exist", (int)shard);
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the checkpoint names file number %d, which is not in the list",
+                           (int)shard);
     x->shard = -1;
     x->window = x->lengths ? file_reread_kept(x, shard, &open) : &x->own;
     if (!open) {

@@ -300,8 +300,8 @@ levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
                     : glob_find(&files, pattern, err);
     }
     if (st == LEVADA_OK && files.n > INT32_MAX) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%lld files are too many",
-                         (long long)files.n);
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                         "%lld files are more than 2^31 - 1; join them", (long long)files.n);
     }
     if (st != LEVADA_OK) {
         levada_files_clear(&files);

@@ -139,7 +139,8 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     uint64_t version = index_get(page + INDEX_AT_VERSION, 4);
 
     if (memcmp(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC)) != 0) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "not an index of levada");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "not an index of levada; write it again with levada index");
     }
     if (index_get(page + LEVADA_INDEX_SUM, 4) != levada_index_sum(kernels, page, 0)) {
         return index_damaged(err);
@@ -281,7 +282,8 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
     if (st == LEVADA_ENOT_FOUND) return index_open_foreign(x, shard, err);
     if (st == LEVADA_OK && !levada_bytes_seekable(file->bytes)) {
         levada_bytes_close(&file->bytes);
-        st = index_place(x, shard, levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is a pipe"), err);
+        st = index_place(x, shard, levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                               "an index must be a regular file, got a pipe"), err);
     }
     if (st != LEVADA_OK) return st;
     file->shard = shard;
@@ -424,7 +426,8 @@ static levada_status index_check_open(levada_index *x, int32_t shard, levada_err
         x->open[shard % INDEX_OPEN].checked = true;
         return LEVADA_OK;
     }
-    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was written again");
+    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                      "the index was written again while it was read; open the dataset again");
     return index_place(x, shard, LEVADA_EFAILED_PRECONDITION, err);
 }
 

@@ -53,8 +53,8 @@ static levada_status foreign_add(levada_index_sink *sink, int64_t offset, int64_
                            (long long)f->count, (long long)size, (long long)offset);
     if (size > UINT32_MAX || length > UINT32_MAX)
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                           "record %lld: %lld bytes are too long for an index",
-                           (long long)f->count, (long long)size);
+                           "record %lld: %lld bytes are more than 2^32 - 1, the most that an "
+                           "index stores", (long long)f->count, (long long)size);
     if (sink->field &&
         !levada_reserve(&f->lengths, &f->lengths_capacity, f->count + 1, sizeof *f->lengths))
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for lengths");
@@ -125,7 +125,10 @@ levada_status levada_index_foreign(levada_env *env, const levada_op *op, const v
     index_foreign    *f;
     levada_status     st;
 
-    if (!op->def.format.foreign) return levada_fail(err, LEVADA_ENOT_FOUND, "it has no index");
+    if (!op->def.format.foreign)
+        return levada_fail(err, LEVADA_ENOT_FOUND,
+                           "the format %s has no index of its own; write one with levada index",
+                           op->name);
     f = levada_alloc_zero(sizeof *f);
     if (!f) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
     f->sink.add = foreign_add;

@@ -112,8 +112,9 @@ static levada_status interleave_claim(interleave_state *s, levada_error *err)
 
     if (s->context->pass == 0) {
         if (s->n * sources > LEVADA_PIPE_SOURCES - run->sources) {
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than %lld sources",
-                               (long long)LEVADA_PIPE_SOURCES);
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "interleave has more than %lld sources; name fewer files in each "
+                               "record", (long long)LEVADA_PIPE_SOURCES);
         }
         node->source = run->sources;
         node->first_pass = run->inner ? run->inner->pass : 0;
@@ -223,7 +224,9 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) >
         INTERLEAVE_PREFIX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "sub-pipelines are nested too deeply");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "sub-pipelines are nested too deeply: their path exceeds %d bytes",
+                           INTERLEAVE_PREFIX);
     }
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {

@@ -11,18 +11,20 @@
  * Weights by step are phases. A phase begins with the draw of its number, or as soon as the one
  * before has no input to draw from. Tokens are counted from its begin.
  */
+
 #include "base/alloc.h"
 #include "base/random.h"
 #include "batch/length.h"
 #include "description/columns.h"
-#include "registry/env_priv.h"
+#include "option/value_priv.h"
 #include "registry/combiner.h"
+#include "registry/env_priv.h"
 #include "run/context.h"
 #include "run/input_cursor.h"
 #include "run/node.h"
 #include "state/damaged.h"
-#include "tensor/merge.h"
 #include "tensor/encoded.h"
+#include "tensor/merge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -153,13 +155,15 @@ static levada_status mix_check_numbers(const levada_value *weights, int32_t n, l
                            (long long)levada_value_count(weights), n);
     }
     for (int32_t i = 0; i < n; i++) {
+        char                shown[LEVADA_VALUE_SHOWN];
         const levada_value *v = levada_value_item(weights, i);
         levada_value_kind   kind = levada_value_kind_of(v);
         double              w = levada_value_as_float(v);
 
         if ((kind != LEVADA_VALUE_INT && kind != LEVADA_VALUE_FLOAT) || !(w >= 0) || w > 1e300) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "weights[%d] must be a number of at least 0", i);
+                               "weights[%d] must be a number of at least 0, got %s",
+                               i, levada_value_shown(v, LEVADA_PRINT_TEXT, shown));
         }
         sum += w;
     }
@@ -239,7 +243,8 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
     const mix_args *a = args;
 
     if (nin > MIX_MOST) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d inputs", MIX_MOST);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "mix must have at most %d inputs, got %d", MIX_MOST, nin);
     }
     for (int32_t i = 1; i < nin; i++) {
         int32_t first = levada_spec_flags_of(in[0]), flags = levada_spec_flags_of(in[i]);

@@ -74,7 +74,9 @@ static levada_status index_check_open(index_check *x, levada_error *err)
 
     st = levada_bytes_read_at(x->bytes, at < 0 ? 0 : at, x->page, sizeof x->page, &made, err);
     if (st == LEVADA_OK && made < LEVADA_INDEX_PAGE) {
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "not an index of levada: the file is too short");
+        st = levada_fail(err, LEVADA_EDATA_LOSS,
+                         "not an index of levada: the file is too short; write it again with "
+                         "levada index");
     }
     if (st == LEVADA_OK) st = levada_index_get_foot(x->kernels, x->page, &x->foot, err);
     if (st == LEVADA_OK && !levada_index_fits(size, &x->foot)) st = index_check_damaged(err);
@@ -110,7 +112,8 @@ levada_status levada_inspect_index_check(levada_env *env, const char *path, int6
     LEVADA_TRY(levada_index_measure(env, path, &now, err));
     if (now.sum != x.foot.sum || now.mark.size != x.foot.mark.size) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "the file has changed since it was indexed");
+                          "the file has changed since it was indexed; write the index again with "
+                          "levada index");
         levada_error_place(err, NULL, path, -1, -1);
         return LEVADA_EFAILED_PRECONDITION;
     }

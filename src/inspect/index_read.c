@@ -139,7 +139,8 @@ static levada_status index_read_one(const levada_dataset *ds, levada_block **out
     st = levada_iter_next(it, out, err);
     levada_iter_close(&it);
     return st == LEVADA_END ? levada_fail(err, LEVADA_EDATA_LOSS,
-                                          "the record does not exist any more") : st;
+                                          "the record does not exist any more; write the index "
+                                          "again with levada index") : st;
 }
 
 /* -- from call to call */

@@ -58,8 +58,8 @@ static levada_status index_write_record(index_write *w, int64_t end, levada_erro
 
     if (end - w->last > UINT32_MAX) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                           "a record of %lld bytes is too long for an index",
-                           (long long)(end - w->last));
+                           "a record of %lld bytes is longer than 2^32 - 1, the most that an "
+                           "index stores", (long long)(end - w->last));
     }
     index_write_number(to, (uint64_t)w->last, 8);
     index_write_number(to + 8, (uint64_t)(end - w->last), 4);
@@ -108,7 +108,8 @@ static levada_status index_write_field(index_write *w, int32_t field, const leva
     for (int64_t i = 0; i < block->n; i++) {
         if (lengths[i] > UINT32_MAX) {
             return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                               "a length of %lld is too long for an index", (long long)lengths[i]);
+                               "a length of %lld is larger than 2^32 - 1, the most that an index "
+                               "stores", (long long)lengths[i]);
         }
         w->lengths[first + i * n] = lengths[i] > 0 ? (uint32_t)lengths[i] : 0;
     }
@@ -173,7 +174,8 @@ static levada_status index_write_names(index_write *w, const char *list, levada_
         }
         if (size >= LEVADA_INDEX_FIELD) {
             return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                               "the name '%.*s' is too long for an index", (int)size, at);
+                               "the name '%.*s' is too long for an index: the limit is %d bytes",
+                               (int)size, at, LEVADA_INDEX_FIELD - 1);
         }
         memcpy(w->foot.fields[w->foot.nfields++], at, size);
     }
@@ -206,7 +208,9 @@ static levada_status index_write_length_pages(index_write *w, levada_error *err)
     int64_t n = w->nlengths, fields = w->foot.nfields;
 
     if (fields && n != w->count) {
-        return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
+        return levada_fail(err, LEVADA_EUNAVAILABLE,
+                           "the file changed while it was indexed; index it when nothing writes "
+                           "to it");
     }
     for (int64_t i = 0; i < n * fields; i++) {
         int64_t record = i % n, at = record % LEVADA_INDEX_LENGTHS;
@@ -230,8 +234,8 @@ levada_status levada_index_measure(levada_env *env, const char *path, levada_ind
     int64_t              made = 1;
     levada_status        st;
 
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                  "out of memory while reading a file");
+    if (!data)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while reading a file");
     st = levada_bytes_open(env, path, &plain, &bytes, err);
     foot->sum = 0;
     while (st == LEVADA_OK && made > 0) {
@@ -242,8 +246,8 @@ levada_status levada_index_measure(levada_env *env, const char *path, levada_ind
     if (st == LEVADA_OK) foot->mark = levada_bytes_mark_of(bytes);
     if (st == LEVADA_OK && !levada_bytes_seekable(bytes)) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "it is a pipe, and an index belongs to a file; write the pipe to a file "
-                         "first");
+                         "an index belongs to a regular file, got a pipe; write the pipe to a "
+                         "file first");
         levada_error_place(err, NULL, path, -1, -1);
     }
     levada_bytes_close(&bytes);
@@ -266,7 +270,9 @@ static levada_status index_write_finish(index_write *w, const char *path, levada
     LEVADA_TRY(levada_index_sum_options(ds->op, ds->args, foot.options, err));
     LEVADA_TRY(levada_index_measure(ds->env, path, &foot, err));
     if (foot.mark.size != w->scan.size) {
-        return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
+        return levada_fail(err, LEVADA_EUNAVAILABLE,
+                           "the file changed while it was indexed; index it when nothing writes "
+                           "to it");
     }
     levada_index_put_foot(levada_env_kernels(ds->env), &foot, w->page);
     LEVADA_TRY(levada_output_write(w->output, w->page, sizeof w->page, err));

@@ -8,7 +8,9 @@ static levada_status codec_missing_open(void **codec, levada_wrap wrap, int32_t 
     (void)codec;
     (void)wrap;
     (void)level;
-    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "levada was built without zlib");
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                       "gzip and zlib: levada was built without zlib (on Debian: apt install "
+                       "zlib1g-dev)");
 }
 
 static void codec_missing_close(void **codec) { *codec = NULL; }
@@ -16,7 +18,9 @@ static void codec_missing_close(void **codec) { *codec = NULL; }
 static levada_status codec_missing_reset(void *codec, levada_error *err)
 {
     (void)codec;
-    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "levada was built without zlib");
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                       "gzip and zlib: levada was built without zlib (on Debian: apt install "
+                       "zlib1g-dev)");
 }
 
 static levada_status codec_missing_run(void *codec, levada_filter_step *step, levada_error *err)

@@ -93,7 +93,9 @@ static levada_status codec_zlib_reset(void *codec, levada_error *err)
 
     c->used_up = false;
     c->failed = NULL;
-    return code == Z_OK ? LEVADA_OK : levada_fail(err, LEVADA_EINTERNAL, "zlib: no reset");
+    return code == Z_OK ? LEVADA_OK : levada_fail(err, LEVADA_EINTERNAL,
+                                                  "internal error: zlib cannot be reset; please "
+                                                  "report it");
 }
 
 /* zlib stops after the first of the two numbers in the trailer of gzip. */

@@ -224,7 +224,8 @@ static levada_status inflate_isal_deflate(void *codec, levada_filter_step *step,
     step->made = out - s->avail_out;
     step->finished = s->internal_state.state == ZSTATE_END;
     if (code == COMP_OK) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINTERNAL, "ISA-L: deflate returned %d", code);
+    return levada_fail(err, LEVADA_EINTERNAL,
+                       "internal error: ISA-L: deflate returned %d; please report it", code);
 }
 
 static const levada_codec inflate_isal_back_codec = {

@@ -76,7 +76,8 @@ static levada_status zstd_reset(void *state, levada_error *err)
     s->full = false;
     s->failed = 0;
     if (ZSTD_isError(ZSTD_DCtx_reset(s->decoder, ZSTD_reset_session_only))) {
-        return levada_fail(err, LEVADA_EINTERNAL, "zstd: no reset");
+        return levada_fail(err, LEVADA_EINTERNAL,
+                           "internal error: zstd cannot be reset; please report it");
     }
     return LEVADA_OK;
 }

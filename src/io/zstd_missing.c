@@ -15,7 +15,9 @@ static int32_t zstd_missing_probe(const uint8_t *data, size_t size)
 static levada_status zstd_missing_open(void *state, levada_error *err)
 {
     (void)state;
-    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "zstd: levada was built without libzstd");
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                       "zstd: levada was built without libzstd (on Debian: apt install "
+                       "libzstd-dev)");
 }
 
 static void zstd_missing_close(void *state) { (void)state; }

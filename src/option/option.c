@@ -337,8 +337,8 @@ levada_status levada_option_check_table(const levada_arg *args, size_t args_size
 {
     for (int32_t i = 0; args[i].name != NULL; i++) {
         if (i >= LEVADA_MAX_OPTIONS) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d options",
-                               LEVADA_MAX_OPTIONS);
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "a stage must have at most %d options", LEVADA_MAX_OPTIONS);
         }
         LEVADA_TRY(option_check_row(args, i, args_size, err));
     }

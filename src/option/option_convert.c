@@ -15,23 +15,15 @@ LEVADA_PRINTF(4, 5)
 static levada_status convert_fail(const levada_arg *arg, const levada_value *value,
                                   levada_error *err, const char *fmt, ...)
 {
-    levada_text shown = {0};
-    char        rule[160];
-    va_list     args;
+    char    rule[160], shown[LEVADA_VALUE_SHOWN];
+    va_list args;
 
     va_start(args, fmt);
     int n = vsnprintf(rule, sizeof(rule), fmt, args);
     va_end(args);
     if (n < 0) rule[0] = '\0';
-    levada_value_print(&shown, value, levada_option_print(arg));
-    const char *text = shown.at != NULL ? shown.at : "?";
-    bool        cut = strlen(text) > 48;
-    int         size = cut ? 45 : (int)strlen(text);
-    levada_status status =
-        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%.*s%s %s", arg->name, size, text,
-                    cut ? "..." : "", rule);
-    levada_text_clear(&shown);
-    return status;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s=%s %s", arg->name,
+                       levada_value_shown(value, levada_option_print(arg), shown), rule);
 }
 
 static levada_status convert_replace(levada_value **value, levada_value *made, levada_error *err)
@@ -94,7 +86,8 @@ static levada_status convert_int(const levada_arg *arg, levada_value **value, le
     if (most && i > arg->max) {
         return convert_fail(arg, *value, err, "must be at most %lld", (long long)arg->max);
     }
-    if (i == LEVADA_NULL_INT) return convert_fail(arg, *value, err, "is out of range");
+    if (i == LEVADA_NULL_INT) return convert_fail(arg, *value, err,
+                                                  "is out of range: it stands for null");
     return convert_replace(value, levada_value_int(i), err);
 }
 

@@ -201,7 +201,8 @@ static levada_status value_admit(levada_value *container, const levada_value *it
 {
     if (item == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (item->nest >= LEVADA_NEST_RAW) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "values are nested too deeply");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "values are nested too deeply: the limit is %d levels", LEVADA_NEST_RAW);
     }
     if (!value_grow(container)) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
@@ -220,7 +221,8 @@ levada_status levada_value_push(levada_value *list, levada_value **item, levada_
 {
     LEVADA_TRY(levada_require(item != NULL, "item", err));
     if (list == NULL || list->kind != LEVADA_VALUE_LIST) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the value is not a list");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "only a list has items; create the value with levada_value_list()");
     }
     LEVADA_TRY(value_admit(list, *item, err));
     value_adopt(list, item);
@@ -270,7 +272,8 @@ levada_status levada_value_set(levada_value *map, const char *key, levada_value 
     LEVADA_TRY(levada_require(key != NULL, "key", err));
     LEVADA_TRY(levada_require(item != NULL, "item", err));
     if (map == NULL || map->kind != LEVADA_VALUE_MAP) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the value is not a map");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "only a map has entries; create the value with levada_value_map()");
     }
     if (value_find(map, key) >= 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' occurs twice", key);

@@ -6,6 +6,7 @@
 #include "base/number.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 bool levada_value_marks(const char *key)
@@ -184,6 +185,20 @@ void levada_value_print(levada_text *text, const levada_value *value, levada_pri
         else levada_text_put(text, "null}");
         break;
     }
+}
+
+const char *levada_value_shown(const levada_value *value, levada_print how,
+                               char text[LEVADA_VALUE_SHOWN])
+{
+    levada_text all = {0};
+
+    levada_value_print(&all, value, how);
+    const char *at = all.at != NULL ? all.at : "?";
+    bool        cut = strlen(at) >= LEVADA_VALUE_SHOWN;
+    (void)snprintf(text, LEVADA_VALUE_SHOWN, "%.*s%s", cut ? LEVADA_VALUE_SHOWN - 4 : -1, at,
+                   cut ? "..." : "");
+    levada_text_clear(&all);
+    return text;
 }
 
 levada_status levada_value_json(const levada_value *value, char **out, levada_error *err)

@@ -30,6 +30,12 @@ typedef enum levada_print {
 
 void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
 
+#define LEVADA_VALUE_SHOWN 49
+
+/* Prints a value for a message, cut to fit; "?" if memory is short. Returns `text`. */
+const char *levada_value_shown(const levada_value *value, levada_print how,
+                               char text[LEVADA_VALUE_SHOWN]);
+
 /* Returns the hash of the records of a block, for fingerprints. */
 int64_t levada_value_block_hash(const levada_value *value);
 

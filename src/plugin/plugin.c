@@ -89,12 +89,12 @@ static levada_status plugin_take_function(plugin_loading *loading, const levada_
     info = levada_function_info(made);
     if (strcmp(info->kind, "c") != 0 || !info->name || !*info->name) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "a function of a plug-in has the kind c and a name");
+                         "a function of a plug-in must have the kind c and a name");
     }
     for (int64_t i = 0; st == LEVADA_OK && i < loading->nfunctions; i++) {
         if (strcmp(levada_function_info(loading->functions[i])->name, info->name) != 0) continue;
-        st = levada_fail(err, LEVADA_EALREADY_EXISTS, "function '%s' was registered before",
-                         info->name);
+        st = levada_fail(err, LEVADA_EALREADY_EXISTS,
+                         "a function '%s' is registered already; choose another name", info->name);
     }
     if (st == LEVADA_OK) loading->functions[loading->nfunctions++] = made;
     else levada_function_unref(&made);

@@ -305,7 +305,8 @@ levada_status levada_env_add_function(levada_env *env, const levada_function *fu
     if (env == NULL) env = env_get_default();
     LEVADA_TRY(levada_require(function != NULL, "function", err));
     if (levada_function_info(function)->name == NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the function has no name");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a function must have a name to be registered");
     }
     levada_env_function *entry = env != NULL ? env_make_function(function) : NULL;
     if (entry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
@@ -340,7 +341,7 @@ levada_status levada_env_make_functions(const levada_env *env, levada_function *
 
         if (env_known_function(env, "c", name)) {
             st = levada_fail(err, LEVADA_EALREADY_EXISTS,
-                             "function '%s' was registered before", name);
+                             "a function '%s' is registered already; choose another name", name);
             break;
         }
         entry = env_make_function(functions[i]);
@@ -368,8 +369,9 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
         return env->options.resolve(env->options.user, kind, name, out, err);
     }
     if (found == NULL) {
-        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered",
-                           kind, name);
+        return levada_fail(err, LEVADA_ENOT_FOUND,
+                           "no function {\"%s\": \"%s\"} is registered; load the plug-in or the "
+                           "module that registers it", kind, name);
     }
     *out = found;
     return LEVADA_OK;
@@ -440,8 +442,8 @@ levada_status levada_env_make_plugin(const levada_env *env, const char *name, co
     size_t                    n = strlen(name) + 1, size = n + strlen(path) + 1;
 
     if (known != NULL) {
-        return levada_fail(err, LEVADA_EALREADY_EXISTS, "plug-in '%s' was loaded from %s", name,
-                           known->path);
+        return levada_fail(err, LEVADA_EALREADY_EXISTS,
+                           "a plug-in '%s' is loaded already, from %s", name, known->path);
     }
     env_plugin *plugin = levada_alloc(sizeof(*plugin) + size);
     if (plugin == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");

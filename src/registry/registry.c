@@ -331,7 +331,9 @@ levada_status levada_op_decoded_spec(const levada_op *op, const void *args, leva
     levada_spec *made = NULL;
 
     LEVADA_TRY(levada_op_decoder(op)->check(args, &made, err));
-    if (made == NULL) return levada_fail(err, LEVADA_EINTERNAL, "check() made no columns");
+    if (made == NULL)
+        return levada_fail(err, LEVADA_EINTERNAL,
+                           "internal error: check() returned no columns; please report it");
     if (name == NULL) {
         *out = made;
         return LEVADA_OK;

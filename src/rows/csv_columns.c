@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/datetime.h"
+#include "option/value_priv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,11 +26,14 @@ static levada_status columns_check_select(const levada_csv_args *a, int64_t n, l
     for (int64_t i = 0; i < a->select_cols.n; i++) {
         if (a->select_cols.at[i] < 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "select_cols contains negative values");
+                               "select_cols contains negative values: %lld",
+                               (long long)a->select_cols.at[i]);
         }
         if (i > 0 && a->select_cols.at[i] <= a->select_cols.at[i - 1]) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "select_cols is not strictly increasing");
+                               "select_cols is not strictly increasing: %lld after %lld",
+                               (long long)a->select_cols.at[i],
+                               (long long)a->select_cols.at[i - 1]);
         }
     }
     if (a->select_cols.n > 0 && a->select_cols.n != n) {
@@ -54,8 +58,9 @@ static levada_status columns_check_number(const levada_csv_args *a, levada_error
                            "record_defaults and columns both name the columns; omit columns");
     }
     if (n > LEVADA_CSV_COLUMNS) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d columns",
-                           LEVADA_CSV_COLUMNS);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a file must have at most %d columns, got %lld",
+                           LEVADA_CSV_COLUMNS, (long long)n);
     }
     LEVADA_TRY(columns_check_select(a, n, err));
     if (a->columns.n > 0 && a->columns.n != n) {
@@ -101,11 +106,13 @@ bool levada_csv_join_digits(const levada_csv_args *a, const levada_csv_field *fi
 static levada_status columns_check_options(const levada_csv_args *a, levada_error *err)
 {
     if (strlen(a->field_delim) != 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field_delim should be only 1 char");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field_delim should be only 1 char, got '%.20s'", a->field_delim);
     }
     if (strlen(a->quote_char) != 1 || strchr("\r\n", *a->quote_char)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "quote_char must be one character other than a newline");
+                           "quote_char must be one character other than a newline, got '%.20s'",
+                           a->quote_char);
     }
     if (a->thousands && (strlen(a->thousands) != 1 || strchr("0123456789+-.eE", *a->thousands)))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -141,6 +148,7 @@ static levada_status columns_default_date(const levada_value *value, levada_csv_
 static levada_status columns_default(const levada_value *value, levada_csv_column *c,
                                         levada_error *err)
 {
+    char              shown[LEVADA_VALUE_SHOWN];
     levada_value_kind kind = levada_value_kind_of(value);
     bool number = kind == LEVADA_VALUE_INT || (kind == LEVADA_VALUE_FLOAT &&
                                                !columns_is_integer(c->dtype));
@@ -160,14 +168,16 @@ static levada_status columns_default(const levada_value *value, levada_csv_colum
         c->integer = levada_value_as_int(value);
         if (c->dtype != LEVADA_INT32 || c->integer == (int32_t)c->integer) return LEVADA_OK;
     }
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the default is not a %s",
-                       levada_dtype_name(c->dtype));
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the default must be %s, got %s",
+                       levada_dtype_name(c->dtype),
+                       levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
 }
 
 /* Reads an entry of record_defaults. */
 static levada_status columns_read(const levada_value *entry, levada_csv_column *c,
                                             levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     bool map = levada_value_kind_of(entry) == LEVADA_VALUE_MAP;
     const levada_value *named = map ? levada_value_get(entry, "dtype") : entry;
     const levada_value *value = map ? levada_value_get(entry, "default") : NULL;
@@ -177,7 +187,9 @@ static levada_status columns_read(const levada_value *entry, levada_csv_column *
     *c = (levada_csv_column){ .ticks = levada_datetime_ticks(name) };
     c->dtype = c->ticks > 0 ? LEVADA_INT64 : levada_dtype_find(name);
     if (map && known != levada_value_count(entry)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expected dtype and default only");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "an entry must hold dtype and default only, got %s",
+                           levada_value_shown(entry, LEVADA_PRINT_TEXT, shown));
     }
     if (!columns_is_integer(c->dtype) && c->dtype != LEVADA_FLOAT32 &&
         c->dtype != LEVADA_FLOAT64 && !levada_dtype_is_bytes(c->dtype)) {

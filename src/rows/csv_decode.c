@@ -439,7 +439,9 @@ static levada_status decode_ragged_row(const decode_block *b, int64_t row, levad
                                  LEVADA_CSV_FIELDS, &n);
     if (wrong) return decode_wrong(b, row, wrong, n, err);
     if (n > LEVADA_CSV_FIELDS)
-        return decode_reject(b, row, err, "more than %d fields", LEVADA_CSV_FIELDS);
+        return decode_reject(b, row, err,
+                             "a row must have at most %d fields; change field_delim or quote_char",
+                             LEVADA_CSV_FIELDS);
     for (int64_t i = 0; i < n; i++) {
         if (csv->fields[has + i].escaped) decode_unescape(csv, &csv->fields[has + i]);
     }

@@ -78,10 +78,12 @@ static levada_status dtypes_check(const char *option, const levada_value *map,
                                   const levada_value *names, levada_error *err)
 {
     int64_t n = levada_value_count(map);
+    char    got[LEVADA_VALUE_SHOWN];
 
     if (map && levada_value_kind_of(map) != LEVADA_VALUE_MAP)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s must be a map: {column: ...}",
-                           option);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s must be a map: {column: ...}, got %s",
+                           option, levada_value_shown(map, LEVADA_PRINT_TEXT, got));
     if (n > 0 && !names)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "%s has the column '%.80s', but the first row has no names; pass "

@@ -81,7 +81,9 @@ static levada_status fit_path(const levada_csv_fit *fit, const levada_origin *of
         if (*out) memcpy(*out, path, strlen(path) + 1);
         else st = fit_short(err);
     } else if (st == LEVADA_OK && !*out) {
-        st = levada_fail(err, LEVADA_EINTERNAL, "the name of the file of a row is not known");
+        st = levada_fail(err, LEVADA_EINTERNAL,
+                         "internal error: the name of the file of a row is not known; please "
+                         "report it");
     }
     levada_files_clear(&found);
     return st;

@@ -69,8 +69,9 @@ levada_status levada_csv_header_read(const levada_csv_args *args, const uint8_t 
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the header: %s (field %lld, byte %d)",
                          wrong, (long long)n, at);
     else if (n > LEVADA_CSV_COLUMNS)
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the header has more than %d columns",
-                         LEVADA_CSV_COLUMNS);
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "the header must have at most %d columns, got %lld",
+                         LEVADA_CSV_COLUMNS, (long long)n);
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++)
         st = header_push(args, &fields[i], i, names, err);
     levada_free(fields);

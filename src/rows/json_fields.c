@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The option `fields` of jsonl, and the columns that it describes. */
+
 #include "base/alloc.h"
+#include "option/value_priv.h"
 #include "rows/json_columns.h"
 
 #include <string.h>
@@ -31,6 +33,7 @@ static levada_status fields_short(levada_error *err)
 static levada_status fields_default(levada_json_column *c, levada_error *err)
 {
     levada_value_kind kind = levada_value_kind_of(c->otherwise);
+    char              shown[LEVADA_VALUE_SHOWN];
     bool              fits;
 
     switch (c->dtype) {
@@ -45,8 +48,9 @@ static levada_status fields_default(levada_json_column *c, levada_error *err)
     default: fits = kind == LEVADA_VALUE_INT || kind == LEVADA_VALUE_FLOAT; break;
     }
     if (fits) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the default is not a %s",
-                       levada_dtype_name(c->dtype));
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the default must be %s, got %s",
+                       levada_dtype_name(c->dtype),
+                       levada_value_shown(c->otherwise, LEVADA_PRINT_TEXT, shown));
 }
 
 /* Adds the column that has been described: its name and its steps. */
@@ -56,7 +60,8 @@ static levada_status fields_add(fields_walk *w, levada_error *err)
     char               *name;
 
     if (w->n == FIELDS_MOST)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d fields", FIELDS_MOST);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "fields must have at most %d entries", FIELDS_MOST);
     name = levada_alloc(w->used + 1);
     if (!name || !levada_reserve(&w->columns, &w->capacity, w->n + 1, sizeof *w->columns)) {
         levada_free(name);
@@ -102,15 +107,17 @@ static levada_status fields_members(fields_walk *w, const levada_value *map, lev
     levada_status st = LEVADA_OK;
 
     if (++w->nesting > FIELDS_NESTING)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "objects of more than %d levels",
-                           FIELDS_NESTING);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "objects must have at most %d levels, got more at '%s'; read it "
+                           "with map", FIELDS_NESTING, w->name);
     for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(map); i++) {
         const char *key = levada_value_key(map, i);
         size_t      size = strlen(key);
 
         if (before + size + 2 > FIELDS_NAME)
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a name of more than %d bytes",
-                               FIELDS_NAME - 1);
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "a name must have at most %d bytes, got '%.40s...'",
+                               FIELDS_NAME - 1, key);
         w->name[before] = '.';
         memcpy(w->name + before + 1, key, size + 1);
         w->used = before + 1 + size;
@@ -152,6 +159,7 @@ static levada_status fields_list(fields_walk *w, const levada_value *value, leva
 
 static levada_status fields_leaf(fields_walk *w, const levada_value *entry, levada_error *err)
 {
+    char                shown[LEVADA_VALUE_SHOWN];
     const levada_value *type = levada_value_get(entry, "dtype");
     const levada_value *path = levada_value_get(entry, "path");
     const levada_value *otherwise = levada_value_get(entry, "default");
@@ -159,13 +167,18 @@ static levada_status fields_leaf(fields_walk *w, const levada_value *entry, leva
     int64_t             first = w->n;
 
     if (!type || known != levada_value_count(entry))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expected dtype, default and path only");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "an entry must hold dtype, default and path only, got %s",
+                           levada_value_shown(entry, LEVADA_PRINT_TEXT, shown));
     if (path && (levada_value_kind_of(path) != LEVADA_VALUE_TEXT || w->nesting > 0))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is not a text");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a path must be a string, and is for fields outside of lists and "
+                           "objects");
     if (levada_value_kind_of(otherwise) == LEVADA_VALUE_NULL) otherwise = NULL;
     if (otherwise && levada_value_kind_of(type) == LEVADA_VALUE_LIST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a missing list is empty: it has no other default");
+                           "a list cannot have a default, because a missing list is empty; omit "
+                           "it");
     LEVADA_TRY(fields_entry(w, type, err));
     for (int64_t i = first; path && i < w->n; i++)
         w->columns[i].step[0].path = levada_value_as_text(path, &w->columns[i].step[0].size);
@@ -191,8 +204,9 @@ static levada_status fields_walk_all(fields_walk *w, const levada_value *fields,
 
         w->used = strlen(name);
         if (w->used >= FIELDS_NAME)
-            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a name of more than %d bytes",
-                             FIELDS_NAME - 1);
+            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                             "a name must have at most %d bytes, got '%.40s...'",
+                             FIELDS_NAME - 1, name);
         if (st == LEVADA_OK) {
             memcpy(w->name, name, w->used + 1);
             w->at = (levada_json_column){ 0 };

@@ -6,7 +6,8 @@ levada_status levada_json_reader_create(levada_json_reader **out, levada_error *
 {
     *out = NULL;
     return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                       "JSON: levada was built without simdjson (on Debian: libsimdjson-dev)");
+                       "JSON: levada was built without simdjson (on Debian: apt install "
+                       "libsimdjson-dev)");
 }
 
 void levada_json_reader_destroy(levada_json_reader **reader) { *reader = NULL; }

@@ -25,7 +25,8 @@ levada_status levada_strings_put(levada_builder *out, int32_t column, int32_t le
         if (shared && spans[i].size > 0) shared = put_holds(owner, &spans[i]);
     }
     if (bytes > INT32_MAX)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2 GiB in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 2 GiB in one block; lower block_rows");
     LEVADA_TRY(levada_builder_ranges(out, column, level, n, &begin, &end, err));
     if (!shared) LEVADA_TRY(levada_builder_values(out, column, bytes, (void **)&copy, err));
     for (int64_t i = 0; i < n; i++) {

@@ -146,7 +146,8 @@ levada_status levada_call_block(const levada_call *call, const levada_block *in,
     st = flat && call->def->keys ? call_tell_keys(call, flat, err) : LEVADA_OK;
     if (st == LEVADA_OK) st = call->def->call(call->run, flat, out, err);
     if (st == LEVADA_OK && !*out) st = levada_fail(err, LEVADA_EINTERNAL,
-                                                   "the function returned no block");
+                                                   "internal error: the function returned no "
+                                                   "block; please report it");
     if (st == LEVADA_OK && (*out)->kind == LEVADA_BLOCK_SELECTION) {
         levada_block *picked = *out;
 
@@ -298,7 +299,8 @@ levada_status levada_call_rows(const levada_call *call, const levada_block *in,
         return st;
     }
     if (made->n != in->n) {
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%lld records in, %lld out",
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "the function must return %lld records, got %lld",
                          (long long)in->n, (long long)made->n);
     }
     if (st == LEVADA_OK) st = call_keep_lengths(call, flat, spec, &made, err);

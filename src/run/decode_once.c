@@ -59,7 +59,8 @@ static levada_status decode_once_copy(const levada_decoding *use, decode_once *d
     for (int64_t i = 0; i < d->n; i++) {
         if (sizes[i] > INT32_MAX) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "string %lld is larger than 2 GiB", (long long)i);
+                               "string %lld is larger than 2 GiB, the most that a decoder reads",
+                               (long long)i);
         }
         total += (int64_t)sizes[i] + LEVADA_SLACK;
     }
@@ -80,7 +81,8 @@ static levada_status decode_once_bind(levada_decoding *d, const char *name,
 {
     d->op = levada_registry_find(d->env, name);
     if (!d->op || d->op->family != LEVADA_FAMILY_DECODER) {
-        return levada_fail(err, LEVADA_ENOT_FOUND, "unknown decoder '%s'", name);
+        return levada_fail(err, LEVADA_ENOT_FOUND,
+                           "unknown decoder '%s'; levada stages lists all decoders", name);
     }
     if (options) {
         d->given = levada_value_copy(options);

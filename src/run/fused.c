@@ -151,8 +151,8 @@ static levada_status fused_open_states(levada_fused *fused, levada_fused_link *l
 
     l->state_size = (size + 63) & ~(size_t)63; /* no shared cache lines */
     l->states = levada_alloc_aligned(64, l->state_size * (size_t)fused->threads + 64);
-    if (!l->states) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                       "out of memory for a stage");
+    if (!l->states)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
     memset(l->states, 0, l->state_size * (size_t)fused->threads);
     for (int32_t i = 0; i < fused->threads; i++) {
         l->opened = i + 1;
@@ -308,8 +308,9 @@ static levada_status fused_origins(const fused_pass *p, const levada_fused_link 
     }
     if (!same || out == in || out->kind != LEVADA_BLOCK_DATA || out->origins.each) return LEVADA_OK;
     if (out->n != in->n) {
-        return levada_fail(err, LEVADA_EINTERNAL, "%lld records in, %lld out", (long long)in->n,
-                           (long long)out->n);
+        return levada_fail(err, LEVADA_EINTERNAL,
+                           "a stage must return a record for each record, got %lld for %lld",
+                           (long long)out->n, (long long)in->n);
     }
     return levada_block_copy_origins(levada_env_pool(p->run->env), out, in, err);
 }

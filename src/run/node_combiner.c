@@ -59,8 +59,9 @@ static levada_status combiner_part(levada_node *in, const levada_origin *origins
     levada_block  *rows = NULL;
     levada_status  st;
 
-    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                 "out of memory while reading records again");
+    if (!own)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while reading records again");
     for (int64_t i = 0; i < n; i++) {
         memcpy(own + i * mine, origins + i * nparts, (size_t)mine * sizeof *own);
     }
@@ -79,8 +80,9 @@ static levada_status combiner_reread_joined(levada_node *it, const levada_origin
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
     levada_status  st = LEVADA_OK;
 
-    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                   "out of memory while reading records again");
+    if (!parts)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while reading records again");
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
         st = combiner_part(it->inputs[i], origins, nparts, n, &parts[i], err);
         origins += levada_node_origin_parts(it->inputs[i]);
@@ -148,8 +150,8 @@ static levada_status combiner_reread_forwarded(levada_node *it, const levada_ori
     }
     if (st == LEVADA_OK && at < n)
         st = levada_fail(err, LEVADA_EDATA_LOSS,
-                         "an origin of source %d, which is not among the inputs of '%s'",
-                         (int)origins[at].source, it->path);
+                         "the checkpoint has an origin of source %d, which is not among the "
+                         "inputs of '%s'", (int)origins[at].source, it->path);
     if (st == LEVADA_OK) {
         const uint32_t *which = (const uint32_t *)(const void *)index->data;
 

@@ -88,7 +88,8 @@ static levada_status numbered_ask(levada_node *it, const int64_t *numbers, int64
     if (n > 0) LEVADA_TRY(numbered_check(numbers[n - 1], count, err));
     LEVADA_TRY(def->at(numbered_state(it), it->at->args, numbers, n, out, err));
     if ((*out)->n == n && (*out)->kind == LEVADA_BLOCK_DATA) return LEVADA_OK;
-    st = levada_fail(err, LEVADA_EINTERNAL, "at() returned %lld records for %lld numbers",
+    st = levada_fail(err, LEVADA_EINTERNAL,
+                     "at() must return a record for each number, got %lld for %lld",
                      (long long)(*out)->n, (long long)n);
     levada_block_unref(out);
     return st;
@@ -372,7 +373,7 @@ static levada_status numbered_check_numbers(const levada_node *it, levada_state_
     if (levada_state_has(from, "numbers") == (it->numbers != NULL)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                        it->numbers ? "the checkpoint was saved by a rank that reads all records, "
-                                     "but this rank reads only its own; leave out lengths="
+                                     "but this rank reads only its own; omit lengths="
                                    : "the checkpoint was saved by a rank that reads only its own "
                                      "records, but this rank reads all; the line `reads` of "
                                      "explain() shows why");

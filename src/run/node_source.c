@@ -95,7 +95,8 @@ static levada_status source_next(levada_node *it, levada_hint hint, levada_item 
 static levada_status source_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     if (!source_def(it)->save) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' cannot be saved", it->at->op->name);
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "'%s' cannot be saved: it has no save()", it->at->op->name);
     }
     LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
                                     err));
@@ -114,8 +115,8 @@ static levada_status source_restore(levada_node *it, levada_state_reader *from, 
         LEVADA_TRY(levada_files_verify(&s->files, from, err));
     }
     if (!source_def(it)->restore) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' cannot be restored",
-                           it->at->op->name);
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "'%s' cannot be restored: it has no restore()", it->at->op->name);
     }
     return levada_stage_state_restore(it, from, err);
 }
@@ -148,8 +149,9 @@ static levada_status source_reread(levada_node *it, const levada_origin *origins
     int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
     levada_status st;
 
-    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                     "out of memory while reading records again");
+    if (!numbers)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while reading records again");
     for (int64_t i = 0; i < n; i++) numbers[i] = origins[i].record;
     st = source_def(it)->at(levada_stage_state_of(it), source_args(it), numbers, n, out, err);
     levada_free(numbers);

@@ -103,7 +103,8 @@ levada_status levada_node_feed(levada_node *it, const levada_block *back, levada
     if (stage_is_fed(it)) {
         st = levada_op_core(it->at->op)->feed(levada_stage_state_of(it), it->at->args, back, err);
     } else {
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "'%s' accepts no blocks back; only unroll with layout=ready does",
                          it->at->op->name);
     }
     if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);

@@ -52,8 +52,8 @@ static levada_status pipe_check_text(const char *text, const levada_spec *in, le
         }
         if (i >= 0 && !pipe_fills(levada_spec_field(in, i))) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "'%s': field '%.*s' is neither a byte string nor an integer", text,
-                               (int)n, at + 1);
+                               "'%s': field '%.*s' must be a byte string or an integer",
+                               text, (int)n, at + 1);
         }
         at += size;
     }
@@ -126,7 +126,8 @@ static levada_status pipe_fill_text(const char *text, const levada_block *block,
             if (i < 0 || !pipe_fills(levada_spec_field(block->spec, i))) {
                 levada_text_clear(&made);
                 return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                                   "a record has no text or integer '%.*s'", (int)n, text + 1);
+                                   "a record must have the string or integer '%.*s' of the path",
+                                   (int)n, text + 1);
             }
             pipe_add(&made, &block->columns[i], row, pattern);
         } else {
@@ -198,8 +199,8 @@ levada_status levada_pipe_bind(const levada_dataset *pipe, const levada_block *b
     levada_dataset **inputs = levada_alloc_zero((size_t)pipe->ninputs * sizeof(*inputs) + 1);
     levada_status    st;
 
-    if (!inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                    "out of memory for a pipeline");
+    if (!inputs)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a pipeline");
     st = pipe_bind_node(pipe, block, row, inputs, out, err);
     for (int32_t i = 0; i < pipe->ninputs; i++) levada_dataset_unref(&inputs[i]);
     levada_free(inputs);

@@ -256,7 +256,9 @@ levada_status levada_node_reread(levada_node *it, const levada_origin *origins, 
     levada_status st;
 
     if (!levada_node_rereadable(it)) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records cannot be read again");
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "records of '%s' cannot be read again; write them to files first",
+                           it->path);
     }
     st = it->ops->reread->reread(it, origins, n, out, err);
     if (st == LEVADA_AGAIN) { /* there is nobody to ask again */

@@ -50,7 +50,9 @@ static levada_status cache_store_memory(levada_error *err)
 
 static levada_status cache_store_damaged(const levada_cache_store *s, levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "%s: damaged, or not a cache of levada", s->path);
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "%s: damaged, or not a cache of levada; delete it, or choose another path",
+                       s->path);
 }
 
 levada_cache_store *levada_cache_store_ref(levada_cache_store *store)
@@ -368,7 +370,8 @@ static levada_status cache_store_check(levada_cache_store *s, const uint8_t fing
     LEVADA_TRY(cache_store_read(s, 0, head, sizeof head, err));
     if (memcmp(head, CACHE_STORE_MAGIC, 8) != 0) return cache_store_damaged(s, err);
     if (memcmp(head + 8, fingerprint, 16) != 0) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "%s: a cache of another dataset",
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "%s: a cache of another dataset; delete it, or choose another path",
                            s->path);
     }
     return cache_store_read_index(s, is.st_size, err);
@@ -415,7 +418,7 @@ static levada_status cache_store_fits(const levada_block *made, const cache_stor
     LEVADA_TRY(levada_spec_fits(declared, made->spec, err));
     if (!first || levada_spec_equal(first, made->spec)) return LEVADA_OK;
     LEVADA_TRY(levada_spec_fits(first, made->spec, err));
-    return levada_fail(err, LEVADA_EDATA_LOSS, "other columns than in the block before");
+    return levada_fail(err, LEVADA_EDATA_LOSS, "its columns differ from the block before");
 }
 
 /* Adds the place of the block to the reason. Wrong bytes are a damaged file. */

@@ -11,7 +11,8 @@ static levada_status csv_check(const levada_spec *spec, levada_error *err)
 
         if (field->depth == 0 && field->ndim == 0) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "csv has no lists: column '%s' cannot be written", field->name);
+                           "csv has no lists: column '%s' cannot be written; drop it with select, "
+                           "or write jsonl", field->name);
     }
     return LEVADA_OK;
 }

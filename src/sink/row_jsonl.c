@@ -42,12 +42,14 @@ static levada_status jsonl_one(const levada_column *c, int64_t at, levada_text *
     if (!levada_dtype_is_bytes(c->field->dtype)) {
         if (levada_row_number(c, at, out)) return LEVADA_OK;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "column '%s': JSON has no number for inf and nan", c->field->name);
+                           "column '%s': JSON has no number for inf and nan; replace it, or "
+                           "write tfrecord", c->field->name);
     }
     text = levada_row_string(c, at, &size);
     if (levada_utf8_check(text, size) != size)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "column '%s': a string that is not UTF-8", c->field->name);
+                           "column '%s': a string must be UTF-8; write tfrecord for other bytes",
+                           c->field->name);
     levada_text_json(out, text, size);
     return LEVADA_OK;
 }

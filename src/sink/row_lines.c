@@ -12,7 +12,8 @@ static levada_status lines_check(const levada_spec *spec, levada_error *err)
         field->ndim == 0)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "text_lines: needs one column, a string of each record (select)");
+                       "text_lines: the input must have one column, a string of each record; "
+                       "use select");
 }
 
 static levada_status lines_row(levada_row_writer *w, const levada_block *block, int64_t row,

@@ -25,14 +25,15 @@ static levada_status tar_check(const levada_spec *spec, levada_error *err)
         }
         if (key && !levada_dtype_is_bytes(field->dtype)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "tar: column 'key' must be a string of each record");
+                               "tar: column 'key' must be a string of each record, got %s",
+                               levada_dtype_name(field->dtype));
         }
         if (pair || (field->depth == 0 && field->ndim == 0 &&
                      (!key || levada_dtype_is_bytes(field->dtype))))
             continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "tar: column '%s' must be a string or a number of each record",
-                           field->name);
+                           "tar: column '%s' must be a string or a number of each record; drop it "
+                           "with select", field->name);
     }
     return LEVADA_OK;
 }
@@ -182,7 +183,8 @@ static levada_status tar_key(levada_row_writer *w, const char *key, size_t nkey,
     }
     if (w->keyed && nkey == w->nkey && memcmp(key, w->key, nkey) == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "tar: two records in a row have the same key, so they would be one");
+                           "tar: two records in a row have the key '%.*s', so they would be one; "
+                           "make keys unique", shown, key);
     }
     memcpy(w->key, key, nkey);
     w->nkey = nkey;

@@ -110,8 +110,8 @@ static levada_status write_columns(levada_sink *w, const levada_spec *spec, leva
     if (w->spec && (spec == w->spec || levada_spec_equal(spec, w->spec))) return LEVADA_OK;
     if (w->spec && !write_alike(spec, w->spec))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "record %lld has other columns than the first record",
-                           (long long)w->row.record);
+                           "record %lld must have the columns of the first record; select them, "
+                           "or declare them with spec=", (long long)w->row.record);
     LEVADA_TRY(levada_row_check(spec, w->format->name, err));
     LEVADA_TRY(w->format->check(spec, err));
     if (!w->spec) w->spec = levada_spec_ref(spec);
@@ -176,7 +176,8 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "threads=%d must not be negative",
                            (int)w->options.threads);
     if (strlen(path) + 64 >= LEVADA_FILE_SET_PATH)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is too long");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the path must have at most %d bytes", LEVADA_FILE_SET_PATH - 65);
     w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
              strstr(path, LEVADA_FILE_SET_MARK) != NULL;
     w->files.path = w->path = levada_strdup(path);
@@ -197,8 +198,8 @@ levada_status levada_sink_open(const char *path, const levada_write_options *opt
     LEVADA_TRY(levada_env_have(NULL, err));
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_write_options, err));
     w = levada_alloc_zero(sizeof *w);
-    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "out of memory while writing files");
+    if (!w)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while writing files");
     w->options = all;
     if (all.threads == 0) w->options.threads = levada_env_cpus(NULL);
     w->declared = all.spec ? levada_spec_ref(all.spec) : NULL;
@@ -215,7 +216,8 @@ static levada_status write_ready(const levada_sink *w, levada_error *err)
 {
     LEVADA_TRY(levada_require(w != NULL, "sink", err));
     if (!w->done) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the files are closed, or have failed");
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the files are closed, or have failed; open them again");
 }
 
 levada_status levada_sink_add(levada_sink *w, const levada_block *block, levada_error *err)

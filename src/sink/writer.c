@@ -171,7 +171,8 @@ static levada_status writer_ready(const levada_writer *w, levada_error *err)
         return w->failed.code;
     }
     if (!w->closed) return LEVADA_OK;
-    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the writer of %s is closed", w->path);
+    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                      "the writer of %s is closed; open another one to write", w->path);
     return LEVADA_EFAILED_PRECONDITION;
 }
 

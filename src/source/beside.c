@@ -30,7 +30,8 @@ levada_status levada_beside_open(levada_env *env, const char *path, const char *
     LEVADA_TRY(beside_name(path, replaced, suffix, &name, err));
     st = levada_bytes_open(env, name, &beside_plain, out, err);
     if (st == LEVADA_OK && !levada_bytes_seekable(*out)) {
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is a pipe");
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "an index must be a regular file, got a pipe");
         levada_error_place(err, NULL, name, -1, -1);
         levada_bytes_close(out);
     }

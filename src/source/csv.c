@@ -331,7 +331,7 @@ static levada_status csv_infer_columns(levada_env *env, const levada_csv_args *a
     levada_spec_unref(&spec);
     st = levada_files_find(files, &found, &why);
     if (st == LEVADA_OK && found.n == 0)
-        st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "there are no files");
+        st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "the list of files is empty");
     if (st == LEVADA_OK)
         st = csv_infer_path(env, a, found.path[0], compression, options, out, &why);
     if (st != LEVADA_OK && found.n > 0) levada_error_place(&why, NULL, found.path[0], -1, -1);

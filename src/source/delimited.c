@@ -27,7 +27,9 @@ static int64_t delimited_header(const uint8_t *p, int64_t left, int64_t *size)
 static levada_status delimited_damage(int64_t header, int64_t size, int64_t left, bool at_end,
                                       levada_error *err)
 {
-    if (header < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "invalid length");
+    if (header < 0)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "invalid length: it must have at most 5 bytes and be below 2 GiB");
     if (!at_end) return LEVADA_OK;
     if (header == 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the file ends in a length");
     return levada_fail(err, LEVADA_EDATA_LOSS, "truncated record: %lld of %lld bytes",

@@ -137,7 +137,8 @@ static levada_status fasta_sequences(const fasta_columns *c, const levada_string
 
     for (int64_t i = 0; i < in->n; i++) total += in->size[i];
     if (total > INT32_MAX)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2 GiB in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 2 GiB in one block; lower block_rows");
     LEVADA_TRY(levada_builder_offsets(out, 2, 0, in->n, &offsets, err));
     LEVADA_TRY(levada_builder_values(out, 2, total, (void **)&values, err));
     offsets[0] = 0;

@@ -280,7 +280,8 @@ static levada_status fastq_decode(void *state, const void *args, const levada_st
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for headers");
     for (int64_t i = 0; i < in->n; i++) total += in->size[i];
     if (total > INT32_MAX)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2 GiB in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 2 GiB in one block; lower block_rows");
     for (int64_t i = 0; i < in->n; i++) LEVADA_TRY(fastq_parse(c, in, i, out, err));
     LEVADA_TRY(levada_strings_put(out, 0, 0, c->ids, in->n, in->owner, err));
     LEVADA_TRY(fastq_lines(c, in, 1, total, out, err));

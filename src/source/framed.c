@@ -136,7 +136,8 @@ static levada_status framed_stop(const framed_args *a, int64_t length, int64_t s
     bool short_header = size < a->header_bytes;
 
     if (!short_header && length < 0)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "invalid record header");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "invalid record header: the magic bytes or the length do not match");
     if (!at_end) {
         out->need = short_header ? a->header_bytes : framed_bytes(a, length);
         return LEVADA_OK;

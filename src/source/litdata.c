@@ -83,7 +83,8 @@ static levada_status litdata_names(const levada_value *config, levada_value **ou
 
         if (levada_value_kind_of(type) == LEVADA_VALUE_TEXT)
             st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                             "nested samples are not supported: column %lld", (long long)i);
+                             "nested samples are not supported: column %lld; write flat samples",
+                             (long long)i);
     }
     if (st == LEVADA_OK && context && inner > 0 && context[0] == '[')
         st = levada_value_parse_json(context, inner, out, err);
@@ -101,7 +102,11 @@ static levada_status litdata_columns(const levada_value *config, levada_value **
 
     if (st == LEVADA_OK && (levada_value_count(formats) < 1 ||
                             (names && levada_value_count(names) != levada_value_count(formats))))
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "data_format and data_spec do not fit together");
+        st = levada_fail(err, LEVADA_EDATA_LOSS,
+                         "data_format must have an entry for each field of data_spec, got %lld "
+                         "for %lld",
+                         (long long)levada_value_count(formats),
+                         (long long)levada_value_count(names));
     *out = levada_value_map();
     for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(formats); i++) {
         const char *format = levada_value_as_text(levada_value_item(formats, i), NULL);

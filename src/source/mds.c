@@ -57,7 +57,8 @@ static levada_status mds_columns_of(const levada_value *shard, levada_value **ou
         const char *encoding = levada_value_as_text(levada_value_item(encodings, i), NULL);
 
         if (name && encoding) st = levada_mds_put(*out, name, encoding, err);
-        else st = levada_fail(err, LEVADA_EDATA_LOSS, "a column of MDS has no name or encoding");
+        else st = levada_fail(err, LEVADA_EDATA_LOSS,
+                              "column %lld of MDS must have a name and an encoding", (long long)i);
     }
     if (st != LEVADA_OK) levada_value_destroy(out);
     return st;
@@ -75,12 +76,16 @@ static levada_status mds_read_heading(levada_bytes *bytes, levada_value **out, l
                                         (int64_t)head[3] << 24);
     size = made < 8 ? 0 : (int64_t)head[4] | head[5] << 8 | head[6] << 16 | (int64_t)head[7] << 24;
     if (size < table || size > MDS_HEAD_MOST)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "not a shard of MDS");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "not a shard of MDS: its heading cannot have %lld bytes",
+                           (long long)size);
     all = levada_alloc((size_t)size + 1);
     if (!all) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a heading");
     st = levada_bytes_read(bytes, all, size - 8, &made, err);
     if (st == LEVADA_OK && made < size - 8)
-        st = levada_fail(err, LEVADA_EDATA_LOSS, "truncated heading");
+        st = levada_fail(err, LEVADA_EDATA_LOSS,
+                         "truncated heading: %lld of %lld bytes",
+                         (long long)made, (long long)size - 8);
     if (st == LEVADA_OK)
         st = levada_value_parse_json((const char *)all + table - 8, (size_t)(size - table), out,
                                      err);
@@ -149,7 +154,8 @@ static levada_status mds_add_shards(const levada_value *shards, const char *path
         else *columns = more;
         if (!same)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "shard %lld has other columns than the first", (long long)i);
+                               "shard %lld must have the columns of the first shard; read it with "
+                               "a source of its own", (long long)i);
     }
     return LEVADA_OK;
 }

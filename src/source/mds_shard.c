@@ -282,8 +282,9 @@ static levada_status mds_reject(const char *name, levada_builder *out, int64_t r
     levada_error why = LEVADA_ERROR_INIT;
 
     if (name) (void)levada_fail(&why, LEVADA_EDATA_LOSS,
-                                "column '%.100s' does not fit its encoding", name);
-    else (void)levada_fail(&why, LEVADA_EDATA_LOSS, "the sizes do not fit the record");
+                                "the bytes of column '%.100s' do not fit its encoding", name);
+    else (void)levada_fail(&why, LEVADA_EDATA_LOSS,
+                           "the sizes of the columns do not add up to the size of the record");
     return levada_builder_reject(out, row, &why, err);
 }
 
@@ -322,7 +323,8 @@ static levada_status mds_fill(const levada_mds_column *c, int32_t column, const 
     if (c->form == LEVADA_MDS_BYTES) width = 1;
     for (int64_t i = 0; i < n; i++) total += number ? fixed : parts[i].size[column];
     if (total > INT32_MAX)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "2 GiB or more in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "2 GiB or more in one block; lower block_rows");
     if (!number) LEVADA_TRY(levada_builder_offsets(out, column, 0, n, &offsets, err));
     LEVADA_TRY(levada_builder_values(out, column, total / width, (void **)&values, err));
     if (offsets) offsets[0] = 0;
@@ -364,7 +366,9 @@ levada_status levada_mds_read_json(levada_env *env, const char *path, levada_val
 
     if (st == LEVADA_OK) size = levada_bytes_mark_of(bytes).size;
     if (st == LEVADA_OK && size > MDS_JSON_MOST)
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it has %lld bytes", (long long)size);
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "index.json must have at most %lld bytes, got %lld",
+                         (long long)MDS_JSON_MOST, (long long)size);
     if (st == LEVADA_OK) st = levada_beside_read(bytes, 0, size, &data, err);
     if (st == LEVADA_OK) st = levada_value_parse_json((const char *)data, (size_t)size, out, err);
     if (st != LEVADA_OK) levada_error_place(err, NULL, path, -1, -1);

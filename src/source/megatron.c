@@ -71,7 +71,9 @@ static levada_status megatron_head(const uint8_t *head, int64_t size, megatron_i
                            "the index has version %lld; levada reads version 1",
                            (long long)megatron_number(head + 9, 8));
     if (head[17] == 0 || head[17] >= codes)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown dtype code %d", head[17]);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "unknown dtype code %d; levada reads codes 1 to %d",
+                           head[17], (int)codes - 1);
     out->dtype = megatron_dtypes[head[17]];
     out->sequences = megatron_number(head + 18, 8);
     out->documents = megatron_number(head + 26, 8);
@@ -146,8 +148,10 @@ static levada_status megatron_records(const megatron_index *x, bool documents,
 
         if (end < first || end > x->sequences || (i == 0 && end != 0) ||
             (i + 1 == x->documents && end != x->sequences))
-            return levada_fail(err, LEVADA_EDATA_LOSS, "document %lld begins at sequence %lld",
-                               (long long)i, (long long)end);
+            return levada_fail(err, LEVADA_EDATA_LOSS,
+                               "document %lld begins at sequence %lld, but documents must ascend "
+                               "up to sequence %lld",
+                               (long long)i, (long long)end, (long long)x->sequences);
         if (i > 0) LEVADA_TRY(megatron_add(x, first, end, to, &last, err));
         first = end;
     }
@@ -235,7 +239,8 @@ static levada_status megatron_check(const void *args, levada_spec **out, levada_
 
     if (a->dtype == LEVADA_NONE) field.dtype = LEVADA_INT32; /* until it is inferred */
     if (levada_dtype_is_bytes(field.dtype))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=string: expected numbers");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "dtype=string must be a dtype of numbers");
     return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
 }
 
@@ -252,7 +257,8 @@ static levada_status megatron_decode(void *state, const void *args, const levada
     for (int64_t i = 0; i < in->n; i++) {
         total += in->size[i] / width;
         if (total > INT32_MAX)
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "2^31 tokens or more in one block");
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "2^31 tokens or more in one block; lower block_rows");
         offsets[i + 1] = (int32_t)total;
     }
     LEVADA_TRY(levada_builder_values(out, 0, total, (void **)&values, err));

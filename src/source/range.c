@@ -64,7 +64,8 @@ static levada_status range_check(const void *args, levada_spec **out, levada_err
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set exactly one of count and stop");
     }
     if (range_count(a) < 0 || !range_fits(a, range_count(a))) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the last number is beyond 64 bits");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the last number is beyond 64 bits; lower stop, count or step");
     }
     return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
 }

@@ -80,7 +80,8 @@ static levada_status records_save(const void *state, levada_state_writer *to, le
     const records_state *s = state;
 
     if (!s->call.def->save) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s cannot be saved",
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "%s cannot be saved: it has no save()",
                            s->call.def->name ? s->call.def->name : "this function");
     }
     return levada_call_save(&s->call, to, err);
@@ -91,7 +92,8 @@ static levada_status records_restore(void *state, levada_state_reader *from, lev
     records_state *s = state;
 
     if (!s->call.def->restore) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s cannot be restored",
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "%s cannot be restored: it has no restore()",
                            s->call.def->name ? s->call.def->name : "this function");
     }
     return levada_call_restore(&s->call, from, err);

@@ -427,7 +427,9 @@ static levada_status tar_check(const void *args, levada_spec **out, levada_error
     };
 
     if (wanted->n > TAR_FIELDS)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d fields", TAR_FIELDS);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "fields must list at most %d fields, got %lld",
+                           TAR_FIELDS, (long long)wanted->n);
     for (int64_t i = 0; i < wanted->n; i++)
         fields[i + 1] = (levada_field){ .name = wanted->at[i], .dtype = LEVADA_BYTES };
     return levada_spec_create(fields, wanted->n > 0 ? (int32_t)wanted->n + 1 : 3,

@@ -205,7 +205,8 @@ levada_status levada_state_damaged(const levada_state_reader *from, const char *
     va_start(args, fmt);
     if (vsnprintf(what, sizeof what, fmt, args) < 0) what[0] = '\0';
     va_end(args);
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: entry '%s/%s': %s",
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: entry '%s/%s': %s; "
+                       "use an earlier checkpoint",
                        e ? e->path : from->scope.path, e ? e->key : key ? key : "", what);
 }
 
@@ -246,8 +247,8 @@ static levada_status state_get(levada_state_reader *from, const char *key, levad
     }
     if (e->type != type) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint is corrupt: entry '%s/%s' has another type",
-                           from->scope.path, key);
+                           "the checkpoint is corrupt: entry '%s/%s' has another type; use an "
+                           "earlier checkpoint", from->scope.path, key);
     }
     *out = e;
     return LEVADA_OK;

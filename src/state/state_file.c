@@ -212,8 +212,9 @@ static void *state_memory(state_cursor *c, size_t size)
 static levada_status state_damaged(const state_cursor *c, const void *bytes, const char *what,
                                    levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt: %s, byte %lld", what,
-                       (long long)(c->at - (const uint8_t *)bytes));
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "the checkpoint is corrupt: %s, byte %lld; use an earlier checkpoint",
+                       what, (long long)(c->at - (const uint8_t *)bytes));
 }
 
 static bool state_take_le(state_cursor *c, int32_t size, uint64_t *out)
@@ -342,8 +343,8 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     (void)state_take_le(&c, 4, &crc);
     if (levada_env_kernels(env)->crc32c(0, bytes, size - 4) != crc) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the checkpoint is corrupt: the checksum of its %zu bytes is wrong",
-                           size);
+                           "the checkpoint is corrupt: the checksum of its %zu bytes is wrong; "
+                           "use an earlier checkpoint", size);
     }
     c.at = (const uint8_t *)bytes + 8;
     c.end -= 4;

@@ -77,8 +77,8 @@ static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **ou
 
     if (size < 0 || size > LEVADA_BLOCK_LIMIT) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a column of %lld bytes is larger than a block may be (1 GiB)",
-                           (long long)size);
+                           "a column of %lld bytes is larger than 1 GiB, the most that a block "
+                           "holds; lower block_rows or batch_size", (long long)size);
     }
     levada_buffer_unref(owner);
     b->block->bytes += size;
@@ -328,18 +328,22 @@ static levada_status builder_missing(const levada_column *c, levada_error *err)
 
     for (int32_t l = 0; l < levels; l++) {
         if (!c->level[l].begin && c->n > 0) {
-            return levada_fail(err, LEVADA_EINTERNAL, "column '%s': level %d was not filled",
-                               c->field->name, l);
+            return levada_fail(err, LEVADA_EINTERNAL,
+                               "column '%s': level %d was not filled; call "
+                               "levada_builder_offsets()", c->field->name, l);
         }
     }
     for (int32_t d = 0; d < c->field->ndim; d++) {
         if (c->dims[d] < 0) {
-            return levada_fail(err, LEVADA_EINTERNAL, "column '%s': dimension %d is not known",
+            return levada_fail(err, LEVADA_EINTERNAL,
+                               "column '%s': dimension %d is not known; call levada_builder_dims()",
                                c->field->name, d);
         }
     }
     if (!c->values && !c->encoded && c->n > 0) {
-        return levada_fail(err, LEVADA_EINTERNAL, "column '%s' has no values", c->field->name);
+        return levada_fail(err, LEVADA_EINTERNAL,
+                           "column '%s' has no values; call levada_builder_values()",
+                           c->field->name);
     }
     return LEVADA_OK;
 }

@@ -13,7 +13,9 @@
 static levada_status push_raw(levada_grow *to, const void *data, size_t size, levada_error *err)
 {
     if (to->size + size > (size_t)LEVADA_BLOCK_LIMIT) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a column is larger than 1 GiB, the most that a block holds; lower "
+                           "block_rows or batch_size");
     }
     if (!levada_reserve(&to->data, &to->capacity, (int64_t)(to->size + size), 1)) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a column");

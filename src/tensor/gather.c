@@ -55,7 +55,8 @@ static levada_status gather_same_spec(const levada_block *from, levada_error *er
         if (from->from[i]->spec == from->spec) continue;
         if (!levada_spec_equal(from->from[i]->spec, from->spec)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "records with different columns cannot stand in one block");
+                               "the records of a block must have the same columns; select the "
+                               "columns that all of them have");
         }
     }
     return LEVADA_OK;
@@ -124,7 +125,9 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
             *++offsets = (int32_t)sum;
         }
         if (sum > LEVADA_BLOCK_LIMIT) {
-            st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
+            st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                             "a column is larger than 1 GiB, the most that a block holds; lower "
+                             "block_rows or batch_size");
         }
     }
     if (keep) {
@@ -301,8 +304,8 @@ static levada_status gather_lengths(levada_builder *b, int32_t field, const leva
 
         if (has == (from->from[0]->columns[field].lengths != NULL)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "column '%s': rows with and without lengths cannot stand in one block",
-                           from->from[i]->columns[field].field->name);
+                           "column '%s': rows with and without lengths cannot be in one block; "
+                           "pad all of them, or none", from->from[i]->columns[field].field->name);
     }
     if (from->n == 0 || !from->from[0]->columns[field].lengths) return LEVADA_OK;
     LEVADA_TRY(levada_builder_lengths(b, field, &lengths, err));

@@ -16,8 +16,8 @@ static levada_status tensor_header(levada_dtype dtype, const levada_shape *shape
 {
     levada_tensor *t = levada_alloc(TENSOR_HEADER + extra);
 
-    if (t == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                      "out of memory for a tensor");
+    if (t == NULL)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a tensor");
     atomic_init(&t->refs, 1);
     t->dtype = dtype;
     t->shape = *shape;
@@ -135,7 +135,9 @@ levada_status levada_tensor_create_strings(levada_env *env, const levada_shape *
     for (int64_t i = 0; i < count; i++) {
         if (offsets[i] < 0 || offsets[i + 1] < offsets[i]) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "offsets of byte strings must not decrease, at %lld", (long long)i);
+                               "offsets of byte strings must not decrease, but offset %lld is "
+                               "%lld, after %lld",
+                               (long long)i + 1, (long long)offsets[i + 1], (long long)offsets[i]);
         }
     }
     size = count > 0 ? offsets[count] - offsets[0] : 0;
@@ -159,7 +161,8 @@ levada_status levada_tensor_wrap(levada_dtype dtype, const levada_shape *shape, 
 
     LEVADA_TRY(tensor_check(dtype, shape, &count, err));
     if (levada_dtype_is_bytes(dtype)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "byte strings cannot be wrapped");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "byte strings cannot be wrapped; use levada_tensor_create_strings");
     }
     LEVADA_TRY(tensor_header(dtype, shape, 0, &t, err));
     status = levada_buffer_wrap(data, count * size, release, user, &t->buffer, err);

@@ -145,7 +145,8 @@ levada_status levada_bucket_queue_fail(levada_bucket *b, levada_status status, l
     levada_lock_take(&b->lock);
     if (b->failed.code == LEVADA_OK) {
         if (err->code == status) b->failed = *err;
-        else levada_fail(&b->failed, status, "the input of a bucket failed");
+        else levada_fail(&b->failed, status,
+                         "the input of a bucket failed: %s", levada_status_text(status));
     }
     levada_lock_give(&b->lock);
     return status;

@@ -336,8 +336,9 @@ levada_status levada_saver_check_example(levada_state_saver *s, const levada_sav
     LEVADA_TRY(levada_require(example->context != NULL || s->ncontext == 0, "context", err));
     LEVADA_TRY(levada_require(example->states != NULL, "states", err));
     if (example->key_size > INT32_MAX / 4) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a key of %zu bytes is too long",
-                           example->key_size);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a key must have at most %d bytes, got %zu",
+                           INT32_MAX / 4, example->key_size);
     }
     (void)snprintf(c.key, sizeof(c.key), "%.*s",
                    example->key_size > 64 ? 64 : (int)example->key_size,

@@ -200,7 +200,8 @@ static levada_status add_noise_apply(void *state, const void *args, const levada
     LEVADA_TRY(levada_range_read(a->snr, "snr", &w.snr, err));
     if (a->noise) w.noise = levada_block_column(in, a->noise);
     if (a->noise && !w.noise)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->noise);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a record lacks field '%s'; return it in all records", a->noise);
     return levada_augment_apply(state, add_noise_check, a, add_noise_fill, &w, in, out, err);
 }
 

@@ -76,8 +76,9 @@ static levada_status cast_reject(const cast_work *w, levada_error *err)
     const levada_field *f = w->from->field;
     levada_error        why = LEVADA_ERROR_INIT;
 
-    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "field '%s': a number does not fit in %s", f->name,
-                      levada_dtype_name(w->to));
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS,
+                      "field '%s': a number of %s does not fit in %s; cast to a wider dtype",
+                      f->name, levada_dtype_name(f->dtype), levada_dtype_name(w->to));
     for (int64_t r = 0; r < w->from->n; r++) {
         if (cast_row_fits(w, 0, r, r + 1)) continue;
         LEVADA_TRY(levada_builder_reject(w->b, r, &why, err));
@@ -120,7 +121,9 @@ static levada_status cast_block(const levada_columns_state *s, const levada_spec
     levada_status st;
 
     w->from = levada_block_at(from, w->index);
-    if (!w->from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field to cast");
+    if (!w->from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                     "a record lacks field '%s'; return it in all records",
+                                     levada_spec_field(spec, w->index)->name);
     LEVADA_TRY(levada_builder_create(s->context->env, spec, from->n, &w->b, err));
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         if (i == w->index && !w->from->encoded) continue; /* has other numbers */

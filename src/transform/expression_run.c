@@ -452,7 +452,8 @@ static levada_status run_open(expression_run *r, const levada_expression *e,
     r->ends = NULL;
     for (int32_t i = 0; i < e->n; i++) { /* of an open spec */
         if (r->types[i].kind != LEVADA_EXPRESSION_UNKNOWN || !e->nodes[i].field) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record has no field '%s'",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a record lacks field '%s'; return it in all records",
                            e->nodes[i].field);
     }
     r->e = e;
@@ -521,7 +522,8 @@ static levada_status run_check_steps(const expression_run *r, levada_error *err)
         n = levada_column_inner(&r->block->columns[t->column]);
         if (inner >= 0 && n != inner) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the fields of an expression have different shapes");
+                               "the fields of an expression must have the same shape, got %lld "
+                               "and %lld values per step", (long long)inner, (long long)n);
         }
         inner = n;
     }
@@ -570,14 +572,15 @@ static levada_status run_measure(expression_run *r, levada_builder *b, int32_t i
 
         if (!even) {
             (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                              "the sequences of an expression have different lengths");
+                              "the sequences of an expression must have the same length in a "
+                              "record; cut them with slice");
             LEVADA_TRY(levada_builder_reject(b, row, &why, err));
         }
         steps += even || !ragged ? run_steps(c, row) : 0;
         r->ends[row] = steps * levada_column_inner(c);
         if (offsets && steps > INT32_MAX) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "the sequences of a block have more than 2^31 steps");
+                               "more than 2^31 steps in one block; lower block_rows");
         }
         if (offsets) offsets[row + 1] = (int32_t)steps;
     }

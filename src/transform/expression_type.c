@@ -111,7 +111,8 @@ static levada_status type_length(const levada_expression_node *node, const levad
                                  levada_expression_type *t, levada_error *err)
 {
     if (f->depth == 0 && f->ndim == 0 && !levada_dtype_is_bytes(f->dtype)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has no length", node->field);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' has no length: it is one number per record", node->field);
     }
     *t = (levada_expression_type){ .kind = LEVADA_EXPRESSION_STRONG,
                                    .dtype = LEVADA_INT64,
@@ -272,7 +273,8 @@ static levada_status type_listed(const levada_expression_node *node,
 
     if (!type_is_scalar(a)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "'in' needs one value per record; compare with ==");
+                           "field '%s' has several values per record, but 'in' needs one; compare "
+                           "with ==", field);
     }
     for (int64_t k = 0; k < node->n; k++) {
         if (a->kind == LEVADA_EXPRESSION_TEXT || node->values[k].number) {

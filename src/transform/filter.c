@@ -83,7 +83,9 @@ static levada_status filter_ask(const filter_state *s, const levada_block *in, u
     if (levada_spec_count((*said)->spec) != 1 || c->field->depth || c->field->ndim ||
         !levada_convert_known(c->field->dtype, LEVADA_BOOL)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the function must return one column of booleans");
+                           "the function must return one column of booleans, got %d of %s",
+                           (int)levada_spec_count((*said)->spec),
+                           c ? levada_dtype_name(c->field->dtype) : "none");
     }
     (void)levada_convert(c->field->dtype, c->values, LEVADA_BOOL, keep, in->n);
     for (int32_t i = 0; i < (*said)->nrejects; i++) keep[(*said)->rejects[i].row] = 1;

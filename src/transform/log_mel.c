@@ -101,7 +101,8 @@ static levada_status log_mel_check_options(const log_mel_args *a, levada_error *
                            "low=%g and high=%g must ascend, up to half the rate of %lld", a->low,
                            log_mel_high(a), (long long)a->rate);
     if (a->floor > 0 || a->log == LOG_MEL_LINEAR) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "floor must be above 0 for a logarithm");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "floor=%g must be above 0 for a logarithm", a->floor);
 }
 
 static levada_status log_mel_field(const void *args, levada_field *f, levada_error *err)
@@ -287,7 +288,7 @@ static levada_status log_mel_offsets(const log_mel_work *w, levada_builder *b, i
         else LEVADA_TRY(levada_builder_reject(b, i, &why, err));
         if (total * w->a->n_mels > LOG_MEL_BLOCK)
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "more than 2^28 numbers in one block");
+                               "more than 2^28 numbers in one block; lower block_rows");
         offsets[i + 1] = (int32_t)total;
     }
     return LEVADA_OK;

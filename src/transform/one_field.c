@@ -48,7 +48,9 @@ levada_status levada_one_field_begin(levada_columns_state *s, levada_derive chec
     LEVADA_TRY(levada_derived_get(&s->columns, check, args, in->spec, &spec, err));
     LEVADA_TRY(levada_spec_require(spec, field, &out->index, err));
     out->from = levada_block_at(in, out->index);
-    if (!out->from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", field);
+    if (!out->from)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a record lacks field '%s'; return it in all records", field);
     out->to = levada_spec_field(spec, out->index);
     LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &out->b, err));
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {

@@ -2,7 +2,9 @@
 /*
  * rename - other names for fields. All names change at once, so that two may be exchanged.
  */
+
 #include "base/alloc.h"
+#include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "registry/stage_core.h"
 #include "transform/one_field.h"
@@ -42,11 +44,14 @@ static levada_status rename_check(const void *args, const levada_spec *in, levad
                                   levada_error *err)
 {
     const levada_value *map = ((const rename_args *)args)->fields;
+    char                shown[LEVADA_VALUE_SHOWN];
     levada_field       *fields;
     levada_status       st = LEVADA_OK;
 
     if (levada_value_kind_of(map) != LEVADA_VALUE_MAP) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "fields must be a map {old: new}");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "fields must be a map {old: new}, got %s",
+                           levada_value_shown(map, LEVADA_PRINT_TEXT, shown));
     }
     fields = levada_spec_copy_fields(in);
     if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");

@@ -123,7 +123,8 @@ static levada_status resample_apply(void *state, const void *args, const levada_
 
     LEVADA_TRY(levada_derived_get(&s->columns, resample_check, a, in->spec, &spec, err));
     if (!levada_block_column(in, a->field))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a record lacks field '%s'; return it in all records", a->field);
     LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
     st = resample_columns(s, a, in, b, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);

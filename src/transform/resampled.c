@@ -42,7 +42,8 @@ static levada_status resampled_look(const levada_resampled *r, levada_builder *b
             LEVADA_TRY(levada_builder_reject(b, i, &why, err));
         *total += capacities[i] * levada_samples_channels(r->column->field);
         if (*total <= RESAMPLED_BLOCK) continue;
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2^28 samples in one block");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 2^28 samples in one block; lower block_rows");
     }
     return LEVADA_OK;
 }

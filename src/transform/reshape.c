@@ -57,11 +57,13 @@ static levada_status reshape_field(const void *args, levada_field *f, levada_err
     int64_t             count, have = 1;
 
     if (levada_dtype_is_bytes(f->dtype)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' must have numbers, got byte strings", f->name);
     }
     if (a->shape.n - ragged > LEVADA_MAX_DIMS) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape has more than %d dimensions",
-                           LEVADA_MAX_DIMS);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shape must have at most %d dimensions, got %lld",
+                           LEVADA_MAX_DIMS, (long long)a->shape.n);
     }
     LEVADA_TRY(reshape_count(a, &count, err));
     for (int32_t i = 0; have >= 0 && i < f->ndim; i++) {
@@ -69,8 +71,8 @@ static levada_status reshape_field(const void *args, levada_field *f, levada_err
     }
     if (f->depth == 0 && have >= 0 && (ragged ? have % count != 0 : have != count)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has %lld values, which do not fit the shape", f->name,
-                           (long long)have);
+                           "field '%s' has %lld values, but shape needs %s%lld", f->name,
+                           (long long)have, ragged ? "a multiple of " : "", (long long)count);
     }
     f->depth = ragged;
     f->ndim = (uint8_t)(a->shape.n - ragged);
@@ -120,8 +122,9 @@ static levada_status reshape_reject(const reshape_work *w, int64_t row, int64_t 
     levada_error why = LEVADA_ERROR_INIT;
 
     (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "field '%s' has %lld values, which do not fit the shape",
-                      w->from->field->name, (long long)(bytes / size));
+                      "field '%s' has %lld values, but shape needs %s%lld", w->from->field->name,
+                      (long long)(bytes / size), w->ragged ? "a multiple of " : "",
+                      (long long)(w->wanted / size));
     return levada_builder_reject(b, row, &why, err);
 }
 

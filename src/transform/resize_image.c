@@ -42,7 +42,8 @@ static levada_status resize_field(const void *args, levada_field *f, levada_erro
     const resize_image_args *a = args;
 
     if (a->size.n != 2) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "size is [height, width]");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "size must be [height, width], got %lld numbers", (long long)a->size.n);
     }
     if (a->antialias && a->method != RESIZE_BILINEAR) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

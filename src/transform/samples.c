@@ -14,8 +14,7 @@ levada_status levada_samples_check(const levada_field *f, levada_error *err)
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' is not audio; expected numbers of shape [frames] or [frames, "
-                       "channels]",
+                       "field '%s' must be audio: numbers of shape [frames] or [frames, channels]",
                        f->name);
 }
 

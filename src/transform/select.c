@@ -84,7 +84,8 @@ static levada_status select_apply(void *state, const void *args, const levada_bl
 
     LEVADA_TRY(levada_derived_get(&s->columns, select_check, args, in->spec, &spec, err));
     if (levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record lacks one of the fields");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a record lacks one of the selected fields; return them in all records");
     }
     return levada_columns_pick(levada_env_pool(s->context->env), in, spec, NULL, out, err);
 }

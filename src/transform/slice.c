@@ -56,8 +56,8 @@ static levada_status slice_check_dim(const slice_args *a, int32_t i, int64_t *le
     slice_of(a, i, &begin, &size);
     if (*length >= 0 && (begin > *length || (size >= 0 && begin + size > *length))) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%lld from %lld on do not fit into dimension %d, of size %lld",
-                           (long long)size, (long long)begin, i, (long long)*length);
+                           "dimension %d has size %lld, which does not contain begin=%lld with "
+                           "size=%lld", i, (long long)*length, (long long)begin, (long long)size);
     }
     if (size >= 0) *length = size;
     else if (*length >= 0) *length -= begin;
@@ -72,10 +72,12 @@ static levada_status slice_field(const void *args, levada_field *f, levada_error
     int32_t           n = f->depth + f->ndim, depth = f->depth;
 
     if (levada_dtype_is_bytes(f->dtype)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' must have numbers, got byte strings", f->name);
     }
     if (a->begin.n > n || a->size.n > n) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has %d dimensions, not %lld",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' has %d dimensions, but begin and size have %lld",
                            f->name, n,
                            (long long)(a->begin.n > a->size.n ? a->begin.n : a->size.n));
     }
@@ -199,8 +201,9 @@ static levada_status slice_reject(slice_work *w, int64_t row, levada_builder *b,
         if (w->values) w->offsets[0][w->used[0]] = slice_mark(w, 0);
     }
     if (!w->values) return LEVADA_OK;
-    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "field '%s' is too small for the slice",
-                      w->from->field->name);
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
+                      "field '%s' is too small for begin and size; filter such records before, or "
+                      "set errors=skip", w->from->field->name);
     return levada_builder_reject(b, row, &why, err);
 }
 

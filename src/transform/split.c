@@ -6,10 +6,12 @@
  * record is in the same part in each epoch, downstream of any shuffle, and on each rank. The hash
  * has the base name of the file, since numbers of files depend on which ones a rank reads.
  */
+
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "description/columns.h"
+#include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "registry/stage_core.h"
 #include "run/context.h"
@@ -64,6 +66,7 @@ static double split_bound(const levada_value *fractions, int64_t n)
 
 static levada_status split_check_fractions(const split_args *a, levada_error *err)
 {
+    char    shown[LEVADA_VALUE_SHOWN];
     int64_t n = levada_value_count(a->fractions);
 
     for (int64_t i = 0; i < n; i++) {
@@ -73,11 +76,13 @@ static levada_status split_check_fractions(const split_args *a, levada_error *er
 
         if ((kind == LEVADA_VALUE_INT || kind == LEVADA_VALUE_FLOAT) && fraction >= 0) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "fractions[%lld] must be a number of at least 0", (long long)i);
+                           "fractions[%lld] must be a number of at least 0, got %s",
+                           (long long)i, levada_value_shown(v, LEVADA_PRINT_TEXT, shown));
     }
     if (levada_value_kind_of(a->fractions) != LEVADA_VALUE_LIST || n == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "fractions must be a list of one number for each part");
+                           "fractions must be a list of one number for each part, got %s",
+                           levada_value_shown(a->fractions, LEVADA_PRINT_TEXT, shown));
     }
     if (!(split_bound(a->fractions, n) <= 1)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -60,8 +60,8 @@ static levada_status unbatch_derive(bool batched, const levada_spec *in, levada_
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         if (unbatch_field(&fields[i], batched)) continue;
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "field '%s' has one value per record and cannot be split",
-                         fields[i].name);
+                         "field '%s' has one value per record and cannot be split; drop it "
+                         "with select", fields[i].name);
     }
     if (st == LEVADA_OK) {
         st = levada_spec_create(fields, n, flags & ~LEVADA_SPEC_BATCHED, out, err);
@@ -180,14 +180,17 @@ static levada_status unbatch_count(const levada_block *in, int64_t *out, levada_
 
             if (unbatch_steps(c, r) == steps) continue;
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s' has %lld steps, field '%s' %lld", first->field->name,
-                               (long long)steps, c->field->name, (long long)unbatch_steps(c, r));
+                               "the fields of a record must have the same number of steps, got "
+                               "%lld for '%s' and %lld for '%s'",
+                               (long long)steps, first->field->name, (long long)unbatch_steps(c, r),
+                               c->field->name);
         }
         total += steps;
     }
     if (total > INT32_MAX) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%lld records of one block",
-                           (long long)total);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "%lld records are more than 2^31 - 1 in one block; lower block_rows or "
+                           "batch_size", (long long)total);
     }
     *out = total;
     return LEVADA_OK;

@@ -95,8 +95,8 @@ static levada_status window_check(const void *args, const levada_spec *in, levad
         LEVADA_TRY(levada_spec_require(in, a->fields.at[i], &at, err));
         f = levada_spec_field(in, at);
         if (f && !window_is_range(f)) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is not a sequence",
-                               f->name);
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s' must be a sequence; omit it from fields=", f->name);
         }
     }
     for (int32_t i = 0; i < levada_spec_count(in); i++) {
@@ -173,7 +173,8 @@ static levada_status window_uneven(window_state *s, levada_error *err)
     levada_status st;
 
     (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "the windowed fields of a record have different lengths");
+                      "the windowed fields of a record must have the same length; set fields= to "
+                      "those that have");
     LEVADA_TRY(levada_block_select(s->rest.block, &row, 1, &record, err));
     s->rest.row++;
     st = levada_context_reject(s->context, record, s->rest.block->n - s->rest.row, &why, err);
@@ -222,8 +223,9 @@ static levada_status window_offsets(levada_builder *b, const window_state *s, in
 
     for (int64_t w = 0; w < s->n; w++) sum += s->count[w];
     if (sum > INT32_MAX) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%lld windows have %lld steps",
-                           (long long)s->n, (long long)sum);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "%lld windows have %lld steps, more than 2^31 - 1 in one block; raise "
+                           "shift=", (long long)s->n, (long long)sum);
     }
     LEVADA_TRY(levada_builder_ranges(b, i, 0, s->n, &begin, &end, err));
     *total = sum;
@@ -245,8 +247,9 @@ static levada_status window_inner_ranges(levada_builder *b, const window_state *
     int64_t  k = 0;
 
     if (total * per > INT32_MAX) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "windows have %lld values",
-                           (long long)(total * per));
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "windows have %lld values, more than 2^31 - 1 in one block; raise "
+                           "shift=", (long long)(total * per));
     }
     LEVADA_TRY(levada_builder_ranges(b, i, 1, total * per, &begin, &end, err));
     for (int64_t w = 0; w < s->n; w++) {

@@ -4,8 +4,10 @@
  */
 #include "base/alloc.h"
 #include "description/columns.h"
+#include "option/value_priv.h"
 #include "tensor/builder_priv.h"
 #include "transform/expression.h"
+
 #include <levada/stage.h>
 
 #include <string.h>
@@ -69,13 +71,16 @@ static levada_status with_columns_check(const void *args, const levada_spec *in,
     const levada_value *columns = ((const with_columns_args *)args)->columns;
     int64_t             count = levada_value_count(columns);
     int32_t             n = levada_spec_count(in);
+    char                shown[LEVADA_VALUE_SHOWN];
     bool                known = true;
     levada_field       *fields;
     levada_status       st = LEVADA_OK;
 
     LEVADA_TRY(levada_spec_want_records(in, err));
     if (levada_value_kind_of(columns) != LEVADA_VALUE_MAP) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "columns must be {field: expression}");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "columns must be {field: expression}, got %s",
+                           levada_value_shown(columns, LEVADA_PRINT_TEXT, shown));
     }
     fields = levada_alloc_zero(((size_t)n + (size_t)count) * sizeof *fields + 1);
     if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
@@ -139,7 +144,8 @@ static levada_status with_columns_fill(const with_columns_state *s, const levada
         }
     }
     if (filled == s->n) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record has no field of an expression");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "a record lacks a field of an expression; return it in all records");
 }
 
 static levada_status with_columns_apply(void *state, const void *args, const levada_block *in,

@@ -89,8 +89,9 @@ static void wrong_options_are_refused(void **state)
     (void)state;
     refused("{record_defaults:[]}", "", "one entry per column");
     refused("{record_defaults:[int8]}", "", "dtype 'int8'");
-    refused("{record_defaults:[{dtype:int32,default:1.5}]}", "", "the default is not a int32");
-    refused("{record_defaults:[{dtype:int32,defualt:1}]}", "", "expected dtype and default only");
+    refused("{record_defaults:[{dtype:int32,default:1.5}]}", "",
+            "the default must be int32, got 1.5");
+    refused("{record_defaults:[{dtype:int32,defualt:1}]}", "", "must hold dtype and default only");
     refused("{record_defaults:[int32,int32],select_cols:[1,1]}", "", "not strictly increasing");
     refused("{record_defaults:[int32],select_cols:[-1]}", "", "negative");
     refused("{record_defaults:[int32],select_cols:[1,2]}", "", "do not match");

@@ -54,7 +54,7 @@ static void what_is_wrong_is_told(void **state)
 {
     (void)state;
     t_picture_refused("decode_jpeg", "{channels:4}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
-                      "JPEG does not support 4 channels");
+                      "JPEG must have channels=1 or 3, got 4");
     t_picture_refused("decode_jpeg", "{ratio:3}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
                       "ratio must be 1, 2, 4, or 8, got 3");
     t_picture_refused("decode_jpeg", "{crop:[1,2,3]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,

@@ -59,7 +59,7 @@ static void what_does_not_fit_is_told(void **state)
     memcpy(bytes, sample, 52);
     bytes[20] = 85; /* MP3 */
     t_picture_refused("decode_wav", "{}", bytes, 52, LEVADA_EINVALID_ARGUMENT,
-                      "unknown WAV format 0x0055");
+                      "WAV format 0x0055 is not supported");
 }
 
 int main(void)

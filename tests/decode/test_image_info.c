@@ -33,7 +33,7 @@ static void a_header_without_a_size_is_refused(void **state)
     (void)state;
     t_picture_refused("image_info", "{}", LEVADA_SAMPLE_PNG, 20, LEVADA_EDATA_LOSS, "PNG header");
     t_picture_refused("image_info", "{}", LEVADA_SAMPLE_JPEG, 12, LEVADA_EDATA_LOSS,
-                      "without the size");
+                      "the size of the image is missing");
 }
 
 /* No product of sizes that a header declares overflows. */

@@ -440,7 +440,7 @@ static void refuses_specs_that_mean_nothing(void **state)
     refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no option 'shape'");
     refused("{a:{kind:FixedLen,dtype:int64}}", empty, "Missing shape");
     refused("{a:{kind:FixedLen,shape:[2],dtype:int64,default:[1]}}", empty, "Cannot reshape");
-    refused("{a:{kind:FixedLen,shape:[],dtype:int64,default:x}}", empty, "is not int64");
+    refused("{a:{kind:FixedLen,shape:[],dtype:int64,default:x}}", empty, "must be int64");
     refused("{a:{kind:FixedLenSequence,shape:[],dtype:int64}}", empty, "allow_missing");
     refused("{a:{kind:VarLen,dtype:int64},b:{kind:FixedLen,shape:[],dtype:int64,key:a}}", empty,
             "must not intersect");

@@ -239,7 +239,7 @@ static void refuses_options_that_do_not_fit(void **state)
     t_iter_refused("jsonl:f,fields={a:[{b:{dtype:int64,path:x}}]}", LEVADA_EINVALID_ARGUMENT,
                    "path");
     t_iter_refused("jsonl:f,fields={a:{dtype:int64,default:x}}", LEVADA_EINVALID_ARGUMENT,
-                   "not a int64");
+                   "must be int64, got x");
     t_iter_refused("jsonl:f,fields={a:{dtype:[int64],default:1}}", LEVADA_EINVALID_ARGUMENT,
                    "empty");
     t_iter_refused("jsonl:f,fields={a:{dtype:int64,type:1}}", LEVADA_EINVALID_ARGUMENT, "only");

@@ -61,7 +61,7 @@ static void a_size_that_does_not_fit_is_rejected(void **state)
     (void)directory(13, "PyTreeLoader");
     snprintf(text, sizeof text, "litdata:%s,columns={s:str,n:\"values:int32\"}", t_path("c.bin"));
     assert_int_equal(t_iter_ends(t_iter_open(text, 1, 1), LEVADA_EDATA_LOSS,
-                                  "column 'n' does not fit its encoding"), 1);
+                                  "column 'n' do not fit its encoding"), 1);
 }
 
 int main(void)

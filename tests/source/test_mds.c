@@ -126,12 +126,12 @@ static void rows_that_do_not_fit_are_rejected(void **state)
     bytes.at[array] = 2 << 2;
     t_write_file(t_path("s.mds"), bytes.at, bytes.size);
     assert_int_equal(t_iter_ends(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
-                                  "column 'a' does not fit its encoding"), 1);
+                                  "column 'a' do not fit its encoding"), 1);
     bytes.at[array] = 1 << 2;
     bytes.at[array + 1] = 3;
     t_write_file(t_path("s.mds"), bytes.at, bytes.size);
     assert_int_equal(t_iter_ends(t_iter_open(pipe_of(""), 1, 1), LEVADA_EDATA_LOSS,
-                                  "column 'a' does not fit its encoding"), 1);
+                                  "column 'a' do not fit its encoding"), 1);
     t_clear(&bytes);
 }
 

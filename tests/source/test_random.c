@@ -132,7 +132,7 @@ static void refuses_what_does_not_fit(void **state)
     levada_error err = LEVADA_ERROR_INIT;
 
     (void)state;
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "5 records in, 6 out");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "5 records, got 6");
     levada_iter_close(&it);
     t_iter_refused("random:{c:twice}", LEVADA_EINVALID_ARGUMENT, "count");
     t_iter_refused(TWICE ",part=[2,2]", LEVADA_EINVALID_ARGUMENT, "part must be [i, n]");

@@ -137,7 +137,7 @@ static void wrong_options_are_refused(void **state)
     t_iter_refused("t_rows:count=3,lengths=[2] | add_noise:v,snr=1,noise=x",
                    LEVADA_EINVALID_ARGUMENT, "same dtype");
     t_iter_refused("t_rows:count=3,lengths=[2] | add_noise:n,snr=1", LEVADA_EINVALID_ARGUMENT,
-                   "is not audio");
+                   "must be audio");
 }
 
 int main(void)

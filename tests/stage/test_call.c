@@ -55,7 +55,7 @@ static void an_error_comes_again_after_a_restore(void **state)
     int64_t           cuts = 0, all = 0, rows = 0;
 
     (void)state;
-    all = t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "records in");
+    all = t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "must return");
     levada_iter_close(&it);
     it = t_iter_open(text, 1, 7);
     do {
@@ -65,7 +65,7 @@ static void an_error_comes_again_after_a_restore(void **state)
         levada_block_unref(&block);
         other = t_iter_open(text, 1, 7);
         t_iter_restore(other, position);
-        assert_int_equal(t_iter_fails(other, LEVADA_EINVALID_ARGUMENT, "records in"), all - rows);
+        assert_int_equal(t_iter_fails(other, LEVADA_EINVALID_ARGUMENT, "must return"), all - rows);
         levada_iter_close(&other);
         t_clear(&position);
         cuts++;

@@ -116,7 +116,7 @@ static void wrong_options_are_refused(void **state)
         t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, texts[i][1]);
     }
     t_iter_refused("t_rows:count=3,lengths=[2] | change_speed:n", LEVADA_EINVALID_ARGUMENT,
-                   "is not audio");
+                   "must be audio");
 }
 
 int main(void)

@@ -129,7 +129,7 @@ static void refuses_what_does_not_fit(void **state)
     t_iter_refused("range:3 | interleave:(text_lines:\"{path}\")", LEVADA_EINVALID_ARGUMENT,
                    "unknown field \x27path\x27");
     t_iter_refused("t_rows:3 | interleave:(text_lines:\"{x}\")", LEVADA_EINVALID_ARGUMENT,
-                   "neither");
+                   "must be a byte string or an integer");
     t_iter_refused("t_rows:3 | batch:2 | interleave:(text_lines:a)", LEVADA_EINVALID_ARGUMENT,
                    "the input has batches");
     t_iter_refused("range:3 | interleave", LEVADA_EINVALID_ARGUMENT, "pipe");

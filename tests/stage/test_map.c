@@ -25,7 +25,7 @@ static void refuses_what_does_not_fit(void **state)
     levada_iter *it = t_iter_open("range:5 | map:{c:longer}", 1, 7);
 
     (void)state;
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "longer: 5 records in, 6 out");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "longer: the function must return 5 records, got 6");
     levada_iter_close(&it);
     it = t_iter_open("range:5 | map:{c:twice},spec={value:int32}", 1, 7);
     t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "field 'value' of int64");

@@ -90,7 +90,7 @@ static void limits_are_kept(void **state)
 static void columns_are_checked(void **state)
 {
     static const char *const texts[][2] = {
-        { "range:4 | resample:value,rate=8000,input_rate=8000", "is not audio" },
+        { "range:4 | resample:value,rate=8000,input_rate=8000", "must be audio" },
         { "range:4 | cast:value,dtype=int8 | reshape:value,shape=[1] | "
           "resample:value,rate=8000,input_rate=8000", "expected float32" },
         { "range:4 | cast:value,dtype=float32 | reshape:value,shape=[1] | resample:value,rate=8000",

@@ -29,7 +29,7 @@ static void values_stay_in_their_order(void **state)
 static void what_cannot_be_is_refused_at_once(void **state)
 {
     (void)state;
-    refused("range:4 | reshape:value,shape=[2]", "has 1 values, which do not fit the shape");
+    refused("range:4 | reshape:value,shape=[2]", "has 1 values, but shape needs");
     refused("range:4 | reshape:value,shape=[1,-1]", "only the first dimension may be -1");
     refused("range:4 | reshape:value,shape=[0]", "dimension 0 is 0");
     refused("range:4 | reshape:value,shape=[2147483647,2147483647]", "more than 2^31");

@@ -29,9 +29,10 @@ static void a_part_of_the_dimensions_stays(void **state)
 static void what_cannot_be_is_refused_at_once(void **state)
 {
     (void)state;
-    refused("range:4 | slice:value,begin=[0],size=[1]", "has 0 dimensions, not 1");
+    refused("range:4 | slice:value,begin=[0],size=[1]",
+            "has 0 dimensions, but begin and size have 1");
     refused("range:4 | reshape:value,shape=[1] | slice:value,begin=[1],size=[1]",
-            "do not fit into dimension 0, of size 1");
+            "dimension 0 has size 1, which does not contain begin=1 with size=1");
     refused("range:4 | reshape:value,shape=[1] | slice:value,begin=[-1],size=[1]", "begin");
     refused("range:4 | slice:other,begin=[0],size=[1]", "other");
 }

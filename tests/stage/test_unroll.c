@@ -533,7 +533,7 @@ static void refuses_options_that_do_not_fit(void **state)
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={n:1}",
           "padding_values has 'n'" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x_target:1}", "x_target" },
-        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values='a'", "does not fit" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values='a'", "must be int32" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x:3000000000}", "int32" },
         { "t_rows:4 | unroll:4,batch_size=2,sequences=w,padding_values=1", "must be a string" },
         { "t_rows:4 | unroll:4,batch_size=2,sequences=z,padding_values={z:1}",

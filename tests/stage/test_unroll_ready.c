@@ -401,7 +401,7 @@ static void refuses_what_does_not_fit(void **state)
     levada_block_unref(&back);
     b.n = 2;
     back = answer(&b, false, false, "typo");
-    refused(it, back, LEVADA_EINVALID_ARGUMENT, "not a declared state");
+    refused(it, back, LEVADA_EINVALID_ARGUMENT, "must have a declared state");
     levada_block_unref(&back);
     back = answer(&b, true, true, NULL);
     ((float *)(uintptr_t)levada_block_column(back, "h")->values)[3] = NAN;
@@ -591,7 +591,7 @@ static void refuses_options_that_do_not_fit(void **state)
         { "layout=ready", "layout=ready needs states=" },
         { "states={h:int64}", "states= needs layout=ready" },
         { "capacity=9", "capacity= needs layout=ready" },
-        { "layout=ready,states={}", "1 to 64 are possible" },
+        { "layout=ready,states={}", "1 to 64 states, got 0" },
         { "layout=ready,states={h:string}", "numbers of one known shape" },
         { "layout=ready,states={h:{dtype:float32,shape:[null]}}", "states" },
         { "layout=ready,capacity=1,states={h:int64}", "capacity 1 needs to be >= batch_size 2" },

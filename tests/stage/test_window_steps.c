@@ -117,7 +117,7 @@ static void uneven_fields_are_bad_records(void **state)
     t_bytes      read = { 0 };
 
     (void)state;
-    (void)t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "different lengths");
+    (void)t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "the same length");
     levada_iter_close(&it);
     it = t_iter_open_policy(text, "skip", 1, 256);
     t_iter_read(it, -1, false, &read);
@@ -131,7 +131,7 @@ static void refuses_what_does_not_fit(void **state)
     (void)state;
     t_iter_refused("range:9 | window_steps:3", LEVADA_EINVALID_ARGUMENT, "no field is a ragged");
     t_iter_refused("t_rows:9 | window_steps:3,fields=n", LEVADA_EINVALID_ARGUMENT,
-                   "'n' is not a sequence");
+                   "'n' must be a sequence");
     t_iter_refused("t_rows:9 | window_steps:3,fields=nn", LEVADA_EINVALID_ARGUMENT, "nn");
     t_iter_refused("t_rows:9 | batch:2 | window_steps:3", LEVADA_EINVALID_ARGUMENT, "");
 }

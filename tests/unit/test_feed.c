@@ -238,7 +238,8 @@ static void errors_of_feeding_name_the_stage(void **state)
     (void)state;
     assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
     assert_int_equal(levada_iter_feed(plain, block, &err), LEVADA_EINVALID_ARGUMENT);
-    assert_string_equal(err.message, "'shuffle' does not take blocks back");
+    assert_string_equal(err.message,
+                        "'shuffle' accepts no blocks back; only unroll with layout=ready does");
     assert_int_equal(levada_iter_feed(it, block, NULL), LEVADA_OK);
     levada_error_clear(&err);
     assert_int_equal(levada_iter_feed(it, block, &err), LEVADA_EFAILED_PRECONDITION);

@@ -148,7 +148,7 @@ static void expect_damage(const char *bytes, const char *message, int64_t offset
 static void damage_comes_after_the_records_before_it(void **state)
 {
     (void)state;
-    expect_damage("1,1:ab" "10,2:0123456789xy" "x,1:ab", "not the header of a pair", 23);
+    expect_damage("1,1:ab" "10,2:0123456789xy" "x,1:ab", "must begin with the lengths", 23);
     expect_damage("1,1:ab" "10,2:0123456789xy" "5,1:ab", "ends inside a record", 23);
     expect_damage("1,1:ab" "10,2:0123456789xy" "5,", "ends inside a record", 23);
 }
@@ -242,7 +242,7 @@ static void a_bad_row_is_rejected_with_its_place(void **state)
     assert_int_equal(read_table(it, LEVADA_EDATA_LOSS, &err), 700);
     assert_string_equal(err.file, "bad.txt");
     assert_int_equal(err.record, 700);
-    assert_non_null(strstr(err.message, "a cell of column 'values' is not a number"));
+    assert_non_null(strstr(err.message, "a cell of column 'values' must be a number"));
     levada_iter_close(&it);
     it = open_table("table:bad.txt", "skip", 2);
     assert_int_equal(read_table(it, LEVADA_END, &err), 999);

@@ -460,7 +460,7 @@ static void options_that_do_not_fit_are_refused(void **state)
     t_iter_refused("text_lines:a,part=3", LEVADA_EINVALID_ARGUMENT, "i below n");
     t_iter_refused("text_lines:a,index=true,records=[2,1]", LEVADA_EINVALID_ARGUMENT, "[start");
     t_iter_refused("text_lines:a,index=true,shuffle_files=true", LEVADA_EINVALID_ARGUMENT,
-                   "does not go together");
+                   "cannot be combined");
     t_iter_refused(described(",records=[0,1701]"), LEVADA_EOUT_OF_RANGE,
                    "exceeds the 1700 records");
     (void)remove(t_path("b.txt.lvindex"));

@@ -188,7 +188,8 @@ static void looks_functions_up(void **state)
 
     (void)state;
     t_ops_refused(env, "t_numbers:3|t_all:fn={py:m:f}", LEVADA_ENOT_FOUND,
-                  "t_all: fn: no function {\"py\": \"m:f\"} is registered");
+                  "t_all: fn: no function {\"py\": \"m:f\"} is registered; load the plug-in or "
+                  "the module that registers it");
     assert_int_equal(levada_env_add_function(env, function, NULL), LEVADA_OK);
     levada_function_unref(&function);
     levada_dataset *dataset = all("fn={py:m:f}");

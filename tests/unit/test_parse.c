@@ -237,7 +237,8 @@ static void inlines_files(void **state)
              file_name);
     t_ops_refused(env, text, LEVADA_EINVALID_ARGUMENT, message);
     write_file("[@x]");
-    snprintf(message, sizeof(message), "t_all: @x inside of an included file at column 2 of %s",
+    snprintf(message, sizeof(message),
+             "t_all: @x: an included file must not include another one at column 2 of %s",
              file_name);
     t_ops_refused(env, text, LEVADA_EINVALID_ARGUMENT, message);
     remove(file_name);
@@ -271,7 +272,8 @@ static void refused_long(char *text, const char *message)
 static void depth_is_bounded(void **state)
 {
     (void)state;
-    refused_long(repeated("", "(", 100000, ""), "nested too deeply at column 146");
+    refused_long(repeated("", "(", 100000, ""),
+                 "nested too deeply: the limit is 144 at column 146");
     refused_long(repeated("t_numbers:3", "|t_batch", 100000, ""),
                  "t_batch: a pipeline has at most 1000 consecutive stages and 100000 in all");
     refused_long(repeated("", "t_pipes(", 100, "t_numbers:3"),

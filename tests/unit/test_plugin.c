@@ -186,13 +186,14 @@ static void functions_are_checked(void **state)
     };
 
     (void)state;
-    refuses("function, kind", LEVADA_EINVALID_ARGUMENT, "has the kind c and a name");
-    refuses("function, nameless", LEVADA_EINVALID_ARGUMENT, "has the kind c and a name");
-    refuses("function, twice", LEVADA_EALREADY_EXISTS, "function 'half_cost' was registered");
+    refuses("function, kind", LEVADA_EINVALID_ARGUMENT, "must have the kind c and a name");
+    refuses("function, nameless", LEVADA_EINVALID_ARGUMENT, "must have the kind c and a name");
+    refuses("function, twice", LEVADA_EALREADY_EXISTS,
+            "a function 'half_cost' is registered already");
     assert_int_equal(levada_function_create(&def, NULL, &taken, NULL), LEVADA_OK);
     assert_int_equal(levada_env_add_function(env, taken, NULL), LEVADA_OK);
     levada_function_unref(&taken);
-    refuses("", LEVADA_EALREADY_EXISTS, "function 'half_cost' was registered");
+    refuses("", LEVADA_EALREADY_EXISTS, "a function 'half_cost' is registered already");
 }
 
 static void names_of_one_that_was_refused_are_free(void **state)
@@ -232,7 +233,7 @@ static void a_library_of_a_name_that_is_taken_leaves_nothing(void **state)
     (void)state;
     assert_int_equal(t_enter_plugin(env, "half", "/lib/half.so", 3), LEVADA_OK);
     assert_int_equal(levada_plugin_load(env, library, NULL, &err), LEVADA_EALREADY_EXISTS);
-    assert_string_equal(err.message, "plug-in 'half' was loaded from /lib/half.so");
+    assert_string_equal(err.message, "a plug-in 'half' is loaded already, from /lib/half.so");
     assert_int_equal(names(), before);
     assert_null(levada_registry_find(env, "half_first"));
 }

@@ -211,7 +211,8 @@ static void a_name_that_is_taken_is_refused(void **state)
 {
     (void)state;
     registers(every_main, "every");
-    refuses(same_name, LEVADA_EALREADY_EXISTS, "plug-in 'every' was loaded from function 0x");
+    refuses(same_name, LEVADA_EALREADY_EXISTS,
+            "a plug-in 'every' is loaded already, from function 0x");
 }
 
 static levada_status older(const levada_host *host, levada_plugin *plugin, levada_error *err)

@@ -427,7 +427,8 @@ static void counts_that_cannot_be_are_refused(void **state)
         assert_int_equal(restores(INT64_MAX, i, 6, &err), LEVADA_EDATA_LOSS);
         assert_string_equal(err.message,
                             "the checkpoint is corrupt: entry '1.stage/#skips': must be from 0 to "
-                            "1152921504606846976, got 9223372036854775807");
+                            "1152921504606846976, got 9223372036854775807; use an earlier "
+                            "checkpoint");
         assert_int_equal(restores(-1, i, 6, NULL), LEVADA_EDATA_LOSS);
     }
 }

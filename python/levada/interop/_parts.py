@@ -69,7 +69,7 @@ def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
         for part, value in states.items()
     )
     if not whole:
-        raise InvalidArgumentError("the state of parts is damaged")
+        raise InvalidArgumentError(f"the state is corrupt: it must have parts 0 to {parts - 1}")
     return {part: _WAITS if value is False else value for part, value in states.items()}
 
 
@@ -167,7 +167,9 @@ class PartsIterator:
         """Continues where a state of the same worker was saved."""
         owned = next(found(state, _STATE), None)
         if owned is None:
-            raise InvalidArgumentError("expected a state that parts= saved")
+            raise InvalidArgumentError(
+                "the checkpoint was not saved with parts=: pass a state of torch_dataset(parts=)"
+            )
         states = _checked(owned, self._owned.parts)
         self.close()
         self._owned = Owned(self._owned.parts, owned["epoch"], states, self._owned.worker)

@@ -78,7 +78,9 @@ def own_of(state: Any, index: int, count: int) -> Mapping[str, Any]:
     if (index, count) in found:
         return found[index, count]
     if not found:
-        raise FailedPreconditionError("the state has no position of torch_dataset")
+        raise FailedPreconditionError(
+            "the state has no position of torch_dataset: pass the state that its loader saved"
+        )
     part, parts = next(iter(found))
     raise FailedPreconditionError(
         f"the state is that of part {part} of {parts}, this is part {index} of {count}: resume "

@@ -132,7 +132,7 @@ def _name_from(queue: Any) -> bytes:
     if hasattr(name, "item") and getattr(name, "shape", None) in ((), (1,)):
         name = name.item()
     if not isinstance(name, (bytes, str, os.PathLike)):
-        raise InvalidArgumentError(f"a queue of file names gave {name!r}")
+        raise InvalidArgumentError(f"a queue of file names must hold strings, got {name!r}")
     return os.fsencode(name)
 
 

@@ -215,7 +215,9 @@ class Layout:
         fit = self.rows if rows else self.signature.value
         made = core.tensor(i, fit(i, value), rows)
         if made is None:
-            raise InvalidArgumentError(f"field {self.parts[i].label!r} cannot be used")
+            raise InvalidArgumentError(
+                f"field {self.parts[i].label!r} cannot be a tensor: got {type(value).__name__}"
+            )
         return made
 
     def rows(self, i: int, value: Any) -> Any:
