@@ -18,13 +18,11 @@ import tarfile
 import tempfile
 import zlib
 from pathlib import Path
-from typing import Any
 
 import levada as lv
 import numpy as np
 
 SIDE, CLASSES, EVERY = 16, 3, 5
-SHAPE = [SIDE, SIDE, 3]
 
 
 def png(pixels: np.ndarray) -> bytes:
@@ -66,24 +64,16 @@ def learn(weights: np.ndarray, images: np.ndarray, labels: np.ndarray) -> float:
     return float(loss)
 
 
-def augment(record: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """A random flip, and values with mean 0; the same draw after a resume."""
-    pixels = record["png"][:, :: rng.choice([1, -1])]
-    return {"image": (pixels / 255 - 0.35).astype(np.float32), "label": int(record["cls"])}
-
-
 def batches(path: Path) -> lv.Dataset[lv.Batch]:
-    spec = {
-        "image": lv.FixedLenFeature(SHAPE, lv.float32),
-        "label": lv.FixedLenFeature([], lv.int64),
-    }
     return (
         lv.tar(str(path), fields=["png", "cls"])
         .shuffle(1000)  # before the images are decoded: small records
         .repeat()
         .decode_png("png", channels=3)
         .resize_image("png", [SIDE, SIDE])
-        .map(augment, rng=True, spec=spec)
+        .random_flip("png")
+        .normalize("png", 0.35)
+        .map(int, ["cls"])
         .batch(32)
         .with_options(seed=1)
     )
@@ -100,7 +90,7 @@ def main(folder: Path, steps: int) -> None:
             weights, step = pickle.loads(saved["model"])
         while step < steps:
             batch = next(it)
-            loss = learn(weights, batch["image"], batch["label"])
+            loss = learn(weights, batch["png"], batch["cls"])
             step += 1
             print(f"step {step} loss {loss:.6f}", flush=True)
             if step % EVERY == 0:
@@ -110,4 +100,5 @@ def main(folder: Path, steps: int) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         folder, steps = sys.argv[1:] or (made, "30")
+        Path(folder).mkdir(exist_ok=True)
         main(Path(folder), int(steps))

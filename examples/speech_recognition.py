@@ -101,4 +101,5 @@ def main(folder: Path, steps: int) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         folder, steps = sys.argv[1:] or (made, "30")
+        Path(folder).mkdir(exist_ok=True)
         main(Path(folder), int(steps))

@@ -15,6 +15,25 @@ SETUP = next(fence.code for fence in FENCES if fence.words == ["python"])
 MISSING_DATA = {"lhotse": "the page writes no manifest of recordings"}
 
 
+# What both programs of a library compute alike, of the names that they have at their ends.
+ROWS = "sorted(row[:n].tolist() for tokens, n in {} for row, n in zip(tokens, n))"
+ALIKE = {
+    "torch": (
+        ROWS.format("((b[0], b[1]) for b in loader)"),
+        ROWS.format("((b['tokens'], b.lengths('tokens')) for b in ds)"),
+    ),
+    "datasets": (
+        "sorted(list(row['tokens']) for row in dataset)",
+        "sorted(record['tokens'].tolist() for record in ds)",
+    ),
+    "webdataset": (
+        "sorted(json.loads(row)['tokens'] for row, _ in samples.to_tuple('json', 'cls'))",
+        "sorted(row[:n].tolist() for b in ds for row, n in zip(b['tokens'], b.lengths('tokens')))",
+    ),
+    "pandas": ("int(total)", "total"),
+}
+
+
 def library(code):
     """The library of a program: the last one that it imports by its own name."""
     names = re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE)
@@ -30,6 +49,27 @@ def test_the_program_of_the_other_library_runs(code, tmp_path, monkeypatch):
     names = {"__name__": "__main__"}
     exec(SETUP, names)
     exec(code, names)
+
+
+def program_after(before):
+    """The program of levada that follows that of another library."""
+    codes = [fence.code for fence in FENCES if fence.words[:1] == ["python"]]
+    return codes[codes.index(before) + 1]
+
+
+@pytest.mark.parametrize("code", [code for code in BEFORE if library(code) in ALIKE], ids=library)
+def test_both_programs_read_the_same(code, tmp_path, monkeypatch):
+    if not importlib.util.find_spec(library(code)):
+        pytest.skip(f"needs {library(code)}")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    exec(SETUP, names)
+    found = []
+    for program, value in zip((code, program_after(code)), ALIKE[library(code)], strict=True):
+        run = dict(names)
+        exec(program, run)
+        found.append(eval(value, run))
+    assert found[0] == found[1] and found[0]
 
 
 def test_each_library_of_the_page_has_a_table_and_a_program():

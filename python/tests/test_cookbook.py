@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cookbook shows parts of programs in examples/ and their output; test_pages.py runs them."""
+"""The cookbook shows parts of programs in examples/ and their output; test_pages.py runs them.
+A fence of ``python norun yours`` is for files of the reader."""
 
 import ast
 import re

@@ -30,6 +30,7 @@ PEERS = {
     "language_model.py": "datasets",
     "speech_recognition.py": "webdataset",
     "forecasting.py": "pandas",
+    "image_classes.py": "webdataset",
     "ranking.py": "tensorflow",
     "llm_mixture.py": "datasets",
 }
