@@ -67,5 +67,46 @@ def images(folder, crop=None):
     return timed(count)
 
 
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+AUGMENT = {
+    "crop": lambda ds: ds.random_resized_crop("image", 224),
+    "flip": lambda ds: ds.random_flip("image"),
+    "normalize": lambda ds: ds.normalize("image", MEAN, STD, layout="chw"),
+    "pad": lambda ds: ds.pad_to("image", 512),
+}
+
+
+def counted(ds, times):
+    """Images of a dataset that have pixels."""
+
+    def count():
+        n = 0
+        with ds.repeat(times).with_options(threads=1, block_rows=16).blocks() as blocks:
+            for rows in blocks:
+                n += rows.num_records * (rows["image"].size > 0)
+        return n
+
+    return timed(count)
+
+
+def augmented(folder, kind="crop"):
+    """A stage on the images of bench/peers/pil_images.py, decoded before."""
+    import numpy as np
+    import pil_images
+
+    images = np.stack([pil_images.painted(i) for i in range(16)])
+    ds = lv.from_arrays({"image": images}).reshape("image", images.shape[1:])
+    return counted(AUGMENT[kind](ds), 4)
+
+
+def windows(folder):
+    """From files to normalized windows, as bench/peers/torchvision_images.py."""
+    import pil_images
+
+    ds = lv.from_arrays({"image": pil_images.encoded("jpeg")})
+    ds = ds.decode_jpeg("image", random_resized_crop=224).random_flip("image")
+    return counted(AUGMENT["normalize"](ds), 1)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -177,4 +177,27 @@ def image_rows():
         Row("P8", "JPEG in Python, a window of 224 x 224, 1 core", "images/s",
             python("ours_formats:images", crop=(224, 224)), {"the whole image": whole},
             {"libjpeg-turbo": media("turbo_crop")}, {"the whole image": 1.7}),
+        *augment_rows(),
     ]  # fmt: skip
+
+
+def augment_rows():
+    """P8: augmentation, in Python, one core, beside torchvision on tensors."""
+    rows = [
+        Row("P8", f"{title} of 500 x 375, 1 core", "images/s",
+            python("ours_formats:augmented", kind=what),
+            {"torchvision": python("torchvision_images:stage", kind=what)}, {},
+            {"torchvision": 2.0})
+        for what, title in (
+            ("crop", "random_resized_crop to 224 x 224"),
+            ("flip", "random_flip"),
+            ("normalize", "normalize, channels first"),
+            ("pad", "pad_to 512 x 512"),
+        )
+    ]  # fmt: skip
+    whole = Row(
+        "P8", "JPEG to a normalized window of 224 x 224, 1 core", "images/s",
+        python("ours_formats:windows"), {"torchvision": python("torchvision_images:decode")},
+        {"libjpeg-turbo": media("turbo_crop")}, {"torchvision": 2.0},
+    )  # fmt: skip
+    return [*rows, whole]

@@ -89,16 +89,17 @@ static bool resize_prepare(levada_resize_axis *x, int64_t from, int64_t to,
 
 /* -- one image */
 
-/* Adds weight * x to the n numbers of sum. */
+/* Adds two weighted rows of n numbers to the sum. */
 #define RESIZE_ADD_OF(type)                                                                     \
-    static void resize_add_##type(const type *restrict x, int64_t n, float weight,              \
-                                  float *restrict sum)                                          \
+    static void resize_add_##type(const type *restrict x, float wx, const type *restrict y,     \
+                                  float wy, int64_t n, float *restrict sum)                     \
     {                                                                                           \
         int64_t i = 0;                                                                          \
                                                                                                 \
         for (; i + RESIZE_STEP <= n; i += RESIZE_STEP)                                          \
-            for (int k = 0; k < RESIZE_STEP; k++) sum[i + k] += weight * (float)x[i + k];       \
-        for (; i < n; i++) sum[i] += weight * (float)x[i];                                      \
+            for (int k = 0; k < RESIZE_STEP; k++)                                               \
+                sum[i + k] += wx * (float)x[i + k] + wy * (float)y[i + k];                      \
+        for (; i < n; i++) sum[i] += wx * (float)x[i] + wy * (float)y[i];                       \
     }
 
 RESIZE_ADD_OF(uint8_t)
@@ -112,17 +113,13 @@ static void resize_line(const levada_resizer *s, int64_t width, int64_t channels
         const float             *weight = s->cells.weights + tap->weight;
         const float             *from = s->sum + tap->first * channels;
 
-        if (channels == 3) { /* photographs */
-            float red = 0, green = 0, blue = 0;
+        if (channels == 3) { /* photographs: compilers add four numbers at once */
+            float rgb[4] = { 0 };
 
-            for (int32_t k = 0; k < tap->n; k++, from += 3) {
-                red += weight[k] * from[0];
-                green += weight[k] * from[1];
-                blue += weight[k] * from[2];
-            }
-            to[0] = red;
-            to[1] = green;
-            to[2] = blue;
+            for (int32_t k = 0; k < tap->n; k++, from += 3)
+                for (int c = 0; c < 4; c++) rgb[c] += weight[k] * from[c];
+            if (x + 1 < width) memcpy(to, rgb, sizeof rgb); /* the next pixel overwrites one */
+            else memcpy(to, rgb, 3 * sizeof *to);
             continue;
         }
         for (int64_t c = 0; c < channels; c++) {
@@ -132,20 +129,18 @@ static void resize_line(const levada_resizer *s, int64_t width, int64_t channels
     }
 }
 
-static uint8_t resize_byte(float v)
-{
-    v = v < 0.0F ? 0.0F : v;
-    return (uint8_t)(int32_t)((v > 255.0F ? 255.0F : v) + 0.5F);
-}
-
-static void resize_put_bytes(const float *from, int64_t n, uint8_t *to)
+/* Rounds means of bytes, whose weights add up to 1 but for 2^-20: no result is above 255. */
+static void resize_put_bytes(const float *restrict from, int64_t n, uint8_t *restrict to)
 {
     int64_t i = 0;
 
     for (; i + RESIZE_STEP <= n; i += RESIZE_STEP) {
-        for (int k = 0; k < RESIZE_STEP; k++) to[i + k] = resize_byte(from[i + k]);
+        int32_t some[RESIZE_STEP];
+
+        for (int k = 0; k < RESIZE_STEP; k++) some[k] = (int32_t)(from[i + k] + 0.5F);
+        for (int k = 0; k < RESIZE_STEP; k++) to[i + k] = (uint8_t)some[k];
     }
-    for (; i < n; i++) to[i] = resize_byte(from[i]);
+    for (; i < n; i++) to[i] = (uint8_t)(int32_t)(from[i] + 0.5F);
 }
 
 /* Sums rows of pixels for row y of the result. */
@@ -155,12 +150,16 @@ static void resize_sum(const levada_resizer *s, const levada_image *from, bool b
     const levada_resize_tap *tap = &s->rows.taps[y];
 
     memset(s->sum, 0, (size_t)n * sizeof(float));
-    for (int32_t k = 0; k < tap->n; k++) {
-        const uint8_t *x = levada_image_line(from, tap->first + k);
-        float          weight = s->rows.weights[tap->weight + k];
+    for (int32_t k = 0; k < tap->n; k += 2) {
+        int32_t      next = k + 1 < tap->n ? k + 1 : k; /* an odd last row is added in halves */
+        const void  *one = levada_image_line(from, tap->first + k);
+        const void  *two = levada_image_line(from, tap->first + next);
+        const float *weights = s->rows.weights + tap->weight;
+        float        half = next > k ? 1 : 0.5F;
+        float        wx = weights[k] * half, wy = weights[next] * half;
 
-        if (bytes) resize_add_uint8_t(x, n, weight, s->sum);
-        else resize_add_float((const float *)(const void *)x, n, weight, s->sum);
+        if (bytes) resize_add_uint8_t(one, wx, two, wy, n, s->sum);
+        else resize_add_float(one, wx, two, wy, n, s->sum);
     }
 }
 
@@ -196,11 +195,12 @@ levada_status levada_resize(levada_resizer *s, const levada_image *from,
     }
     if (!resize_prepare(&s->rows, from->height, to->height, to->method) ||
         !resize_prepare(&s->cells, from->width, to->width, to->method) ||
-        !levada_reserve(&s->sum, &s->sum_capacity, n, sizeof(float)) ||
+        !levada_reserve(&s->sum, &s->sum_capacity, n + 1, sizeof(float)) ||
         !levada_reserve(&s->line, &s->line_capacity, line, sizeof(float))) {
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
                            "out of memory while resizing an image");
     }
+    s->sum[n] = 0; /* which resize_line reads after the last pixel */
     for (int64_t y = 0; y < to->height; y++) {
         resize_sum(s, from, bytes, y, n);
         resize_line(s, to->width, to->channels, bytes ? s->line : (float *)values + y * line);

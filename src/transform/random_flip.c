@@ -71,12 +71,10 @@ static levada_status random_flip_open(void *state, const void *args, const levad
 static void random_flip_line(const uint8_t *from, int64_t n, int64_t pixel, uint8_t *to)
 {
     from += (n - 1) * pixel;
-    if (pixel == 3) { /* photographs */
-        for (int64_t i = 0; i < n; i++, from -= 3, to += 3) {
-            to[0] = from[0];
-            to[1] = from[1];
-            to[2] = from[2];
-        }
+    if (pixel == 3 && n > 1) { /* photographs: pixels between the ends with their neighbor's byte */
+        memcpy(to, from, 3);
+        for (int64_t i = 1; i < n - 1; i++) memcpy(to + 3 * i, from - 3 * i, 4);
+        memcpy(to + 3 * (n - 1), from - 3 * (n - 1), 3);
         return;
     }
     for (int64_t i = 0; i < n; i++, from -= pixel, to += pixel) memcpy(to, from, (size_t)pixel);
