@@ -23,8 +23,8 @@ static const levada_cli_option cmd_convert_options[] = {
       "tfrecord, sequence_example, jsonl, csv, tar (default: from the suffix of OUT)" },
     { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the suffix of OUT)" },
     { "level", 'l', "N", "compression level" },
-    { "shard-records", 0, "N", "begin a new file after N records: out-00000-of-00003.csv" },
-    { "shard-bytes", 0, "N", "begin a new file after N bytes before compression" },
+    { "records-per-file", 0, "N", "begin a new file after N records: out-00000-of-00003.csv" },
+    { "bytes-per-file", 0, "N", "begin a new file after N bytes before compression" },
     { "header", 0, NULL, "csv: the first row of IN is a header (default: if it looks like names)" },
     { "no-header", 0, NULL, "csv: the first row of IN is a record; the columns are c0, c1, ..." },
     { "raw", 0, NULL, "text: write each line as a record, not as an Example" },
@@ -271,8 +271,8 @@ static levada_status cmd_convert_sink(convert_job *job, levada_sink **sink, leva
     options.format = lines ? "text_lines" : convert_names[job->to];
     options.compression = levada_cli_value(job->args, "compression");
     options.level = (int32_t)levada_cli_number(job->args, "level", -1);
-    options.shard_records = levada_cli_number(job->args, "shard-records", 0);
-    options.shard_bytes = levada_cli_number(job->args, "shard-bytes", 0);
+    options.records_per_file = levada_cli_number(job->args, "records-per-file", 0);
+    options.bytes_per_file = levada_cli_number(job->args, "bytes-per-file", 0);
     options.spec = levada_dataset_spec(job->pipe.dataset);
     options.threads = (int32_t)levada_cli_number(job->args, "threads", 0);
     return levada_sink_open(job->out, &options, sink, err);

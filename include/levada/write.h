@@ -40,7 +40,7 @@ typedef struct levada_write_options {
     /* Limits of a file of a set, in records, and in bytes before compression; 0 = no limit, both 0
      * = one file. "%05d-of-%05d" in the path is replaced by number and count; otherwise
      * "-00000-of-00003" is inserted before the suffixes. */
-    int64_t shard_records, shard_bytes;
+    int64_t records_per_file, bytes_per_file;
     /* Called after each block on the calling thread; false ends the call with ECANCELLED. */
     bool (*progress)(void *user, int64_t records);
     void *user;

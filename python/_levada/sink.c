@@ -24,8 +24,8 @@ static PyObject *sink_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                           &dataset))
         return NULL;
     options.spec = levada_dataset_spec(((levada_py_dataset *)dataset)->dataset);
-    options.shard_records = records;
-    options.shard_bytes = bytes;
+    options.records_per_file = records;
+    options.bytes_per_file = bytes;
     self = (sink_object *)PyType_GenericAlloc(type, 0);
     if (self && !levada_py_ok(levada_sink_open(PyBytes_AsString(path), &options, &self->sink, &err),
                               &err))

@@ -164,8 +164,8 @@ class Sink:
         format: str | None,
         compression: str | None,
         level: int,
-        shard_records: int,
-        shard_bytes: int,
+        records_per_file: int,
+        bytes_per_file: int,
         dataset: Dataset,
         /,
     ) -> Sink: ...

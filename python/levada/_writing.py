@@ -130,8 +130,8 @@ def write(
     format: str | None = None,
     compression: str | None = None,
     level: int | None = None,
-    shard_records: int = 0,
-    shard_bytes: int = 0,
+    records_per_file: int = 0,
+    bytes_per_file: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> int:
     """Writes every record of a dataset to files, and returns the number of records.
@@ -156,10 +156,10 @@ def write(
             the suffix of the path.
         compression (str): none, gzip, zlib or zstd; None = by the suffix ("a.jsonl.gz").
         level (int): level of the compression; None = its default.
-        shard_records (int, default 0): maximum number of records per file; 0 = one file. The files
-            are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path.
-        shard_bytes (int, default 0): maximum size per file in bytes, before compression; 0 = one
-            file.
+        records_per_file (int, default 0): maximum number of records per file; 0 = one file. The
+            files are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path.
+        bytes_per_file (int, default 0): maximum size per file in bytes, before compression; 0 =
+            one file.
         progress (Callable): called with the number of records after each block.
 
     Example:
@@ -174,8 +174,8 @@ def write(
         format,
         compression,
         -1 if level is None else level,
-        shard_records,
-        shard_bytes,
+        records_per_file,
+        bytes_per_file,
         ds._core,
     )
     records = 0

@@ -182,7 +182,7 @@ def test_a_signal_leaves_the_old_file_or_the_new_one(shim, folders, number, name
 @needs_command
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_no_part_of_a_set(folders, number):
-    words = [LEVADA, "convert", "in/a.txt", "out/x.jsonl", "--shard-records", "50"]
+    words = [LEVADA, "convert", "in/a.txt", "out/x.jsonl", "--records-per-file", "50"]
     moments, ended = random.Random(9), 0
     for _ in range(8 * LENGTH):
         with subprocess.Popen(words, cwd=folders, stderr=subprocess.DEVNULL) as process:

@@ -71,13 +71,13 @@ def test_a_failure_leaves_nothing(tmp_path):
         raise KeyError("stop")
 
     with pytest.raises(KeyError):
-        lv.write(people(tmp_path), tmp_path / "out.csv", shard_records=1, progress=stop)
+        lv.write(people(tmp_path), tmp_path / "out.csv", records_per_file=1, progress=stop)
     assert seen == [3]
     assert [p.name for p in tmp_path.iterdir()] == ["people.csv"]
 
 
 def test_sets_are_numbered(tmp_path):
-    lv.write(people(tmp_path), tmp_path / "set-%05d-of-%05d.jsonl", shard_records=2)
+    lv.write(people(tmp_path), tmp_path / "set-%05d-of-%05d.jsonl", records_per_file=2)
     first, second = sorted(tmp_path.glob("set-*"))
     assert first.name == "set-00000-of-00002.jsonl"
     assert json.loads(second.read_text())["name"] == 'a "b"\nc'
@@ -92,7 +92,7 @@ def test_convert_goes_through_all_formats(tmp_path):
         assert next(m.name for m in archive) == "000000000.name"
     lines = (tmp_path / "d.jsonl").read_text().splitlines()
     assert [json.loads(line)["age"] for line in lines] == ["36", "85"]
-    convert(tmp_path, "a.csv", "e.csv", "--shard-records", "1")
+    convert(tmp_path, "a.csv", "e.csv", "--records-per-file", "1")
     assert (tmp_path / "e-00001-of-00002.csv").read_text() == "name,age\ngrace,85\n"
 
 
@@ -124,7 +124,7 @@ def refused(tmp_path, *words):
 @pytest.mark.parametrize("to", ["c.csv", "c.tar"])
 def test_bytes_are_not_written_in_place_of_their_fields(tmp_path, to):
     (tmp_path / "b.jsonl").write_text('{"a":[1]}\n{"a":[2]}\n')
-    assert "pipeline" in refused(tmp_path, "b.jsonl", to, "--shard-records", "1")
+    assert "pipeline" in refused(tmp_path, "b.jsonl", to, "--records-per-file", "1")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b.jsonl"]
 
 
@@ -186,7 +186,7 @@ def test_names_of_every_kind_go_round_through_tar(tmp_path):
 @needs_command
 def test_records_become_sets_of_other_records(tmp_path):
     (tmp_path / "a.jsonl").write_text("".join(f'{{"a":[{i}]}}\n' for i in range(5)))
-    convert(tmp_path, "a.jsonl", "b.tfrecord.gz", "--shard-records", "2")
+    convert(tmp_path, "a.jsonl", "b.tfrecord.gz", "--records-per-file", "2")
     files = sorted(str(p) for p in tmp_path.glob("b-*"))
     assert len(files) == 3
     spec = {"a": lv.FixedLenFeature([], lv.int64)}
@@ -241,7 +241,7 @@ def test_an_older_set_of_another_size_is_removed(tmp_path, before, after):
     left = tmp_path / ".levada-0123456789abcdef.parts"  # of a process that was killed
     left.mkdir()
     (left / "00000").write_text("1")
-    words = [LEVADA, "convert", "a.csv", "s.csv", "--header", "--shard-records"]
+    words = [LEVADA, "convert", "a.csv", "s.csv", "--header", "--records-per-file"]
     counts = [-(-12 // before), -(-12 // after)]
     files = [-(-12 // count) for count in counts]
     convert(tmp_path, *words[2:], str(counts[0]))
@@ -261,7 +261,7 @@ def test_processes_that_write_one_set_do_not_mix(tmp_path):
     for name in "cd":
         (tmp_path / f"{name}.csv").write_text("n\n" + f"{name}\n" * 400)
     for _ in range(8):
-        words = ["s.csv", "--header", "--shard-records", "4"]
+        words = ["s.csv", "--header", "--records-per-file", "4"]
         commands = [[LEVADA, "convert", f"{name}.csv", *words] for name in "cd"]
         run = [subprocess.Popen(command, cwd=tmp_path) for command in commands]
         assert [process.wait() for process in run] == [0, 0]
@@ -279,7 +279,7 @@ def rows():
         if i == 50:
             print("half", flush=True)
             sys.stdin.read(1)
-lv.write(lv.from_records(rows), "s.jsonl", shard_records=4)
+lv.write(lv.from_records(rows), "s.jsonl", records_per_file=4)
 """
 
 
@@ -295,7 +295,7 @@ def test_only_parts_of_processes_that_ended_are_removed(tmp_path):
     killed.kill()
     killed.wait()
     assert len([*tmp_path.glob(".levada-*.parts")]) == 2
-    lv.write(lv.from_arrays({"n": [1, 2]}), tmp_path / "t.jsonl", shard_records=1)
+    lv.write(lv.from_arrays({"n": [1, 2]}), tmp_path / "t.jsonl", records_per_file=1)
     assert len([*tmp_path.glob(".levada-*.parts")]) == 1
     alive.communicate(b"x")
     assert alive.returncode == 0

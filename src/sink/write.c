@@ -84,8 +84,8 @@ static bool write_full(const levada_sink *w)
     int64_t bytes = w->file_bytes + (int64_t)w->text.size;
 
     return w->set && w->file_records > 0 &&
-           ((o->shard_records > 0 && w->file_records >= o->shard_records) ||
-            (o->shard_bytes > 0 && bytes >= o->shard_bytes));
+           ((o->records_per_file > 0 && w->file_records >= o->records_per_file) ||
+            (o->bytes_per_file > 0 && bytes >= o->bytes_per_file));
 }
 
 /* -- records */
@@ -164,10 +164,11 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
                            "cannot write %s to %s: the formats are tfrecord, sequence_example, "
                            "csv, jsonl, tar and text_lines",
                            format ? format : "a file of unknown format", path);
-    if (w->options.shard_records < 0 || w->options.shard_bytes < 0)
+    if (w->options.records_per_file < 0 || w->options.bytes_per_file < 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "shard_records=%lld and shard_bytes=%lld must not be negative",
-                           (long long)w->options.shard_records, (long long)w->options.shard_bytes);
+                           "records_per_file=%lld and bytes_per_file=%lld must not be negative",
+                           (long long)w->options.records_per_file,
+                           (long long)w->options.bytes_per_file);
     if (w->options.level < -1)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "level=%d must be at least -1; -1 is the default of the compression",
@@ -178,7 +179,7 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
     if (strlen(path) + 64 >= LEVADA_FILE_SET_PATH)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "the path must have at most %d bytes", LEVADA_FILE_SET_PATH - 65);
-    w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
+    w->set = w->options.records_per_file > 0 || w->options.bytes_per_file > 0 ||
              strstr(path, LEVADA_FILE_SET_MARK) != NULL;
     w->files.path = w->path = levada_strdup(path);
     w->compression = levada_strdup(compression ? compression : "");

@@ -33,7 +33,7 @@ static levada_status write_blocks(const trial *t, levada_block *const *blocks, i
     levada_status        st;
 
     options.format = t->format;
-    options.shard_records = t->records;
+    options.records_per_file = t->records;
     options.threads = 1;
     st = levada_sink_open(t_path(t->name), &options, &sink, err);
     for (int i = 0; st == LEVADA_OK && i < n; i++) st = levada_sink_add(sink, blocks[i], err);

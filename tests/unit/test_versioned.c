@@ -562,8 +562,8 @@ static const struct {
     { "levada_watchdog_options", "limit", MOST },
     { "levada_divide_options", "count", MOST },
     { "levada_write_options", "level", LESS | MOST }, /* a file without compression */
-    { "levada_write_options", "shard_records", MOST },
-    { "levada_write_options", "shard_bytes", MOST },
+    { "levada_write_options", "records_per_file", MOST },
+    { "levada_write_options", "bytes_per_file", MOST },
     { "levada_write_options", "threads", MOST },
 };
 

@@ -104,7 +104,7 @@ static void sets_of_files_appear_together(void **state)
     t_bytes              last;
 
     (void)state;
-    options.shard_records = 4;
+    options.records_per_file = 4;
     assert_int_equal(write_as("t_rows:10 | select:[n]", "s.csv", &options, &result, &err),
                      LEVADA_OK);
     assert_int_equal(result.files, 3);
@@ -130,7 +130,7 @@ static void a_set_replaces_smaller_and_larger_ones(void **state)
         int64_t              files = (10 + sizes[i] - 1) / sizes[i];
         char                 name[48];
 
-        options.shard_records = sizes[i];
+        options.records_per_file = sizes[i];
         assert_int_equal(write_as("t_rows:10 | select:[n]", "g.csv", &options, &result, &err),
                          LEVADA_OK);
         assert_int_equal(result.files, files);
@@ -147,7 +147,7 @@ static void nothing_appears_after_a_failure(void **state)
     levada_error         err = LEVADA_ERROR_INIT;
 
     (void)state;
-    options.shard_records = 2;
+    options.records_per_file = 2;
     assert_int_equal(write_as("t_rows:10,fail_at=7 | select:[n]", "f.csv", &options, NULL, &err),
                      LEVADA_EDATA_LOSS);
     assert_int_equal(access(t_path("f.csv.part-00000"), F_OK), -1);
