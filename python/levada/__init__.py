@@ -72,6 +72,7 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada._ragged import Ragged as Ragged
     from levada._random_access import from_random_access as from_random_access
     from levada._record_log import RecordLog as RecordLog
+    from levada._sampler import Sampler as Sampler
     from levada._sources import *  # noqa: F403  tfrecord, text_lines, ...
     from levada._writing import TFRecordWriter as TFRecordWriter
     from levada._writing import make_example as make_example
@@ -131,6 +132,7 @@ _MODULES = {
     "_ragged": "Bytes Padded Ragged",
     "_random_access": "from_random_access",
     "_record_log": "RecordLog",
+    "_sampler": "Sampler",
     "_writing": "TFRecordWriter make_example make_sequence_example write",
     "interop._arrow": "arrow from_arrow from_hf parquet",
     "interop.torch": "torch_dataset",

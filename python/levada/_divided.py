@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from levada._dataset import Dataset
+    from levada._sampler import Sampler
 
 
 # How a DataLoader that takes a dataset for a list ends.
@@ -76,6 +77,48 @@ class Divided(Stages[T]):
             )
         return _sharing.parts(self, count)
 
+    def sampler(
+        self,
+        rank: int = 0,
+        world: int = 1,
+        seed: int = 0,
+        *,
+        shuffle: bool = True,
+        equal: str | None = None,
+    ) -> Sampler:
+        """Returns the record numbers of a rank in random order, for loaders that read ``ds[i]``.
+
+        ``DataLoader(ds, sampler=ds.sampler(rank, world))`` reads single records, and each of them
+        opens its file again: ``lv.torch_dataset(ds)`` is faster.
+
+        Args:
+            rank (int, default 0): number of this rank, from 0.
+            world (int, default 1): number of ranks; each record number is of one rank.
+            seed (int, default 0): seed of the orders, which are those of ``shuffle_records=True``;
+                equal in all ranks.
+            shuffle (bool, default True): ``False`` = in the order of the records.
+            equal (str): ``"drop"`` drops records and ``"pad"`` repeats some, so that all ranks
+                have equally many; ``None`` = some ranks have one more.
+
+        Returns:
+            Sampler: an iterable with ``len()``, ``set_epoch``, ``state_dict`` and
+            ``load_state_dict``.
+
+        Raises:
+            FailedPreconditionError: the records of the dataset have no numbers, for example without
+                ``index=True``.
+
+        Example:
+            ds = lv.range(10)
+            print([ds[i]["value"].item() for i in ds.sampler(rank=0, world=2, seed=7)])
+        """
+        from levada._dataset import Dataset
+        from levada._sampler import Sampler
+
+        given = {"count": _numbered(self), "shuffle_records": shuffle}
+        numbers = Dataset(_levada.append("range", given, ())).shard(rank, world, equal)
+        return Sampler(numbers.with_options(seed=seed, threads=1))
+
     def __getitem__(self, number: int) -> Any:
         """Record `number` of a dataset whose files have an index, as a dict.
 
@@ -87,16 +130,37 @@ class Divided(Stages[T]):
         from levada._batch import rows_of
         from levada.errors import FailedPreconditionError, OutOfRangeError
 
-        if self._core.flags & 2 or not hasattr(number, "__index__"):
-            raise TypeError(f"only records have numbers, batches and fields do not; {_FOR_TORCH}")
+        if not hasattr(number, "__index__"):
+            raise TypeError(f"only records have numbers, fields do not; {_FOR_TORCH}")
         at = operator.index(number)
+        if at < 0 or self._core.flags & 2:
+            at += _numbered(self)
         functions = sys.modules.get("levada._functions")
         if functions is not None:
             functions.ensure()
         try:
-            block = _levada.record(self._core, at if at >= 0 else at + _levada.count(self._core))
+            return rows_of(_levada.record(self._core, at))[0]
         except OutOfRangeError as error:
             raise IndexError(f"record {at}: {error}") from None
         except FailedPreconditionError as error:
-            raise FailedPreconditionError(f"{error}; {_FOR_TORCH}") from None
-        return rows_of(block)[0]
+            raise _without_numbers(error) from None
+
+
+def _without_numbers(error):
+    """The error in words of Python, with a remedy."""
+    from levada.errors import FailedPreconditionError
+
+    text = str(error).replace("index=true", "index=True")
+    return FailedPreconditionError(f"{text}; {_FOR_TORCH}")
+
+
+def _numbered(ds):
+    """The number of records of a dataset with record numbers."""
+    from levada.errors import FailedPreconditionError
+
+    if ds._core.flags & 2:
+        raise TypeError(f"only records have numbers, batches do not; {_FOR_TORCH}")
+    try:
+        return _levada.count(ds._core)
+    except FailedPreconditionError as error:
+        raise _without_numbers(error) from None

@@ -9,6 +9,7 @@ import warnings
 from levada import _levada
 from levada._exact import check_mixed, is_text, other_value
 from levada._ragged import check_mask
+from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,14 +134,14 @@ def write(
     records_per_file: int = 0,
     bytes_per_file: int = 0,
     progress: Callable[[int], object] | None = None,
-) -> int:
+) -> Any:
     """Writes every record of a dataset to files, and returns the number of records.
 
     Files appear when all are complete; after an exception, no file appears. A set replaces an
     older set of the same path, also with another number of files.
 
-    A path that ends in ".parquet" is written with pyarrow, as one file. Ragged fields are lists and
-    byte strings are binary.
+    A path that ends in ".parquet" or ".arrow" is written with pyarrow, as one file. Ragged fields
+    are lists, lists of objects are lists of structs, and byte strings are binary.
 
     The format tfrecord stores tf.train.Example messages, or the bytes of the only column if its
     name is "record". Columns with lists of lists, or lists of arrays, are stored in
@@ -150,11 +151,13 @@ def write(
     the other columns. text_lines has one column. Padding is not written.
 
     Args:
-        ds (Dataset): the records.
+        ds (Dataset): the records; or {name: dataset}, such as the parts of ``ds.split``. The path
+            then contains "{split}", which is replaced by each name. Each dataset is read by itself.
         path (str): the file, or the pattern of a set.
-        format (str): tfrecord, sequence_example, csv, jsonl, tar, text_lines or parquet; None = by
-            the suffix of the path.
-        compression (str): none, gzip, zlib or zstd; None = by the suffix ("a.jsonl.gz").
+        format (str): tfrecord, sequence_example, csv, jsonl, tar, text_lines, parquet or arrow;
+            None = by the suffix of the path.
+        compression (str): none, gzip, zlib or zstd; None = by the suffix ("a.jsonl.gz"), and zstd
+            for parquet.
         level (int): level of the compression; None = its default.
         records_per_file (int, default 0): maximum number of records per file; 0 = one file. The
             files are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path.
@@ -162,34 +165,80 @@ def write(
             one file.
         progress (Callable): called with the number of records after each block.
 
-    Example:
-        print(lv.write(lv.range(9), "numbers.csv"))
-    """
-    if format == "parquet" or (format is None and os.fspath(path).endswith(".parquet")):
-        from levada.interop._arrow import write_parquet
+    Returns:
+        int: the number of records; {name: number} for {name: dataset}.
 
-        return write_parquet(ds, path)
-    sink = _levada.Sink(
-        path,
-        format,
-        compression,
-        -1 if level is None else level,
-        records_per_file,
-        bytes_per_file,
-        ds._core,
-    )
-    records = 0
+    Raises:
+        InvalidArgumentError: the format cannot store a column, a value or an option.
+
+    Example:
+        train, test = lv.range(9).split(0.7, 0.3)
+        print(lv.write(lv.range(9), "numbers.csv"))
+        print(lv.write({"train": train, "test": test}, "numbers-{split}.csv").keys())
+    """
+    given = {"format": format, "compression": compression, "level": level}
+    given |= {"records_per_file": records_per_file, "bytes_per_file": bytes_per_file}
+    if isinstance(ds, tuple):
+        raise TypeError('write: several datasets must have names: {"train": ds, "test": other}')
+    names = list(ds) if hasattr(ds, "keys") else [None]
+    written, sinks = 0, []
     try:
-        with ds.blocks() as blocks:
-            for block in blocks:
-                sink.add(block._block)
-                records += len(block)
-                if progress is not None:
-                    progress(records)
-        return sink.close()[0]
+        for name in names:
+            sinks.append(_sink(ds if name is None else ds[name], _named(path, name), **given))
+        for name, sink in zip(names, sinks, strict=True):
+            written = _fill(sink, ds if name is None else ds[name], written, progress)
+        counts = [sink.close()[0] for sink in sinks]
     except BaseException:
-        sink.discard()
+        for sink in sinks:
+            sink.discard()
         raise
+    return counts[0] if names == [None] else dict(zip(names, counts, strict=True))
+
+
+def _fill(sink, ds, written, progress):
+    """Writes the records; returns how many there were, after those written before."""
+    with ds.blocks() as blocks:
+        for block in blocks:
+            sink.add(block._block)
+            written += len(block)
+            if progress is not None:
+                progress(written)
+    return written
+
+
+def _named(path, name):
+    """The path of a split."""
+    path = os.fspath(path)
+    if name is None:
+        return path
+    if "{split}" not in path:
+        raise InvalidArgumentError(
+            f"write: the path of several datasets must contain '{{split}}', got {path!r}"
+        )
+    if not name or "/" in name or "\0" in name:
+        raise InvalidArgumentError(f"write: {name!r} cannot be a part of a file name")
+    return path.replace("{split}", name)
+
+
+def _sink(ds, path, format, compression, level, records_per_file, bytes_per_file):
+    """An open file, or set of files, of a dataset."""
+    suffix = os.path.splitext(path)[1][1:]
+    if format in _TABLES or (format is None and suffix in _TABLES):
+        from levada.interop._tables import TableSink
+
+        if records_per_file or bytes_per_file:
+            raise InvalidArgumentError(
+                f"write: {format or suffix} is one file: records_per_file and bytes_per_file must "
+                "be 0"
+            )
+        return TableSink(path, format or suffix, compression, level)
+    level = -1 if level is None else level
+    return _levada.Sink(
+        path, format, compression, level, records_per_file, bytes_per_file, ds._core
+    )
+
+
+_TABLES = ("parquet", "arrow")
 
 
 def _feature(key, value):

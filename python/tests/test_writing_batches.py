@@ -19,7 +19,17 @@ SPEC = {
     "ids": lv.VarLenFeature(lv.int64),
     "words": lv.VarLenFeature(lv.string),
     "steps": lv.FixedLenSequenceFeature([2], lv.float32),
+    "note": lv.text,
+    "flag": lv.bool,
+    "big": lv.uint64,
+    "wide": lv.float64,
+    "half": lv.bfloat16,
+    "brains": lv.VarLenFeature(lv.bfloat16),
+    "halves": lv.VarLenFeature(lv.float16),
+    "grid": lv.FixedLenFeature([2, 2], lv.int64),
+    "wave": lv.complex64,
 }
+WORDS, FLOATS = ("word", "words", "note"), ("steps", "half", "halves")
 
 
 def record(i, length):
@@ -30,6 +40,15 @@ def record(i, length):
         "ids": list(range(1, length + 1)),
         "words": [f"{i}.{k}" for k in range(length)],
         "steps": np.arange(1, 2 * length + 1, dtype=np.float32).reshape(length, 2),
+        "note": f"caf\u00e9 {i}",
+        "flag": i % 2 == 0,
+        "big": 2**64 - 1 - i,
+        "wide": 1 / (i + 1),
+        "half": np.uint16(0x3F80 + i),  # the bits
+        "brains": np.full(length, 0x3F80 + i, np.uint16),
+        "halves": np.arange(length, dtype=np.float16) / 4,
+        "grid": [[i, 1], [2, 3]],
+        "wave": i + 1j,
     }
 
 
@@ -59,7 +78,7 @@ BATCHES = {
     "mapped": lambda ds: ds.padded_batch(4).map(dict, batched=True),
     "mapped left": lambda ds: ds.padded_batch(4, padding_side="left").map(dict, batched=True),
 }
-FORMATS = ("tfrecord", "jsonl", "csv", "tar", "txt")
+FORMATS = ("tfrecord", "jsonl", "csv", "tar", "txt", "parquet", "arrow")
 
 
 def plain(value):
@@ -90,6 +109,8 @@ def read(path, name, kind):
         steps = wire_reference.read(ds.first()["record"], True)[1]
         parsed = ds.parse_sequence_example({}, feature) if steps else ds.parse_example(feature)
         return values(parsed, name)
+    if path.suffix in (".parquet", ".arrow"):
+        return values(getattr(lv, path.suffix[1:])(path), name)
     if path.suffix == ".tar":
         with tarfile.open(path) as archive:
             return [archive.extractfile(member).read().decode() for member in archive]
@@ -99,10 +120,26 @@ def read(path, name, kind):
     return [json.loads(line)[name] for line in lines] if path.suffix == ".jsonl" else lines
 
 
-def expected(found, suffix):
-    if suffix == "tfrecord":  # an Example has lists alone
-        return [value if isinstance(value, list) else [value] for value in found]
-    return found if suffix == "jsonl" else [str(value) for value in found]
+def one_list(value, steps):
+    """What a Feature or the steps of a feature list hold of a value or an array."""
+    if steps:
+        return [one_list(step, False) for step in value]
+    return np.ravel(value).tolist() if not isinstance(value, str) else [value]
+
+
+def expected(found, suffix, got):
+    if suffix == "tfrecord":
+        steps = any(isinstance(item, list) for value in got for item in value)
+        return [one_list(value, steps) for value in found]
+    if suffix in ("jsonl", "parquet", "arrow"):
+        return found
+    return [str(value).lower() if isinstance(value, bool) else str(value) for value in found]
+
+
+def dtype(ds):
+    """Name of the dtype of the only field."""
+    with ds.blocks() as blocks:
+        return next(blocks)._block.fields()[0][1]
 
 
 def check(ds, name, path):
@@ -114,8 +151,11 @@ def check(ds, name, path):
         assert path.suffix == ".txt" or repr(name) in str(error)
         assert not path.exists()
         return False
-    kind = lv.string if "word" in name else lv.float32 if name == "steps" else lv.int64
-    assert read(path, name, kind) == expected(found, path.suffix[1:])
+    kind = lv.string if name in WORDS else lv.float32 if name in FLOATS else lv.int64
+    if path.suffix in (".parquet", ".arrow"):
+        assert dtype(getattr(lv, path.suffix[1:])(path)) == dtype(ds.select(name))
+    got = read(path, name, kind)
+    assert got == expected(found, path.suffix[1:], got)
     return True
 
 
@@ -130,14 +170,16 @@ def test_a_file_holds_the_values_of_the_records_and_no_padding(tmp_path, how):
         if check(ds, name, tmp_path / f"{name}.{suffix}")
     }
     assert {(name, "tfrecord") for name in ("ids", "words", "steps")} <= written
-    assert {(name, "jsonl") for name in ("ids", "pair", "steps")} <= written
-    assert ({("tags", "tfrecord"), ("tags", "jsonl")} <= written) == (how in UNPADDED)
+    assert {(name, "jsonl") for name in ("ids", "pair", "steps", "grid")} <= written
+    assert {name for name in SPEC if (name, "parquet") not in written} == {"wave"}
+    for suffix in ("tfrecord", "jsonl", "parquet", "arrow"):
+        assert (("tags", suffix) in written) == (how in UNPADDED)
 
 
 UNPADDED = ("records", "ragged", "packed", "segments")
 
 
-@pytest.mark.parametrize("name", ["a.tfrecord", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.jsonl", "a.parquet", "a.arrow"])
 def test_padded_lists_of_lists_are_refused_by_name(tmp_path, name):
     padded = nested().padded_batch(4)
     for ds in (padded, padded.map(dict, batched=True)):
@@ -157,7 +199,8 @@ def sequences(ds):
 @pytest.mark.parametrize("how", ["records", "ragged", "padded", "wide left"])
 def test_sequence_examples_are_those_of_the_records(tmp_path, how):
     path = tmp_path / "a.tfrecord"
-    lv.write(BATCHES[how](flat()), path)  # steps of two values
+    names = ("n", "word", "pair", "ids", "words", "steps")
+    lv.write(BATCHES[how](flat()).select(*names), path)  # steps of two values
     assert [r["record"] for r in lv.tfrecord(path)] == [*sequences(flat())]
     few = BATCHES[how](flat()).select("n", "ids")
     lv.write(few, path, format="sequence_example")
@@ -167,3 +210,78 @@ def test_sequence_examples_are_those_of_the_records(tmp_path, how):
     assert [(r["n"], r["ids"].to_list()) for r in back] == want
     messages = [wire_reference.read(r["record"], True) for r in lv.tfrecord(path)]
     assert [set(features) | set(steps) for features, steps in messages] == [{b"n", b"ids"}] * 6
+
+
+OBJECTS = [
+    {
+        "id": i,
+        "messages": [{"role": "u", "text": "x" * k, "ids": [k] * k} for k in range(i)],
+        "tree": [[{"q": i}], []],
+        "meta": {"n": i, "tags": [{"c": k} for k in range(2)]},
+    }
+    for i in range(5)
+]
+
+
+def objects(tmp_path):
+    if lv.show_config("dicts")["simdjson"] is None:
+        pytest.skip("built without simdjson")
+    path = tmp_path / "objects.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in OBJECTS))
+    return lv.open(path)
+
+
+@pytest.mark.parametrize("how", [lambda ds: ds, lambda ds: ds.batch(2)])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "jsonl"])
+def test_lists_of_objects_stay_lists_of_objects(tmp_path, how, suffix):
+    ds, path = objects(tmp_path), tmp_path / f"a.{suffix}"
+    assert lv.write(how(ds), path) == len(OBJECTS)
+    back = lv.open(path) if suffix == "jsonl" else getattr(lv, suffix)(path)
+    assert back.to_list() == ds.to_list()
+    if suffix == "parquet":
+        kind = pytest.importorskip("pyarrow.parquet").read_schema(path).field("messages").type
+        assert [field.name for field in kind.value_type] == ["role", "text", "ids"]
+
+
+def test_options_that_a_table_does_not_have_are_refused(tmp_path):
+    ds = lv.range(5)
+    for options in ({"records_per_file": 2}, {"bytes_per_file": 9}, {"compression": "nix"}):
+        with pytest.raises(InvalidArgumentError):
+            lv.write(ds, tmp_path / "a.parquet", **options)
+    with pytest.raises(InvalidArgumentError, match="lz4"):
+        lv.write(ds, tmp_path / "a.arrow", compression="gzip")
+    with pytest.raises(KeyError):
+        lv.write(ds.map(lambda row: {"x": row["y"]}), tmp_path / "a.parquet")
+    assert not [*tmp_path.iterdir()]
+    seen = []
+    lv.write(ds, tmp_path / "a.arrow", compression="zstd", progress=seen.append)
+    assert seen == [5] and len(lv.arrow(tmp_path / "a.arrow")) == 5
+
+
+def test_each_split_has_its_files(tmp_path):
+    train, test = lv.range(1000).split(0.9, 0.1)
+    path = tmp_path / "a-{split}.jsonl"
+    counts = lv.write({"train": train, "test": test}, path, records_per_file=500)
+    assert counts == {"train": len(train.to_list()), "test": len(test.to_list())}
+    names = ["a-test-00000-of-00001", "a-train-00000-of-00002", "a-train-00001-of-00002"]
+    assert sorted(p.stem for p in tmp_path.iterdir()) == names
+    for name, ds in (("train", train), ("test", test)):
+        assert lv.open(sorted(tmp_path.glob(f"a-{name}-*"))).to_list() == ds.to_list()
+    lv.write({"a": train, "b": test}, tmp_path / "{split}.parquet")
+    assert lv.parquet(tmp_path / "b.parquet").to_list() == test.to_list()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_no_split_appears_if_one_cannot_be_written(tmp_path, suffix):
+    good, path = lv.range(300), tmp_path / ("{split}." + suffix)
+    bad = good.map(lambda row: {"x": 1 // (290 - int(row["value"]))})
+    with pytest.raises(ZeroDivisionError):
+        lv.write({"a": good, "b": bad}, path)
+    for name in ("", "a/b", "a\0"):
+        with pytest.raises(InvalidArgumentError, match="file name"):
+            lv.write({name: good}, path)
+    with pytest.raises(InvalidArgumentError, match=r"must contain '{split}'"):
+        lv.write({"a": good}, tmp_path / "a.jsonl")
+    with pytest.raises(TypeError, match="must have names"):
+        lv.write(good.split(0.5, 0.5), path)
+    assert not [*tmp_path.iterdir()]

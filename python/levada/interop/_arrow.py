@@ -32,12 +32,19 @@ _TAIL = 64 << 10  # bytes at the end of a file that recognize it: the footer
 _NULLS = {"error": 0, "default": 1, "mask": 2}  # levada_arrow_nulls
 
 
+def _empty(schema):
+    """A record batch without rows; Schema.empty_table() fails for extension types in lists."""
+    pa = pyarrow()
+    arrays = [pa.nulls(0, kind) for kind in schema.types]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def block_of(rows, nulls):
     """The block of a record batch, or of a table."""
     pa = pyarrow()
     if isinstance(rows, pa.Table):
         if rows.num_rows == 0:
-            rows = pa.RecordBatch.from_pylist([], schema=rows.schema)
+            rows = _empty(rows.schema)
         else:
             (rows,) = rows.combine_chunks().to_batches()
     schema, array = rows.__arrow_c_array__()
@@ -47,7 +54,7 @@ def block_of(rows, nulls):
 def spec_of(schema, nulls="error"):
     """{field: Kind} of a schema, with lists and objects in them."""
     kinds = {}
-    block = block_of(schema.empty_table(), nulls)
+    block = block_of(_empty(schema), nulls)
     marks = dict(zip(block.names, block.objects() or (), strict=False))
     for name, dtype, depth, dims, *_ in block.fields():
         kinds[name] = Kind(dtype, depth, tuple(dims), declared=True)
@@ -632,51 +639,3 @@ class _Lance(Reader):
 
 def _lance_reader(ds, name, columns, nulls):
     return _Lance(ds, name, columns, nulls)
-
-
-# -- out
-
-
-def write_parquet(ds, path):
-    """Writes the records of a dataset; the file appears when it is complete."""
-    pyarrow()
-    import pyarrow.parquet as pq
-
-    part = f"{os.fspath(path)}.part-{os.getpid()}"
-    try:
-        with ds.blocks() as blocks:
-            first, tables = _grouped(blocks)
-            with pq.ParquetWriter(part, first, compression="zstd") as writer:
-                rows = sum(_written(writer, table) for table in tables)
-        os.replace(part, path)
-    except BaseException:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
-    return rows
-
-
-def _written(writer, table):
-    writer.write_table(table)
-    return table.num_rows
-
-
-def _grouped(blocks, rows=8192):
-    """The schema, and tables of about `rows` records, which become row groups."""
-    pa = pyarrow()
-    batches = map(pa.record_batch, blocks)
-    first = next(batches, None)
-    schema = pa.schema([]) if first is None else first.schema
-
-    def tables():
-        held = [] if first is None else [first]
-        n = sum(batch.num_rows for batch in held)
-        for batch in batches:
-            if n >= rows:
-                yield pa.Table.from_batches(held, schema)
-                held, n = [], 0
-            held.append(batch)
-            n += batch.num_rows
-        yield pa.Table.from_batches(held, schema)
-
-    return schema, tables()

@@ -262,8 +262,14 @@ class Shared:
                 f"{equal=} needs a Dataset: a function of (index, count) places the shard itself, "
                 f"as with ds.shard(index, count, equal={equal!r})"
             )
-        if parts is not None and (equal or callable(ds)):
-            raise ValueError("parts= needs a Dataset and no equal=: parts differ in length")
+        if parts is not None and callable(ds):
+            raise ValueError("parts= needs a Dataset, not a function of (index, count)")
+        if parts is not None and equal:
+            raise ValueError(
+                f"parts= and {equal=} cannot be combined, because parts differ in length; leave "
+                "parts= out if the number of ranks never changes, or pass equal=False and end each "
+                "epoch after the same number of steps on all ranks"
+            )
         self.dataset = ds
         self._divided: list[Dataset[Any]] | None = None
         if parts is not None:
