@@ -437,9 +437,9 @@ int64_t levada_bytes_stocked(const levada_bytes *b) { return b->stocked; }
 
 levada_buffer *levada_bytes_take(levada_bytes *b, int64_t *end)
 {
-    bytes_piece *p = &b->pieces[b->piece];
+    bytes_piece *p = b->piece < b->npieces ? &b->pieces[b->piece] : NULL;
 
-    if (b->piece == b->npieces || p->at > LEVADA_BYTES_LEAD) return NULL;
+    if (!p || p->at > LEVADA_BYTES_LEAD) return NULL;
     *end = p->end;
     b->offset += p->end - p->at;
     b->stocked -= p->end - p->at;

@@ -34,7 +34,7 @@ static void resize_tap_area(levada_resize_axis *x, int64_t i, int64_t *used)
     if (last < first) last = first;
     x->taps[i] = (levada_resize_tap){ (int32_t)first, (int32_t)(last - first + 1), *used };
     for (int64_t k = first; k <= last; k++) {
-        double left = k > begin ? (double)k : begin, right = k + 1 < end ? (double)(k + 1) : end;
+        double at = (double)k, left = fmax(at, begin), right = fmin(at + 1, end);
 
         x->weights[(*used)++] = (float)((right - left) / scale);
     }

@@ -145,7 +145,7 @@ void levada_saver_settle_locked(levada_state_saver *s, levada_woken *woken)
 {
     const levada_segment_batch *oldest;
 
-    while (settle_inserts(s, woken) | settle_takes(s, woken)) levada_delay();
+    while ((int)settle_inserts(s, woken) | (int)settle_takes(s, woken)) levada_delay();
     oldest = settle_oldest(s);
     levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_READY, s->ledger.counts.ready);
     levada_shown_set(&s->shown, LEVADA_SAVER_SHOW_INCOMPLETE, s->ledger.counts.incomplete);

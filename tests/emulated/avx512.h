@@ -414,6 +414,7 @@ EMULATED emulated_m512i emulated_shuffle128(emulated_m512i a, emulated_m512i b, 
     return r;
 }
 
+#undef _mm512_alignr_epi64
 #undef _mm512_clmulepi64_epi128
 #undef _mm512_cmpeq_epi8_mask
 #undef _mm512_cmpge_epu8_mask

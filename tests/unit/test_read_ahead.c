@@ -60,7 +60,7 @@ static void helpers_stop(helpers *h)
 
 /* -- what a reader does, as text */
 
-static void log_add(t_bytes *log, const char *format, ...)
+LEVADA_PRINTF(2, 3) static void log_add(t_bytes *log, const char *format, ...)
 {
     char    text[1024];
     va_list args;
