@@ -98,7 +98,7 @@ static void orient(bool little, int orientation, uint8_t bytes[LEVADA_SAMPLE_JPE
     memcpy(bytes + 2, head, sizeof head);
     memcpy(bytes + 12, little ? little_exif : big_exif, EXIF);
     bytes[12 + 30 + !little] = (uint8_t)orientation;
-    memcpy(bytes + 2 + SEGMENT, LEVADA_SAMPLE_JPEG + 2, LEVADA_SAMPLE_JPEG_SIZE - 2);
+    memcpy(bytes + 2 + SEGMENT, &LEVADA_SAMPLE_JPEG[2], LEVADA_SAMPLE_JPEG_SIZE - 2);
 }
 
 /* Row and column of the stored image for those of the result. */
