@@ -1247,7 +1247,7 @@ class Stages(Typed[T]):
         """Renames fields.
 
         Args:
-            fields (Any): {old: new, ...}
+            fields (Any): {old: new, ...}; the name of a list of objects renames all its members
 
         Returns:
             Dataset: records, or batches if the input has batches.

@@ -133,3 +133,31 @@ def test_any_json_is_text_on_request(tmp_path):
     got = [record["x"] for record in lv.jsonl(path, fields={"x": lv.text})]
     assert [text if text == "text" else json.loads(text) for text in got] == values
     assert [record["x"] for record in lv.open(path)] == got  # of several types
+
+
+@pytest.mark.parametrize("name", ["chat", "a.b.chat", "messages2"])
+def test_a_list_of_objects_keeps_its_form_under_another_name(tmp_path, name):
+    rows = [
+        {"messages": [{"role": "u", "parts": [{"n": k} for k in range(i)]}] * (i % 3), "id": i}
+        for i in range(9)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ds = lv.open(tmp_path / "in.jsonl").rename({"messages": name})
+    lv.write(ds.select([name]), tmp_path / "out.jsonl")
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert written == [{name: row["messages"]} for row in rows]
+    back = ds.rename({name: "messages", "id": "number"})
+    assert str(back.select(["messages"]).to_list()) == str(
+        lv.open(tmp_path / "in.jsonl").select(["messages"]).to_list()
+    )
+    assert str(lv.from_text(str(ds)).to_list()) == str(ds.to_list())
+
+
+def test_lists_of_objects_exchange_their_names(tmp_path):
+    row = {"a": [{"x": 1}, {"x": 2}], "b": [{"y": "s"}]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row) + "\n")
+    ds = lv.open(tmp_path / "in.jsonl").rename({"a": "b", "b": "a"})
+    lv.write(ds, tmp_path / "out.jsonl")
+    assert json.loads((tmp_path / "out.jsonl").read_text()) == {"b": row["a"], "a": row["b"]}
+    with pytest.raises(lv.errors.InvalidArgumentError, match="unknown field 'c'"):
+        lv.open(tmp_path / "in.jsonl").rename({"c": "d"})

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "description/columns.h"
 #include <levada/value.h>
 
 #include <stdio.h>
@@ -313,15 +314,6 @@ static levada_status import_members(import_spec *s, const struct ArrowSchema *sc
     return LEVADA_OK;
 }
 
-/* Returns the number of a name's dots. */
-static int import_dots(const char *name)
-{
-    int n = 0;
-
-    for (; *name; name++) n += *name == '.';
-    return n;
-}
-
 /* Imports lists: one more level, whose items may be objects. */
 static levada_status import_list(import_spec *s, const struct ArrowSchema *schema,
                                  const levada_field *above, int depth, levada_error *err)
@@ -341,7 +333,8 @@ static levada_status import_list(import_spec *s, const struct ArrowSchema *schem
             LEVADA_MAX_DEPTH);
     }
     LEVADA_TRY(levada_arrow_type(schema->children[0], f.name, &item, err));
-    if (item.form == LEVADA_FORM_STRUCT) f.object[f.depth] = (uint8_t)(import_dots(f.name) + 1);
+    if (item.form == LEVADA_FORM_STRUCT)
+        f.object[f.depth] = (uint8_t)(levada_name_dots(f.name) + 1);
     f.depth++;
     return import_field(s, schema->children[0], &f, depth + 1, err);
 }

@@ -121,6 +121,26 @@ levada_status levada_spec_add_field(const levada_spec *in, const char *name, lev
     return st;
 }
 
+int32_t levada_name_dots(const char *name)
+{
+    int32_t n = 0;
+
+    for (; *name; name++) n += *name == '.';
+    return n;
+}
+
+bool levada_field_is_member(const levada_field *field, const char *name)
+{
+    size_t  size = strlen(name);
+    int32_t dots = levada_name_dots(name) + 1;
+
+    if (strncmp(field->name, name, size) != 0 || field->name[size] != '.') return false;
+    for (int32_t level = 0; level < field->depth; level++) {
+        if (field->object[level] == dots) return true;
+    }
+    return false;
+}
+
 levada_field *levada_spec_copy_fields(const levada_spec *spec)
 {
     int32_t       n = levada_spec_count(spec);

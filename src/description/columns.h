@@ -59,6 +59,10 @@ LEVADA_MUST_USE levada_status levada_spec_join(const levada_spec *in, const char
 levada_field *levada_spec_copy_fields(const levada_spec *spec);
 /* EINVALID_ARGUMENT if `in` has batches: the stage works on single records. */
 LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, levada_error *err);
+/* Returns the number of dots in a name. */
+int32_t levada_name_dots(const char *name);
+/* Returns true if `field` is a member of the list of objects `name`, at any depth below it. */
+bool levada_field_is_member(const levada_field *field, const char *name);
 /* Index of the field; -1 where it may appear later (an open spec); else EINVALID_ARGUMENT with the
  * available names. */
 LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const char *name,

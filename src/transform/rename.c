@@ -23,20 +23,87 @@ typedef struct rename_state {
 
 static const levada_arg rename_options[] = {
     LEVADA_ARG(VALUE, rename_args, fields, .required = true, .positional = true,
-               .doc = "{old: new, ...}"),
+               .doc = "{old: new, ...}; the name of a list of objects renames all its members"),
     LEVADA_ARG_END,
 };
 
-static levada_status rename_name(const levada_value *value, levada_field *field, levada_error *err)
-{
-    size_t      size = 0;
-    const char *name = levada_value_as_text(value, &size);
+/* The fields with their new names. */
+typedef struct rename_names {
+    const levada_spec *in;
+    levada_field      *fields;
+    char             **made; /* names of members that were put together; owned */
+    int32_t            n;
+} rename_names;
 
-    if (strlen(name) != size) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the new name '%s' contains a zero byte", name);
+static void rename_names_free(rename_names *r)
+{
+    for (int32_t i = 0; r->made && i < r->n; i++) levada_free(r->made[i]);
+    levada_free(r->made);
+    levada_free(r->fields);
+}
+
+/* Renames member i of the objects `old`. The marks of the member count the dots of its
+ * name. */
+static levada_status rename_member(rename_names *r, int32_t i, const char *old, const char *new,
+                                   levada_error *err)
+{
+    levada_field *f = &r->fields[i];
+    size_t        tail = strlen(f->name) - strlen(old), head = strlen(new);
+    int32_t       before = levada_name_dots(old), after = levada_name_dots(new);
+    char         *name = levada_alloc(head + tail + 1);
+
+    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a name");
+    memcpy(name, new, head);
+    memcpy(name + head, f->name + strlen(old), tail + 1);
+    levada_free(r->made[i]);
+    r->made[i] = name;
+    f->name = name;
+    for (int32_t l = 0; l < f->depth; l++) {
+        int32_t dots = f->object[l] + after - before;
+
+        if (f->object[l] == 0) continue;
+        if (dots > UINT8_MAX) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the new name '%s' has more than %d dots", new, UINT8_MAX - 1);
+        }
+        f->object[l] = (uint8_t)dots;
     }
-    if (field) field->name = name;
+    return LEVADA_OK;
+}
+
+/* Renames the field `old`, or all members of the list of objects of that name. */
+static levada_status rename_field(rename_names *r, const char *old, const char *new,
+                                  levada_error *err)
+{
+    int32_t at = levada_spec_find(r->in, old);
+    bool    found = at >= 0;
+
+    if (found) r->fields[at].name = new;
+    for (int32_t i = 0; at < 0 && i < r->n; i++) {
+        if (!levada_field_is_member(levada_spec_field(r->in, i), old)) continue;
+        LEVADA_TRY(rename_member(r, i, old, new, err));
+        found = true;
+    }
+    return found ? LEVADA_OK : levada_spec_require(r->in, old, &at, err);
+}
+
+static levada_status rename_all(rename_names *r, const levada_value *map, levada_error *err)
+{
+    for (int64_t k = 0; k < levada_value_count(map); k++) {
+        const levada_value *value = levada_value_item(map, k);
+        size_t              size = 0;
+        const char         *name = levada_value_as_text(value, &size);
+
+        if (levada_value_kind_of(value) != LEVADA_VALUE_TEXT) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the new name of '%s' must be a text",
+                               levada_value_key(map, k));
+        }
+        if (strlen(name) != size) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the new name '%s' contains a zero byte", name);
+        }
+        LEVADA_TRY(rename_field(r, levada_value_key(map, k), name, err));
+    }
     return LEVADA_OK;
 }
 
@@ -45,7 +112,7 @@ static levada_status rename_check(const void *args, const levada_spec *in, levad
 {
     const levada_value *map = ((const rename_args *)args)->fields;
     char                shown[LEVADA_VALUE_SHOWN];
-    levada_field       *fields;
+    rename_names        r = { .in = in, .n = levada_spec_count(in) };
     levada_status       st = LEVADA_OK;
 
     if (levada_value_kind_of(map) != LEVADA_VALUE_MAP) {
@@ -53,23 +120,13 @@ static levada_status rename_check(const void *args, const levada_spec *in, levad
                            "fields must be a map {old: new}, got %s",
                            levada_value_shown(map, LEVADA_PRINT_TEXT, shown));
     }
-    fields = levada_spec_copy_fields(in);
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
-    for (int64_t k = 0; st == LEVADA_OK && k < levada_value_count(map); k++) {
-        const levada_value *value = levada_value_item(map, k);
-        int32_t             i = -1;
-
-        st = levada_spec_require(in, levada_value_key(map, k), &i, err);
-        if (st == LEVADA_OK && levada_value_kind_of(value) != LEVADA_VALUE_TEXT) {
-            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the new name of '%s' must be a text",
-                             levada_value_key(map, k));
-        }
-        if (st == LEVADA_OK) st = rename_name(value, i >= 0 ? &fields[i] : NULL, err);
-    }
-    if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
-    }
-    levada_free(fields);
+    r.fields = levada_spec_copy_fields(in);
+    r.made = levada_alloc_zero(((size_t)r.n + 1) * sizeof *r.made);
+    if (!r.fields || !r.made)
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");
+    if (st == LEVADA_OK) st = rename_all(&r, map, err);
+    if (st == LEVADA_OK) st = levada_spec_create(r.fields, r.n, levada_spec_flags_of(in), out, err);
+    rename_names_free(&r);
     return st;
 }
 

@@ -20,20 +20,6 @@ static const levada_arg select_options[] = {
     LEVADA_ARG_END,
 };
 
-/* Returns whether `field` is a member of the list of objects `name`. */
-static bool select_member(const levada_field *field, const char *name)
-{
-    size_t  size = strlen(name);
-    int32_t dots = 1;
-
-    if (strncmp(field->name, name, size) != 0 || field->name[size] != '.') return false;
-    for (size_t i = 0; i < size; i++) dots += name[i] == '.';
-    for (int32_t level = 0; level < field->depth; level++) {
-        if (field->object[level] == dots) return true;
-    }
-    return false;
-}
-
 /* Adds the field `name`, or all members of the list of objects of that name. */
 static levada_status select_field(const levada_spec *in, const char *name, levada_field *fields,
                                   int32_t *n, bool *found, levada_error *err)
@@ -43,7 +29,7 @@ static levada_status select_field(const levada_spec *in, const char *name, levad
     for (int32_t i = 0; i < levada_spec_count(in); i++) {
         const levada_field *field = levada_spec_field(in, i);
 
-        if (i != at && (at >= 0 || !select_member(field, name))) continue;
+        if (i != at && (at >= 0 || !levada_field_is_member(field, name))) continue;
         if (*n == levada_spec_count(in)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is selected twice", name);
         }
