@@ -21,6 +21,7 @@ struct levada_decoding {
     levada_spec *spec;
     void *state;
     bool opened;
+    levada_context context; /* which the state may keep */
 };
 
 /* Everything that one call owns. */
@@ -95,19 +96,19 @@ static levada_status decode_once_bind(levada_decoding *d, const char *name,
 static levada_status decode_once_start(levada_decoding *d, levada_error *err)
 {
     const levada_decoder_def *def = &d->op->def.decoder;
-    levada_context context = {
-        .struct_size = sizeof context,
+
+    d->context = (levada_context){
+        .struct_size = sizeof d->context,
         .env = d->env,
         .block_rows = INT32_MAX,
         .threads = 1,
         .max_record_bytes = INT32_MAX,
         .out = d->spec,
     };
-
     d->state = levada_alloc_aligned(64, def->state_size + 1);
     if (!d->state) return decode_once_no_memory(err);
     memset(d->state, 0, def->state_size);
-    if (def->open) LEVADA_TRY(def->open(d->state, d->bound.args, &context, err));
+    if (def->open) LEVADA_TRY(def->open(d->state, d->bound.args, &d->context, err));
     d->opened = true;
     return LEVADA_OK;
 }
