@@ -88,6 +88,7 @@ static void long_results_are_bad_records(void **state)
 {
     const char *text = "t_rows:count=9,lengths=[64] | cast:x,dtype=float32 | "
                        "change_speed:x,factors=[0.5],max_samples=100";
+    t_bytes      none = { 0 };
     levada_iter *it;
 
     (void)state;
@@ -95,7 +96,8 @@ static void long_results_are_bad_records(void **state)
     assert_int_equal(t_iter_ends(t_iter_open(text, 1, 4), LEVADA_ERESOURCE_EXHAUSTED,
                                  "max_samples=100"), 0);
     it = t_iter_open_policy(text, "skip", 1, 4);
-    assert_int_equal(t_iter_read(it, -1, false, &(t_bytes){ 0 }), 0);
+    assert_int_equal(t_iter_read(it, -1, false, &none), 0);
+    t_clear(&none);
     levada_iter_close(&it);
 }
 
