@@ -52,9 +52,10 @@ levada_status levada_cli_source_dataset(levada_env *env, const char *source, con
 {
     levada_file_kind  kind = LEVADA_FILE_KIND_INIT;
     levada_cli_buffer name = { 0 };
+    levada_status     found = levada_inspect_kind(env, path, source, &kind, err);
 
-    /* what cannot be read is the error of the dataset */
-    if (levada_inspect_kind(env, path, source, &kind, NULL) != LEVADA_OK) kind.encoding[0] = '\0';
+    if (found == LEVADA_EINVALID_ARGUMENT) kind.encoding[0] = '\0'; /* no format: of no encoding */
+    else if (found != LEVADA_OK) return found;
     if (strchr(source, ':')) return source_parse(env, source, path, kind.encoding, out, err);
 
     source_literal(&name, path);
