@@ -147,7 +147,9 @@ def cast(array: Any, name: str, rounds: bool = False) -> Any:
     import numpy as np
 
     target = array_type(name)
-    if array.dtype == target or not array.size:
+    if name == "bfloat16" and array.dtype == np.uint16:  # the bits, also where ml_dtypes is imported
+        made = array
+    elif array.dtype == target or not array.size:
         made = array.astype(target, copy=False) if array.size else np.empty(array.shape, target)
     else:
         _comparable(array.dtype, target, name)
