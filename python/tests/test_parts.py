@@ -74,7 +74,7 @@ def test_numbers_need_an_index_and_records(files):
         records(files, index=True)[0]
     assert repr(records(files, index=True))  # tells nothing of the length
     lv.index(files)
-    with pytest.raises(FailedPreconditionError, match="index=true"):
+    with pytest.raises(FailedPreconditionError, match="index=True"):
         records(files)[0]
     with pytest.raises(FailedPreconditionError, match="shuffle"):
         records(files, index=True).shuffle(10)[0]

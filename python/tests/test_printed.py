@@ -39,6 +39,7 @@ def option(drawn, arg):
         "size": lambda: drawn.choice([*numbers, "1MiB"]),
         "bool": lambda: drawn.random() < 0.5,
         "float": lambda: drawn.choice(FLOATS),
+        "floats": lambda: [drawn.choice(FLOATS) for _ in some],
         "choice": lambda: drawn.choice(arg["choices"]),
         "dtype": lambda: drawn.choice(["int64", "float32", "int8", "bool", "string"]),
         "value": lambda: value(drawn),
