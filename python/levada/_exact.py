@@ -147,7 +147,7 @@ def cast(array: Any, name: str, rounds: bool = False) -> Any:
     import numpy as np
 
     target = array_type(name)
-    if name == "bfloat16" and array.dtype == np.uint16:  # the bits, also where ml_dtypes is imported
+    if name == "bfloat16" and array.dtype == np.uint16:  # the bits, also with ml_dtypes
         made = array
     elif array.dtype == target or not array.size:
         made = array.astype(target, copy=False) if array.size else np.empty(array.shape, target)
