@@ -9,6 +9,10 @@ import torch
 from common import main, timed
 from PIL import Image
 from pil_images import encoded, painted
+
+if "+cpu" in torch.__version__:  # torchvision's extension wants CUDA; transforms of tensors do not
+    for name in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{name}", "(Tensor a, Tensor b, float c) -> Tensor")
 from torchvision.transforms import v2
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
