@@ -8,7 +8,7 @@
  *
  *   ragged levels            list, with 32-bit offsets
  *   LEVADA_BYTES, _TEXT      binary, utf8
- *   known dimensions         fixed_size_list, or arrow.fixed_shape_tensor on request
+ *   known dimensions         fixed_size_list
  *   open dimensions          list, since each block has its own
  *   a padded column          list of the values before padding
  *   bool                     bits
@@ -84,16 +84,15 @@ typedef enum levada_arrow_nulls {
     LEVADA_ARROW_NULLS_MASK     /* as DEFAULT; a bool field NAME_valid follows each field     */
 } levada_arrow_nulls;
 
+/* Options of the import. */
 typedef struct levada_arrow_options {
-    size_t struct_size;
-    bool   tensors; /* export: fields of known dimensions as arrow.fixed_shape_tensor           */
-    bool   origins; /* export: a column `origin`, a struct of file, record and offset           */
-    levada_arrow_nulls nulls; /* import                                                         */
+    size_t             struct_size;
+    levada_arrow_nulls nulls;
 } levada_arrow_options;
 
 #define LEVADA_ARROW_OPTIONS_INIT \
     {                             \
-        sizeof(levada_arrow_options), false, false, LEVADA_ARROW_NULLS_ERROR \
+        sizeof(levada_arrow_options), LEVADA_ARROW_NULLS_ERROR \
     }
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_arrow_options). */
 LEVADA_API void levada_arrow_options_init(levada_arrow_options *all, size_t size);
@@ -102,22 +101,19 @@ LEVADA_API void levada_arrow_options_init(levada_arrow_options *all, size_t size
 
 /* Exports the columns of a spec as a struct type. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_spec(
-    const levada_spec *spec, const levada_arrow_options *options, struct ArrowSchema *out,
-    levada_error *err);
+    const levada_spec *spec, struct ArrowSchema *out, levada_error *err);
 
 /* Exports a block as a struct array whose type is that of levada_arrow_export_spec with the spec of
- * the block and the same options. */
+ * the block. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_block(
-    const levada_block *block, const levada_arrow_options *options, struct ArrowArray *out,
-    levada_error *err);
+    const levada_block *block, struct ArrowArray *out, levada_error *err);
 
 /* Exports the blocks that an iterator has not returned yet. Takes the iterator, sets *taken to
  * NULL, and closes the iterator when the stream is released. One thread at a time uses the stream.
  * If it fails, get_next returns an errno value and get_last_error the text of the error; so do
  * later calls. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_iter(
-    levada_iter **taken, const levada_arrow_options *options, struct ArrowArrayStream *out,
-    levada_error *err);
+    levada_iter **taken, struct ArrowArrayStream *out, levada_error *err);
 
 /* Imports the struct type `schema`, which stays the caller's, as a spec. EINVALID_ARGUMENT names
  * the field whose type levada does not have. */

@@ -48,16 +48,15 @@ static PyObject *arrow_capsule(const char *name, size_t size, PyCapsule_Destruct
 }
 
 /* Returns the schema of a block in a capsule. */
-static PyObject *arrow_schema_of(const levada_block *block, const levada_arrow_options *options)
+static PyObject *arrow_schema_of(const levada_block *block)
 {
     levada_error err = LEVADA_ERROR_INIT;
     void        *held = NULL;
     PyObject    *capsule =
         arrow_capsule("arrow_schema", sizeof(struct ArrowSchema), arrow_free_schema, &held);
 
-    if (capsule && !levada_py_ok(levada_arrow_export_spec(levada_block_spec(block), options, held,
-                                                          &err),
-                                 &err))
+    if (capsule &&
+        !levada_py_ok(levada_arrow_export_spec(levada_block_spec(block), held, &err), &err))
         Py_CLEAR(capsule);
     return capsule;
 }
@@ -68,30 +67,25 @@ static PyObject *arrow_schema(PyObject *module, PyObject *args)
     PyObject        *block = NULL;
 
     if (!PyArg_ParseTuple(args, "O!:arrow_schema", state->block, &block)) return NULL;
-    return arrow_schema_of(((levada_py_block *)block)->block, NULL);
+    return arrow_schema_of(((levada_py_block *)block)->block);
 }
 
 static PyObject *arrow_export(PyObject *module, PyObject *args)
 {
-    levada_py_state     *state = PyModule_GetState(module);
-    levada_arrow_options options = LEVADA_ARROW_OPTIONS_INIT;
-    levada_error         err = LEVADA_ERROR_INIT;
-    levada_status        st = LEVADA_OK;
-    PyObject            *object = NULL, *schema, *capsule;
-    levada_block        *block;
-    void                *held = NULL;
-    int                  tensors = 0, origins = 0;
+    levada_py_state *state = PyModule_GetState(module);
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_status    st = LEVADA_OK;
+    PyObject        *object = NULL, *schema, *capsule;
+    levada_block    *block;
+    void            *held = NULL;
 
-    if (!PyArg_ParseTuple(args, "O!|pp:arrow_export", state->block, &object, &tensors, &origins))
-        return NULL;
-    options.tensors = tensors;
-    options.origins = origins;
+    if (!PyArg_ParseTuple(args, "O!:arrow_export", state->block, &object)) return NULL;
     block = ((levada_py_block *)object)->block;
-    schema = arrow_schema_of(block, &options);
+    schema = arrow_schema_of(block);
     if (!schema) return NULL;
     capsule = arrow_capsule("arrow_array", sizeof(struct ArrowArray), arrow_free_array, &held);
     if (capsule) {
-        LEVADA_PY_UNLOCKED(st = levada_arrow_export_block(block, &options, held, &err));
+        LEVADA_PY_UNLOCKED(st = levada_arrow_export_block(block, held, &err));
         if (levada_py_ok(st, &err)) return Py_BuildValue("(NN)", schema, capsule);
     }
     Py_DECREF(schema);
@@ -209,7 +203,7 @@ static int arrow_stream_schema(struct ArrowArrayStream *stream, struct ArrowSche
     PyGILState_STATE held = PyGILState_Ensure();
     int              failed = arrow_learn(s);
 
-    if (!failed && levada_arrow_export_spec(s->spec, NULL, out, &err) != LEVADA_OK)
+    if (!failed && levada_arrow_export_spec(s->spec, out, &err) != LEVADA_OK)
         failed = arrow_refused(s, &err);
     PyGILState_Release(held);
     return failed;
@@ -230,7 +224,7 @@ static int arrow_stream_next(struct ArrowArrayStream *stream, struct ArrowArray 
     if (!levada_spec_equal(levada_block_spec(block), s->spec))
         (void)levada_fail(&err, LEVADA_EINVALID_ARGUMENT,
                           "all batches of an Arrow stream must have the same fields and dtypes");
-    else if (levada_arrow_export_block(block, NULL, out, &err) == LEVADA_OK)
+    else if (levada_arrow_export_block(block, out, &err) == LEVADA_OK)
         levada_error_clear(&err);
     levada_block_unref(&block);
     return err.code == LEVADA_OK ? 0 : arrow_refused(s, &err);
@@ -283,7 +277,7 @@ static PyObject *arrow_stream(PyObject *module, PyObject *iterator)
 PyMethodDef levada_py_functions_arrow[] = {
     {"arrow_schema", arrow_schema, METH_VARARGS, "arrow_schema(block): a capsule."},
     {"arrow_export", arrow_export, METH_VARARGS,
-     "arrow_export(block, tensors=False, origins=False): the capsules of schema and array."},
+     "arrow_export(block): the capsules of schema and array."},
     {"arrow_import", arrow_import, METH_VARARGS,
      "arrow_import(schema, array, nulls=0, first=0, n=-1): the block of n rows; nulls are errors "
      "(0), defaults (1) or defaults with masks (2)."},

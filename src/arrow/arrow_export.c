@@ -7,21 +7,9 @@
 #include "arrow/arrow_plan.h"
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/versioned.h"
 #include "tensor/gather.h"
 
 #include <string.h>
-
-LEVADA_VERSIONED_INIT(levada_arrow_options_init, levada_arrow_options, LEVADA_ARROW_OPTIONS_INIT)
-
-levada_status levada_arrow_read(const levada_arrow_options *options, levada_arrow_options *out,
-                                levada_error *err)
-{
-    *out = (levada_arrow_options)LEVADA_ARROW_OPTIONS_INIT;
-    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(*out, options, levada_arrow_options, err));
-    return levada_require_range((int32_t)out->nulls, LEVADA_ARROW_NULLS_ERROR,
-                                LEVADA_ARROW_NULLS_MASK, "nulls", err);
-}
 
 enum { EXPORT_BUFFERS = 3 };
 
@@ -237,35 +225,11 @@ static levada_status export_struct(const levada_arrow_node *node, export_rows ro
     return LEVADA_OK;
 }
 
-static levada_status export_origins(export_rows rows, struct ArrowArray *out, levada_error *err)
-{
-    int32_t *file;
-    int64_t *number[2];
-
-    LEVADA_TRY(export_new(rows.block, rows.n, 1, 3, out, err));
-    for (int i = 0; i < 3; i++) {
-        LEVADA_TRY(export_new(rows.block, rows.n, 2, 0, out->children[i], err));
-    }
-    file = export_own(out->children[0], (size_t)rows.n * sizeof *file);
-    for (int i = 0; i < 2; i++)
-        number[i] = export_own(out->children[i + 1], (size_t)rows.n * sizeof *number[i]);
-    if (!file || !number[0] || !number[1]) return export_memory(err);
-    for (int64_t i = 0; i < rows.n; i++) {
-        levada_origin at = levada_block_origin(rows.block, i);
-
-        file[i] = at.shard;
-        number[0][i] = at.record;
-        number[1][i] = at.offset;
-    }
-    return LEVADA_OK;
-}
-
 static levada_status export_node(const levada_arrow_node *node, export_rows rows,
                                  struct ArrowArray *out, levada_error *err)
 {
     switch (node->kind) {
     case LEVADA_ARROW_STRUCT: return export_struct(node, rows, out, err);
-    case LEVADA_ARROW_ORIGIN: return export_origins(rows, out, err);
     case LEVADA_ARROW_VALUES: return export_values(node, rows, out, err);
     default: return export_list(node, rows, out, err);
     }
@@ -382,49 +346,42 @@ static levada_status export_plain(const levada_block *block, const levada_spec *
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     levada_builder_destroy(&b);
-    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, *out, block, err);
     return st;
 }
 
 /* -- public */
 
-levada_status levada_arrow_export_spec(const levada_spec *spec,
-                                       const levada_arrow_options *options,
-                                       struct ArrowSchema *out, levada_error *err)
+levada_status levada_arrow_export_spec(const levada_spec *spec, struct ArrowSchema *out,
+                                       levada_error *err)
 {
     LEVADA_TRY(levada_require(spec != NULL, "spec", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_arrow_options all;
-    levada_spec         *plain = NULL;
-    levada_arrow_node          *plan = NULL;
-    levada_status        st;
+    levada_spec       *plain = NULL;
+    levada_arrow_node *plan = NULL;
+    levada_status      st;
 
-    LEVADA_TRY(levada_arrow_read(options, &all, err));
     LEVADA_TRY(levada_arrow_unpadded(spec, &plain, err));
-    st = levada_arrow_plan(plain, &all, &plan, err);
+    st = levada_arrow_plan(plain, &plan, err);
     if (st == LEVADA_OK) st = levada_arrow_schema(plan, out, err);
     levada_arrow_plan_free(&plan);
     levada_spec_unref(&plain);
     return st;
 }
 
-levada_status levada_arrow_export_block(const levada_block *block,
-                                        const levada_arrow_options *options,
-                                        struct ArrowArray *out, levada_error *err)
+levada_status levada_arrow_export_block(const levada_block *block, struct ArrowArray *out,
+                                        levada_error *err)
 {
     LEVADA_TRY(levada_require(block != NULL, "block", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_arrow_options all;
-    levada_spec         *spec = NULL;
-    levada_block        *rows = NULL, *plain = NULL;
-    levada_arrow_node          *plan = NULL;
-    levada_status        st;
+    levada_spec       *spec = NULL;
+    levada_block      *rows = NULL, *plain = NULL;
+    levada_arrow_node *plan = NULL;
+    levada_status      st;
 
-    LEVADA_TRY(levada_arrow_read(options, &all, err));
     LEVADA_TRY(levada_arrow_unpadded(block->spec, &spec, err));
     st = levada_block_gather(levada_env_pool(NULL), block, &rows, err);
     if (st == LEVADA_OK) st = export_plain(rows, spec, &plain, err);
-    if (st == LEVADA_OK) st = levada_arrow_plan(spec, &all, &plan, err);
+    if (st == LEVADA_OK) st = levada_arrow_plan(spec, &plan, err);
     if (st == LEVADA_OK) st = levada_arrow_array(plan, plain, out, err);
     levada_arrow_plan_free(&plan);
     levada_block_unref(&plain);

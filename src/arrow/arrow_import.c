@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/versioned.h"
 #include "description/columns.h"
 #include <levada/value.h>
 
@@ -13,6 +14,17 @@
 #include <string.h>
 
 enum { IMPORT_DEEPEST = 64 }; /* nesting of types */
+
+LEVADA_VERSIONED_INIT(levada_arrow_options_init, levada_arrow_options, LEVADA_ARROW_OPTIONS_INIT)
+
+levada_status levada_arrow_read(const levada_arrow_options *options, levada_arrow_options *out,
+                                levada_error *err)
+{
+    *out = (levada_arrow_options)LEVADA_ARROW_OPTIONS_INIT;
+    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(*out, options, levada_arrow_options, err));
+    return levada_require_range((int32_t)out->nulls, LEVADA_ARROW_NULLS_ERROR,
+                                LEVADA_ARROW_NULLS_MASK, "nulls", err);
+}
 
 /* -- metadata */
 

@@ -38,6 +38,10 @@ typedef struct levada_arrow_import {
 LEVADA_MUST_USE levada_status levada_arrow_type(const struct ArrowSchema *schema, const char *name,
                                                 levada_arrow_import *out, levada_error *err);
 
+/* Reads the options of a caller, NULL = the defaults. */
+LEVADA_MUST_USE levada_status levada_arrow_read(const levada_arrow_options *options,
+                                                levada_arrow_options *out, levada_error *err);
+
 enum { LEVADA_ARROW_NAME = 512 };
 
 /* Writes the name of a member: "a.b", or "b" if the struct has no name. */

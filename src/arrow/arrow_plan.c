@@ -14,7 +14,6 @@ typedef struct plan_group {
     const levada_spec *spec;
     const int32_t     *field; /* n numbers */
     int32_t            n, level, dots; /* dots: of the names, used up by the objects around      */
-    bool               tensors;
 } plan_group;
 
 static levada_status plan_memory(levada_error *err)
@@ -124,11 +123,10 @@ static levada_status plan_leaf(const levada_field *f, levada_arrow_node **out, l
 }
 
 /* Makes the tree of the dimensions of a field from `d` on. */
-static levada_status plan_dims(const levada_field *f, int32_t d, bool tensors,
-                               levada_arrow_node **out, levada_error *err)
+static levada_status plan_dims(const levada_field *f, int32_t d, levada_arrow_node **out,
+                               levada_error *err)
 {
     levada_arrow_node *node;
-    int64_t     size = 1;
 
     if (d == f->ndim) return plan_leaf(f, out, err);
     node = plan_node(f->dims[d] < 0 ? LEVADA_ARROW_OPEN : LEVADA_ARROW_FIXED, "item", 4, 1);
@@ -136,12 +134,7 @@ static levada_status plan_dims(const levada_field *f, int32_t d, bool tensors,
     if (!node) return plan_memory(err);
     node->at = d;
     node->size = f->dims[d];
-    for (int32_t i = d; i < f->ndim; i++) tensors &= f->dims[i] >= 0 && levada_dtype_size(f->dtype);
-    if (!tensors) return plan_dims(f, d + 1, tensors, &node->child[0], err);
-    for (int32_t i = d; i < f->ndim; i++) size *= f->dims[i];
-    node->size = size;
-    node->tensor = true;
-    return plan_leaf(f, &node->child[0], err);
+    return plan_dims(f, d + 1, &node->child[0], err);
 }
 
 /* Makes the tree of one field, or of several that have their lists in common, below the name. */
@@ -151,9 +144,7 @@ static levada_status plan_lists(const plan_group *g, levada_arrow_node **out, le
     plan_group          below = *g;
     levada_arrow_node         *list;
 
-    if (g->level == f->depth) {
-        return plan_dims(f, 0, g->tensors && f->depth == 0, out, err);
-    }
+    if (g->level == f->depth) return plan_dims(f, 0, out, err);
     list = plan_node(LEVADA_ARROW_LIST, "item", 4, 1);
     *out = list;
     if (!list) return plan_memory(err);
@@ -216,31 +207,17 @@ static levada_status plan_members(const plan_group *g, const char *name, size_t 
     return st;
 }
 
-static levada_status plan_origin(levada_arrow_node *record, levada_error *err)
-{
-    levada_arrow_node **more =
-        levada_realloc(record->child, (size_t)(record->n + 1) * sizeof *more);
-
-    if (!more) return plan_memory(err);
-    record->child = more;
-    more[record->n] = plan_node(LEVADA_ARROW_ORIGIN, "origin", 6, 0);
-    if (!more[record->n]) return plan_memory(err);
-    record->n++;
-    return LEVADA_OK;
-}
-
-levada_status levada_arrow_plan(const levada_spec *spec, const levada_arrow_options *options,
-                                levada_arrow_node **out, levada_error *err)
+levada_status levada_arrow_plan(const levada_spec *spec, levada_arrow_node **out,
+                                levada_error *err)
 {
     int32_t       n = levada_spec_count(spec), *all = levada_alloc((size_t)(n + 1) * sizeof *all);
-    plan_group    g = { .spec = spec, .field = all, .n = n, .tensors = options->tensors };
+    plan_group    g = { .spec = spec, .field = all, .n = n };
     levada_arrow_node   *made = NULL;
     levada_status st;
 
     if (!all) return plan_memory(err);
     for (int32_t i = 0; i < n; i++) all[i] = i;
     st = plan_members(&g, "", 0, &made, err);
-    if (st == LEVADA_OK && options->origins) st = plan_origin(made, err);
     levada_free(all);
     if (st == LEVADA_OK) *out = made;
     else levada_arrow_plan_free(&made);

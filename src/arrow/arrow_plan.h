@@ -11,9 +11,8 @@ typedef enum levada_arrow_kind {
     LEVADA_ARROW_STRUCT, /* a record or an object                                    */
     LEVADA_ARROW_LIST,   /* ragged level `at`                                        */
     LEVADA_ARROW_OPEN,   /* dimension `at`, whose size each block has                */
-    LEVADA_ARROW_FIXED,  /* `size` items; a whole tensor if `tensor` is true         */
-    LEVADA_ARROW_VALUES, /* numbers or strings of the column                         */
-    LEVADA_ARROW_ORIGIN  /* where records come from: file, record, offset            */
+    LEVADA_ARROW_FIXED,  /* `size` items                                             */
+    LEVADA_ARROW_VALUES  /* numbers or strings of the column                         */
 } levada_arrow_kind;
 
 typedef struct levada_arrow_node levada_arrow_node;
@@ -25,19 +24,13 @@ struct levada_arrow_node {
     int32_t      column;       /* its number */
     int32_t      at, n; /* level or dimension; number of children             */
     int64_t      size;
-    bool         tensor;
     levada_dtype dtype; /* of VALUES: those of a complex number are floats    */
     levada_arrow_node **child; /* owned */
 };
 
-/* Reads the options of a caller, NULL = the defaults. */
-LEVADA_MUST_USE levada_status levada_arrow_read(const levada_arrow_options *options,
-                                                levada_arrow_options *out, levada_error *err);
-
 /* Makes the tree of a spec without padded fields (levada_arrow_unpadded), which it keeps. */
-LEVADA_MUST_USE levada_status levada_arrow_plan(const levada_spec          *spec,
-                                                const levada_arrow_options *options,
-                                                levada_arrow_node **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_arrow_plan(const levada_spec *spec, levada_arrow_node **out,
+                                                levada_error *err);
 void levada_arrow_plan_free(levada_arrow_node **node);
 
 /* Returns the spec with lists in place of padded fields: a new reference to the same one if it has

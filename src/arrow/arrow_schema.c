@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SCHEMA_FORMAT = 32, SCHEMA_METADATA = 512 };
+enum { SCHEMA_FORMAT = 32, SCHEMA_METADATA = 256 };
 
 /* What a struct of a type owns: itself, its strings and the structs of its children. */
 typedef struct schema_held {
@@ -84,20 +84,6 @@ static void schema_extend(struct ArrowSchema *s, const char *name, const char *m
     s->metadata = held->metadata;
 }
 
-static void schema_extend_tensor(struct ArrowSchema *s, const levada_arrow_node *node)
-{
-    char shape[SCHEMA_METADATA / 2] = "{\"shape\":[";
-
-    for (int32_t d = node->at; d < node->field->ndim; d++) {
-        size_t used = strlen(shape);
-
-        (void)snprintf(shape + used, sizeof shape - used, "%s%lld", d > node->at ? "," : "",
-                       (long long)node->field->dims[d]);
-    }
-    (void)strncat(shape, "]}", sizeof shape - strlen(shape) - 1);
-    schema_extend(s, "arrow.fixed_shape_tensor", shape);
-}
-
 /* -- formats */
 
 static const char *schema_format_of(levada_dtype dtype)
@@ -126,13 +112,11 @@ static void schema_set_format(const levada_arrow_node *node, struct ArrowSchema 
     char *to = ((schema_held *)s->private_data)->format;
 
     switch (node->kind) {
-    case LEVADA_ARROW_STRUCT:
-    case LEVADA_ARROW_ORIGIN: (void)snprintf(to, SCHEMA_FORMAT, "+s"); break;
+    case LEVADA_ARROW_STRUCT: (void)snprintf(to, SCHEMA_FORMAT, "+s"); break;
     case LEVADA_ARROW_LIST:
     case LEVADA_ARROW_OPEN: (void)snprintf(to, SCHEMA_FORMAT, "+l"); break;
     case LEVADA_ARROW_FIXED:
         (void)snprintf(to, SCHEMA_FORMAT, "+w:%lld", (long long)node->size);
-        if (node->tensor) schema_extend_tensor(s, node);
         break;
     case LEVADA_ARROW_VALUES:
         (void)snprintf(to, SCHEMA_FORMAT, "%s", schema_format_of(node->dtype));
@@ -144,30 +128,14 @@ static void schema_set_format(const levada_arrow_node *node, struct ArrowSchema 
     }
 }
 
-/* Fills in the three members of an origin. */
-static levada_status schema_origin(struct ArrowSchema *out, levada_error *err)
-{
-    static const char *const name[] = { "file", "record", "offset" };
-    levada_status            st = LEVADA_OK;
-
-    for (int i = 0; st == LEVADA_OK && i < 3; i++) {
-        st = schema_new(name[i], 0, out->children[i], err);
-        if (st != LEVADA_OK) break;
-        (void)snprintf(((schema_held *)out->children[i]->private_data)->format, SCHEMA_FORMAT, "%s",
-                       i == 0 ? "i" : "l");
-    }
-    return st;
-}
-
 levada_status levada_arrow_schema(const levada_arrow_node *node, struct ArrowSchema *out,
                                   levada_error *err)
 {
     struct ArrowSchema made;
-    levada_status      st;
+    levada_status      st = LEVADA_OK;
 
-    LEVADA_TRY(schema_new(node->name, node->kind == LEVADA_ARROW_ORIGIN ? 3 : node->n, &made, err));
+    LEVADA_TRY(schema_new(node->name, node->n, &made, err));
     schema_set_format(node, &made);
-    st = node->kind == LEVADA_ARROW_ORIGIN ? schema_origin(&made, err) : LEVADA_OK;
     for (int32_t i = 0; st == LEVADA_OK && i < node->n; i++) {
         st = levada_arrow_schema(node->child[i], made.children[i], err);
     }

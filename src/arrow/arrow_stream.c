@@ -15,7 +15,6 @@ enum { STREAM_TEXT = 1024 };
 
 typedef struct stream_held {
     levada_iter         *it;
-    levada_arrow_options options;
     levada_spec         *spec;  /* of all blocks; NULL before it is asked for         */
     levada_block        *first; /* read for its spec and not returned yet             */
     bool                 ended;
@@ -77,7 +76,7 @@ static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ou
 
     if (st != LEVADA_OK) return stream_errno(st);
     st = stream_learn(s, &err);
-    if (st == LEVADA_OK) st = levada_arrow_export_spec(s->spec, &s->options, out, &err);
+    if (st == LEVADA_OK) st = levada_arrow_export_spec(s->spec, out, &err);
     return st == LEVADA_OK ? 0 : stream_fail(s, st, &err);
 }
 
@@ -89,7 +88,7 @@ static levada_status stream_export(stream_held *s, const levada_block *block,
                            "all blocks of an Arrow stream must have the same fields; declare them "
                            "with a spec");
     }
-    return levada_arrow_export_block(block, &s->options, out, err);
+    return levada_arrow_export_block(block, out, err);
 }
 
 static int stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
@@ -126,18 +125,13 @@ static void stream_release(struct ArrowArrayStream *stream)
     stream->release = NULL;
 }
 
-levada_status levada_arrow_export_iter(levada_iter **taken, const levada_arrow_options *options,
-                                       struct ArrowArrayStream *out, levada_error *err)
+levada_status levada_arrow_export_iter(levada_iter **taken, struct ArrowArrayStream *out,
+                                       levada_error *err)
 {
     LEVADA_TRY(levada_require(taken != NULL && *taken != NULL, "taken", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_arrow_options all;
-    stream_held         *s;
-
-    LEVADA_TRY(levada_arrow_read(options, &all, err));
-    s = levada_alloc_zero(sizeof *s);
+    stream_held *s = levada_alloc_zero(sizeof *s);
     if (!s) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stream");
-    s->options = all;
     s->it = *taken;
     *taken = NULL;
     *out = (struct ArrowArrayStream){ .get_schema = stream_schema,

@@ -93,8 +93,8 @@ static void round_trip(const levada_block *block, int64_t first, int64_t n)
     levada_spec       *spec = NULL;
     levada_block      *back = NULL;
 
-    expect_ok(levada_arrow_export_spec(levada_block_spec(block), NULL, &schema, &err), &err);
-    expect_ok(levada_arrow_export_block(block, NULL, &array, &err), &err);
+    expect_ok(levada_arrow_export_spec(levada_block_spec(block), &schema, &err), &err);
+    expect_ok(levada_arrow_export_block(block, &array, &err), &err);
     assert_int_equal(array.length, levada_block_rows(block));
     expect_ok(levada_arrow_import_spec(&schema, NULL, &spec, &err), &err);
     assert_int_equal(levada_spec_count(spec), levada_spec_count(levada_block_spec(block)));
@@ -105,7 +105,7 @@ static void round_trip(const levada_block *block, int64_t first, int64_t n)
     expect_ok(levada_arrow_import_block(NULL, spec, &schema, &array, first, n, NULL, &back, &err),
               &err);
     assert_int_equal(levada_block_rows(back), n);
-    expect_ok(levada_arrow_export_block(back, NULL, &again, &err), &err);
+    expect_ok(levada_arrow_export_block(back, &again, &err), &err);
     expect_same(&schema, &array, first, &again, 0, n);
     array.release(&array);
     again.release(&again);
@@ -152,7 +152,7 @@ static void test_padding_is_cut(void **unused)
         int64_t           value = 0;
 
         expect_ok(levada_iter_next(it, &block, &err), &err);
-        expect_ok(levada_arrow_export_block(block, NULL, &array, &err), &err);
+        expect_ok(levada_arrow_export_block(block, &array, &err), &err);
         x = array.children[1];
         for (int64_t r = 0; r < 9; r++) {
             int64_t length = levada_block_column(block, "x")->lengths[r];
@@ -179,7 +179,7 @@ static void test_a_column_alone(void **unused)
 
     (void)unused;
     expect_ok(levada_iter_next(it, &block, &err), &err);
-    expect_ok(levada_arrow_export_block(block, NULL, &array, &err), &err);
+    expect_ok(levada_arrow_export_block(block, &array, &err), &err);
     column = *array.children[0];
     array.children[0]->release = NULL;
     array.release(&array);
@@ -188,36 +188,6 @@ static void test_a_column_alone(void **unused)
     for (int64_t i = 0; i < 5; i++)
         assert_int_equal(((const int64_t *)column.buffers[1])[i], i);
     column.release(&column);
-}
-
-static void test_options(void **unused)
-{
-    levada_iter         *it = t_iter_open("t_rows:count=5 | batch:5", 1, 8);
-    levada_arrow_options options = LEVADA_ARROW_OPTIONS_INIT;
-    levada_block        *block = NULL;
-    levada_error         err = LEVADA_ERROR_INIT;
-    struct ArrowSchema   schema;
-    struct ArrowArray    array, *origin;
-    int64_t              v = -1;
-
-    (void)unused;
-    options.tensors = options.origins = true;
-    expect_ok(levada_iter_next(it, &block, &err), &err);
-    expect_ok(levada_arrow_export_spec(levada_block_spec(block), &options, &schema, &err), &err);
-    expect_ok(levada_arrow_export_block(block, &options, &array, &err), &err);
-    assert_int_equal(array.n_children, schema.n_children);
-    for (int64_t i = 0; i < schema.n_children; i++)
-        if (strcmp(schema.children[i]->name, "v") == 0) v = i;
-    assert_string_equal(schema.children[v]->format, "+w:2");
-    assert_non_null(strstr(schema.children[v]->metadata + 8 + 20 + 4, "fixed_shape_tensor"));
-    origin = array.children[array.n_children - 1];
-    assert_string_equal(schema.children[schema.n_children - 1]->name, "origin");
-    for (int64_t i = 0; i < 5; i++)
-        assert_int_equal(((const int64_t *)origin->children[1]->buffers[1])[i], i);
-    array.release(&array);
-    schema.release(&schema);
-    levada_block_unref(&block);
-    levada_iter_close(&it);
 }
 
 /* -- streams */
@@ -245,7 +215,7 @@ static void test_streams(void **unused)
     for (int p = 0; p < PIPES; p++) {
         levada_iter *it = t_iter_open(pipes[p], 1, 4);
 
-        expect_ok(levada_arrow_export_iter(&it, NULL, &stream, &err), &err);
+        expect_ok(levada_arrow_export_iter(&it, &stream, &err), &err);
         assert_null(it);
         assert_int_equal(stream.get_schema(&stream, &schema), 0);
         assert_true(schema.n_children > 0);
@@ -267,7 +237,7 @@ static void test_a_stream_fails_as_its_iterator(void **unused)
     int                     failed;
 
     (void)unused;
-    expect_ok(levada_arrow_export_iter(&it, NULL, &stream, &err), &err);
+    expect_ok(levada_arrow_export_iter(&it, &stream, &err), &err);
     assert_true(drain(&stream, &failed) <= 9);
     assert_int_not_equal(failed, 0);
     assert_true(strlen(stream.get_last_error(&stream)) > 0);
@@ -292,8 +262,8 @@ static void fixture_open(fixture *f)
 
     expect_ok(levada_iter_next(it, &f->block, &err), &err);
     levada_iter_close(&it);
-    expect_ok(levada_arrow_export_spec(levada_block_spec(f->block), NULL, &f->schema, &err), &err);
-    expect_ok(levada_arrow_export_block(f->block, NULL, &f->array, &err), &err);
+    expect_ok(levada_arrow_export_spec(levada_block_spec(f->block), &f->schema, &err), &err);
+    expect_ok(levada_arrow_export_block(f->block, &f->array, &err), &err);
     expect_ok(levada_arrow_import_spec(&f->schema, NULL, &f->spec, &err), &err);
 }
 
@@ -427,10 +397,9 @@ static void test_memory(void **unused)
         levada_block        *back = NULL;
         int64_t              before = fault_live();
 
-        options.origins = options.tensors = true;
         fault_arm(number);
-        st = levada_arrow_export_spec(levada_block_spec(block), &options, &schema, &err);
-        if (st == LEVADA_OK) st = levada_arrow_export_block(block, &options, &array, &err);
+        st = levada_arrow_export_spec(levada_block_spec(block), &schema, &err);
+        if (st == LEVADA_OK) st = levada_arrow_export_block(block, &array, &err);
         if (st == LEVADA_OK) st = levada_arrow_import_spec(&schema, &options, &spec, &err);
         if (st == LEVADA_OK) {
             st =
@@ -458,7 +427,6 @@ int main(void)
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_padding_is_cut),
         cmocka_unit_test(test_a_column_alone),
-        cmocka_unit_test(test_options),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_a_stream_fails_as_its_iterator),
         cmocka_unit_test(test_damaged_offsets),

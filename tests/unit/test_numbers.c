@@ -66,8 +66,8 @@ static levada_status import_rows(int64_t first, int64_t n, levada_error *err)
     levada_block      *made = NULL;
     levada_status      st;
 
-    MUST(levada_arrow_export_spec(levada_block_spec(valid.block), NULL, &schema, NULL));
-    MUST(levada_arrow_export_block(valid.block, NULL, &array, NULL));
+    MUST(levada_arrow_export_spec(levada_block_spec(valid.block), &schema, NULL));
+    MUST(levada_arrow_export_block(valid.block, &array, NULL));
     MUST(levada_arrow_import_spec(&schema, NULL, &spec, NULL));
     st = levada_arrow_import_block(NULL, spec, &schema, &array, first, n, NULL, &made, err);
     levada_block_unref(&made);

@@ -212,11 +212,15 @@ static levada_status use_arrow(const void *options, levada_error *err)
 {
     levada_dataset    *dataset = NULL;
     struct ArrowSchema schema;
+    levada_spec       *spec = NULL;
     levada_status      st;
 
     assert_int_equal(levada_dataset_parse(NULL, "range:3", &dataset, NULL), LEVADA_OK);
-    st = levada_arrow_export_spec(levada_dataset_spec(dataset), options, &schema, err);
-    if (st == LEVADA_OK) schema.release(&schema);
+    assert_int_equal(levada_arrow_export_spec(levada_dataset_spec(dataset), &schema, NULL),
+                     LEVADA_OK);
+    st = levada_arrow_import_spec(&schema, options, &spec, err);
+    levada_spec_unref(&spec);
+    schema.release(&schema);
     levada_dataset_unref(&dataset);
     return st;
 }
