@@ -108,10 +108,19 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_spec(
 LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_block(
     const levada_block *block, struct ArrowArray *out, levada_error *err);
 
-/* Exports the blocks that an iterator has not returned yet. Takes the iterator, sets *taken to
- * NULL, and closes the iterator when the stream is released. One thread at a time uses the stream.
- * If it fails, get_next returns an errno value and get_last_error the text of the error; so do
- * later calls. */
+/* Sets *out to the next block, whose reference the caller receives, or returns LEVADA_END. */
+typedef levada_status (*levada_arrow_next)(void *user, levada_block **out, levada_error *err);
+
+/* Exports the blocks that `next` returns, all with the fields of `spec`; where that is NULL or
+ * open, with those of the first block. close(user) is called when the stream is released, and not
+ * if this function fails. One thread at a time uses the stream. If it fails, get_next returns an
+ * errno value and get_last_error the text of the error; so do later calls. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_blocks(
+    const levada_spec *spec, levada_arrow_next next, void (*close)(void *user), void *user,
+    struct ArrowArrayStream *out, levada_error *err);
+
+/* Exports the blocks that an iterator has not returned yet, as levada_arrow_export_blocks does.
+ * Takes the iterator, sets *taken to NULL, and closes the iterator when the stream is released. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_export_iter(
     levada_iter **taken, struct ArrowArrayStream *out, levada_error *err);
 

@@ -7,9 +7,6 @@
 
 #include <levada/arrow.h>
 
-#include <errno.h>
-#include <string.h>
-
 static void arrow_free_schema(PyObject *capsule)
 {
     struct ArrowSchema *held = PyCapsule_GetPointer(capsule, "arrow_schema");
@@ -125,16 +122,12 @@ static PyObject *arrow_import(PyObject *module, PyObject *args)
 /* -- streams of what an iterator of Python returns */
 
 typedef struct arrow_blocks {
-    PyObject     *module, *iterator;
-    levada_block *first;  /* taken for its schema, and not exported yet */
-    levada_spec  *spec;   /* of all blocks; NULL before the first one   */
-    bool          ended;
-    int           failed; /* an errno value that is repeated            */
-    char          text[1024];
+    PyTypeObject *type; /* of a block */
+    PyObject     *iterator;
 } arrow_blocks;
 
-/* Keeps the text of the exception that is set. */
-static int arrow_failed(arrow_blocks *s)
+/* Makes an error of the exception that is set. */
+static levada_status arrow_failed(levada_error *err)
 {
     PyObject   *type = NULL, *value = NULL, *trace = NULL, *text;
     const char *utf8;
@@ -142,123 +135,59 @@ static int arrow_failed(arrow_blocks *s)
     PyErr_Fetch(&type, &value, &trace);
     text = value ? PyObject_Str(value) : NULL;
     utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    (void)PyOS_snprintf(s->text, sizeof s->text, "%s", utf8 ? utf8 : "the iterator failed");
+    (void)levada_fail(err, LEVADA_EUNKNOWN, "%s", utf8 ? utf8 : "the iterator failed");
     PyErr_Clear();
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    s->failed = EIO;
-    return EIO;
+    return LEVADA_EUNKNOWN;
 }
 
-static int arrow_refused(arrow_blocks *s, const levada_error *err)
+static levada_status arrow_take(const arrow_blocks *s, levada_block **out, levada_error *err)
 {
-    (void)levada_error_text(err, s->text, sizeof s->text);
-    s->failed = EINVAL;
-    return EINVAL;
-}
+    PyObject *item = PyIter_Next(s->iterator);
 
-/* Takes the next block; *out is NULL at the end. */
-static int arrow_take(arrow_blocks *s, levada_block **out)
-{
-    levada_py_state *state = PyModule_GetState(s->module);
-    PyObject        *item;
-
-    *out = s->first;
-    s->first = NULL;
-    if (*out || s->ended) return 0;
-    item = PyIter_Next(s->iterator);
-    if (!item && PyErr_Occurred()) return arrow_failed(s);
-    s->ended = !item;
-    if (!item) return 0;
-    if (!PyObject_TypeCheck(item, state->block)) {
+    if (!item) return PyErr_Occurred() ? arrow_failed(err) : LEVADA_END;
+    if (PyObject_TypeCheck(item, s->type)) {
+        *out = levada_block_ref(((levada_py_block *)item)->block);
         Py_DECREF(item);
-        PyErr_SetString(PyExc_TypeError, "an Arrow stream has blocks");
-        return arrow_failed(s);
+        return LEVADA_OK;
     }
-    *out = levada_block_ref(((levada_py_block *)item)->block);
     Py_DECREF(item);
-    if (!s->spec) s->spec = levada_spec_ref(levada_block_spec(*out));
-    return 0;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "an Arrow stream has blocks");
 }
 
-/* Learns the columns from the first block; a stream without blocks has none. */
-static int arrow_learn(arrow_blocks *s)
+static levada_status arrow_next(void *user, levada_block **out, levada_error *err)
 {
-    levada_error err = LEVADA_ERROR_INIT;
-
-    if (s->failed) return s->failed;
-    if (s->spec) return 0;
-    if (arrow_take(s, &s->first)) return s->failed;
-    if (!s->spec && levada_spec_create(NULL, 0, 0, &s->spec, &err) != LEVADA_OK)
-        return arrow_refused(s, &err);
-    return 0;
-}
-
-static int arrow_stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
-{
-    arrow_blocks    *s = stream->private_data;
-    levada_error     err = LEVADA_ERROR_INIT;
     PyGILState_STATE held = PyGILState_Ensure();
-    int              failed = arrow_learn(s);
+    levada_status    st = arrow_take(user, out, err);
 
-    if (!failed && levada_arrow_export_spec(s->spec, out, &err) != LEVADA_OK)
-        failed = arrow_refused(s, &err);
     PyGILState_Release(held);
-    return failed;
+    return st;
 }
 
-static int arrow_stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+static void arrow_close(void *user)
 {
-    arrow_blocks    *s = stream->private_data;
-    levada_error     err = LEVADA_ERROR_INIT;
-    levada_block    *block = NULL;
-    PyGILState_STATE held = PyGILState_Ensure();
-    int              failed = arrow_learn(s);
-
-    memset(out, 0, sizeof *out);
-    if (!failed) failed = arrow_take(s, &block);
-    PyGILState_Release(held);
-    if (failed || !block) return failed;
-    if (!levada_spec_equal(levada_block_spec(block), s->spec))
-        (void)levada_fail(&err, LEVADA_EINVALID_ARGUMENT,
-                          "all batches of an Arrow stream must have the same fields and dtypes");
-    else if (levada_arrow_export_block(block, out, &err) == LEVADA_OK)
-        levada_error_clear(&err);
-    levada_block_unref(&block);
-    return err.code == LEVADA_OK ? 0 : arrow_refused(s, &err);
-}
-
-static const char *arrow_stream_text(struct ArrowArrayStream *stream)
-{
-    const arrow_blocks *s = stream->private_data;
-
-    return s->failed ? s->text : NULL;
-}
-
-static void arrow_stream_release(struct ArrowArrayStream *stream)
-{
-    arrow_blocks    *s = stream->private_data;
+    arrow_blocks    *s = user;
     PyGILState_STATE held;
 
-    levada_block_unref(&s->first);
-    levada_spec_unref(&s->spec);
-    stream->release = NULL;
     if (!Py_IsInitialized()) return; /* its objects have gone with the interpreter */
     held = PyGILState_Ensure();
     Py_DECREF(s->iterator);
-    Py_DECREF(s->module);
+    Py_DECREF(s->type);
     PyMem_Free(s);
     PyGILState_Release(held);
 }
 
 static PyObject *arrow_stream(PyObject *module, PyObject *iterator)
 {
-    void         *held = NULL;
-    PyObject     *capsule = arrow_capsule("arrow_array_stream", sizeof(struct ArrowArrayStream),
-                                          arrow_free_stream, &held);
-    arrow_blocks *s = capsule ? PyMem_Calloc(1, sizeof *s) : NULL;
+    levada_py_state *state = PyModule_GetState(module);
+    levada_error     err = LEVADA_ERROR_INIT;
+    void            *held = NULL;
+    PyObject        *capsule = arrow_capsule("arrow_array_stream", sizeof(struct ArrowArrayStream),
+                                             arrow_free_stream, &held);
+    arrow_blocks    *s = capsule ? PyMem_Calloc(1, sizeof *s) : NULL;
 
     if (capsule && !s) PyErr_NoMemory();
     if (s) s->iterator = PyObject_GetIter(iterator);
@@ -267,10 +196,12 @@ static PyObject *arrow_stream(PyObject *module, PyObject *iterator)
         Py_XDECREF(capsule);
         return NULL;
     }
-    s->module = Py_NewRef(module);
-    *(struct ArrowArrayStream *)held = (struct ArrowArrayStream){
-        arrow_stream_schema, arrow_stream_next, arrow_stream_text, arrow_stream_release, s
-    };
+    s->type = (PyTypeObject *)Py_NewRef((PyObject *)state->block);
+    if (!levada_py_ok(levada_arrow_export_blocks(NULL, arrow_next, arrow_close, s, held, &err),
+                      &err)) {
+        arrow_close(s);
+        Py_CLEAR(capsule);
+    }
     return capsule;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The blocks of an iterator as an Arrow stream. The type is that of the dataset; where it is not
- * known before the first record, that of the first block.
+ * Blocks as an Arrow stream. The type is that of the dataset; where it is not known before the
+ * first record, that of the first block.
  */
 #include "arrow/arrow_plan.h"
 #include "base/alloc.h"
@@ -11,15 +11,15 @@
 #include <errno.h>
 #include <string.h>
 
-enum { STREAM_TEXT = 1024 };
-
 typedef struct stream_held {
-    levada_iter         *it;
-    levada_spec         *spec;  /* of all blocks; NULL before it is asked for         */
-    levada_block        *first; /* read for its spec and not returned yet             */
-    bool                 ended;
-    levada_status        st; /* a failure, which is repeated                          */
-    char                 text[STREAM_TEXT];
+    levada_arrow_next next;
+    void (*close)(void *user);
+    void         *user;
+    levada_spec  *spec;    /* of all blocks; NULL or open before `learned` */
+    levada_block *first;   /* read for its spec and not returned yet       */
+    bool          learned, ended;
+    levada_status st;      /* a failure, which is repeated                 */
+    char          text[LEVADA_ERROR_TEXT];
 } stream_held;
 
 static int stream_errno(levada_status st)
@@ -49,7 +49,7 @@ static levada_status stream_read(stream_held *s, levada_block **out, levada_erro
     *out = s->first;
     s->first = NULL;
     if (*out) return LEVADA_OK;
-    if (!s->ended) st = levada_iter_next(s->it, out, err);
+    if (!s->ended) st = s->next(s->user, out, err);
     if (st != LEVADA_END) return st;
     s->ended = true;
     return LEVADA_OK;
@@ -57,14 +57,16 @@ static levada_status stream_read(stream_held *s, levada_block **out, levada_erro
 
 static levada_status stream_learn(stream_held *s, levada_error *err)
 {
-    const levada_spec *spec = s->it->root->edge.spec;
-
-    if (s->spec) return LEVADA_OK;
-    if (levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) {
+    if (s->learned) return LEVADA_OK;
+    if (!s->spec || (levada_spec_flags_of(s->spec) & LEVADA_SPEC_OPEN)) {
         LEVADA_TRY(stream_read(s, &s->first, err));
-        if (s->first) spec = levada_block_spec(s->first);
+        if (s->first) {
+            levada_spec_unref(&s->spec);
+            s->spec = levada_spec_ref(levada_block_spec(s->first));
+        }
     }
-    s->spec = levada_spec_ref(spec);
+    if (!s->spec) LEVADA_TRY(levada_spec_create(NULL, 0, 0, &s->spec, err));
+    s->learned = true;
     return LEVADA_OK;
 }
 
@@ -85,8 +87,8 @@ static levada_status stream_export(stream_held *s, const levada_block *block,
 {
     if (!levada_spec_equal(levada_block_spec(block), s->spec)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "all blocks of an Arrow stream must have the same fields; declare them "
-                           "with a spec");
+                           "all blocks of an Arrow stream must have the same fields and dtypes; "
+                           "declare them with a spec");
     }
     return levada_arrow_export_block(block, out, err);
 }
@@ -120,24 +122,53 @@ static void stream_release(struct ArrowArrayStream *stream)
 
     levada_block_unref(&s->first);
     levada_spec_unref(&s->spec);
-    levada_iter_close(&s->it);
+    s->close(s->user);
     levada_free(s);
     stream->release = NULL;
+}
+
+levada_status levada_arrow_export_blocks(const levada_spec *spec, levada_arrow_next next,
+                                         void (*close)(void *user), void *user,
+                                         struct ArrowArrayStream *out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(next != NULL, "next", err));
+    LEVADA_TRY(levada_require(close != NULL, "close", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    stream_held *s = levada_alloc_zero(sizeof *s);
+
+    if (!s) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stream");
+    s->next = next;
+    s->close = close;
+    s->user = user;
+    s->spec = spec ? levada_spec_ref(spec) : NULL;
+    *out = (struct ArrowArrayStream){ .get_schema = stream_schema,
+                                      .get_next = stream_next,
+                                      .get_last_error = stream_last_error,
+                                      .release = stream_release,
+                                      .private_data = s };
+    return LEVADA_OK;
+}
+
+/* -- iterators */
+
+static levada_status stream_iter_next(void *it, levada_block **out, levada_error *err)
+{
+    return levada_iter_next(it, out, err);
+}
+
+static void stream_iter_close(void *user)
+{
+    levada_iter *it = user;
+
+    levada_iter_close(&it);
 }
 
 levada_status levada_arrow_export_iter(levada_iter **taken, struct ArrowArrayStream *out,
                                        levada_error *err)
 {
     LEVADA_TRY(levada_require(taken != NULL && *taken != NULL, "taken", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
-    stream_held *s = levada_alloc_zero(sizeof *s);
-    if (!s) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stream");
-    s->it = *taken;
+    LEVADA_TRY(levada_arrow_export_blocks((*taken)->root->edge.spec, stream_iter_next,
+                                          stream_iter_close, *taken, out, err));
     *taken = NULL;
-    *out = (struct ArrowArrayStream){ .get_schema = stream_schema,
-                                      .get_next = stream_next,
-                                      .get_last_error = stream_last_error,
-                                      .release = stream_release,
-                                      .private_data = s };
     return LEVADA_OK;
 }

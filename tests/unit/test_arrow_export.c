@@ -8,6 +8,7 @@
 #include <levada/arrow.h>
 #include <levada/levada.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -246,6 +247,64 @@ static void test_a_stream_fails_as_its_iterator(void **unused)
     stream.release(&stream);
 }
 
+/* Blocks that given_next returns, and how they end. */
+typedef struct given {
+    levada_block *block;
+    int           left, closed;
+    levada_status st;
+} given;
+
+static levada_status given_next(void *user, levada_block **out, levada_error *err)
+{
+    given *g = user;
+
+    if (g->left-- <= 0) return g->st == LEVADA_END ? g->st : levada_fail(err, g->st, "no more");
+    *out = levada_block_ref(g->block);
+    return LEVADA_OK;
+}
+
+static void given_close(void *user)
+{
+    ((given *)user)->closed++;
+}
+
+/* A stream without a spec has the fields of its first block, or none. */
+static void test_a_stream_of_blocks(void **unused)
+{
+    static const levada_status ends[] = { LEVADA_END, LEVADA_EDATA_LOSS };
+    levada_iter               *it = t_iter_open("t_rows:count=4", 1, 4);
+    levada_error               err = LEVADA_ERROR_INIT;
+    levada_block              *block = NULL;
+
+    (void)unused;
+    expect_ok(levada_iter_next(it, &block, &err), &err);
+    for (int k = 0; k < 6; k++) {
+        given                   g = { .block = block, .left = k % 3, .st = ends[k / 3] };
+        struct ArrowArrayStream stream;
+        struct ArrowSchema      schema;
+        int                     failed;
+
+        expect_ok(levada_arrow_export_blocks(NULL, given_next, given_close, &g, &stream, &err),
+                  &err);
+        if (k != 3) { /* which fails before its schema */
+            assert_int_equal(stream.get_schema(&stream, &schema), 0);
+            assert_int_equal(schema.n_children,
+                             k % 3 ? levada_spec_count(levada_block_spec(block)) : 0);
+            schema.release(&schema);
+        }
+        assert_int_equal(drain(&stream, &failed), 4 * (k % 3));
+        assert_int_equal(failed, k < 3 ? 0 : EIO);
+        if (k >= 3) assert_non_null(strstr(stream.get_last_error(&stream), "no more"));
+        assert_int_equal(stream.get_schema(&stream, &schema), failed);
+        if (!failed) schema.release(&schema);
+        assert_int_equal(g.closed, 0);
+        stream.release(&stream);
+        assert_int_equal(g.closed, 1);
+    }
+    levada_block_unref(&block);
+    levada_iter_close(&it);
+}
+
 /* -- damage */
 
 typedef struct fixture {
@@ -429,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_a_column_alone),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_a_stream_fails_as_its_iterator),
+        cmocka_unit_test(test_a_stream_of_blocks),
         cmocka_unit_test(test_damaged_offsets),
         cmocka_unit_test(test_arrays_that_do_not_fit),
         cmocka_unit_test(test_nulls),
