@@ -44,27 +44,29 @@ static PyObject *arrow_capsule(const char *name, size_t size, PyCapsule_Destruct
     return capsule;
 }
 
-/* Returns the schema of a block in a capsule. */
-static PyObject *arrow_schema_of(const levada_block *block)
+/* Returns the spec of a block or a dataset, which has it; NULL with a TypeError. */
+static const levada_spec *arrow_spec_of(levada_py_state *state, PyObject *object)
 {
-    levada_error err = LEVADA_ERROR_INIT;
-    void        *held = NULL;
-    PyObject    *capsule =
-        arrow_capsule("arrow_schema", sizeof(struct ArrowSchema), arrow_free_schema, &held);
+    levada_dataset *dataset;
 
-    if (capsule &&
-        !levada_py_ok(levada_arrow_export_spec(levada_block_spec(block), held, &err), &err))
-        Py_CLEAR(capsule);
-    return capsule;
+    if (PyObject_TypeCheck(object, (PyTypeObject *)state->block))
+        return levada_block_spec(((levada_py_block *)object)->block);
+    dataset = levada_py_dataset_of(state, object);
+    return dataset ? levada_dataset_spec(dataset) : NULL;
 }
 
-static PyObject *arrow_schema(PyObject *module, PyObject *args)
+static PyObject *arrow_schema(PyObject *module, PyObject *object)
 {
-    levada_py_state *state = PyModule_GetState(module);
-    PyObject        *block = NULL;
+    const levada_spec *spec = arrow_spec_of(PyModule_GetState(module), object);
+    levada_error err = LEVADA_ERROR_INIT;
+    void        *held = NULL;
+    PyObject    *capsule;
 
-    if (!PyArg_ParseTuple(args, "O!:arrow_schema", state->block, &block)) return NULL;
-    return arrow_schema_of(((levada_py_block *)block)->block);
+    if (!spec) return NULL;
+    capsule = arrow_capsule("arrow_schema", sizeof(struct ArrowSchema), arrow_free_schema, &held);
+    if (capsule && !levada_py_ok(levada_arrow_export_spec(spec, held, &err), &err))
+        Py_CLEAR(capsule);
+    return capsule;
 }
 
 static PyObject *arrow_export(PyObject *module, PyObject *args)
@@ -78,7 +80,7 @@ static PyObject *arrow_export(PyObject *module, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "O!:arrow_export", state->block, &object)) return NULL;
     block = ((levada_py_block *)object)->block;
-    schema = arrow_schema_of(block);
+    schema = arrow_schema(module, object);
     if (!schema) return NULL;
     capsule = arrow_capsule("arrow_array", sizeof(struct ArrowArray), arrow_free_array, &held);
     if (capsule) {
@@ -180,15 +182,21 @@ static void arrow_close(void *user)
     PyGILState_Release(held);
 }
 
-static PyObject *arrow_stream(PyObject *module, PyObject *iterator)
+static PyObject *arrow_stream(PyObject *module, PyObject *args)
 {
-    levada_py_state *state = PyModule_GetState(module);
-    levada_error     err = LEVADA_ERROR_INIT;
-    void            *held = NULL;
-    PyObject        *capsule = arrow_capsule("arrow_array_stream", sizeof(struct ArrowArrayStream),
-                                             arrow_free_stream, &held);
-    arrow_blocks    *s = capsule ? PyMem_Calloc(1, sizeof *s) : NULL;
+    levada_py_state   *state = PyModule_GetState(module);
+    levada_error       err = LEVADA_ERROR_INIT;
+    const levada_spec *spec;
+    PyObject          *of = NULL, *iterator = NULL, *capsule;
+    arrow_blocks      *s;
+    void              *held = NULL;
 
+    if (!PyArg_ParseTuple(args, "OO:arrow_stream", &of, &iterator)) return NULL;
+    spec = arrow_spec_of(state, of);
+    if (!spec) return NULL;
+    capsule = arrow_capsule("arrow_array_stream", sizeof(struct ArrowArrayStream),
+                            arrow_free_stream, &held);
+    s = capsule ? PyMem_Calloc(1, sizeof *s) : NULL;
     if (capsule && !s) PyErr_NoMemory();
     if (s) s->iterator = PyObject_GetIter(iterator);
     if (!s || !s->iterator) {
@@ -197,7 +205,7 @@ static PyObject *arrow_stream(PyObject *module, PyObject *iterator)
         return NULL;
     }
     s->type = (PyTypeObject *)Py_NewRef((PyObject *)state->block);
-    if (!levada_py_ok(levada_arrow_export_blocks(NULL, arrow_next, arrow_close, s, held, &err),
+    if (!levada_py_ok(levada_arrow_export_blocks(spec, arrow_next, arrow_close, s, held, &err),
                       &err)) {
         arrow_close(s);
         Py_CLEAR(capsule);
@@ -206,12 +214,13 @@ static PyObject *arrow_stream(PyObject *module, PyObject *iterator)
 }
 
 PyMethodDef levada_py_functions_arrow[] = {
-    {"arrow_schema", arrow_schema, METH_VARARGS, "arrow_schema(block): a capsule."},
+    {"arrow_schema", arrow_schema, METH_O, "arrow_schema(block or dataset): a capsule."},
     {"arrow_export", arrow_export, METH_VARARGS,
      "arrow_export(block): the capsules of schema and array."},
     {"arrow_import", arrow_import, METH_VARARGS,
      "arrow_import(schema, array, nulls=0, first=0, n=-1): the block of n rows; nulls are errors "
      "(0), defaults (1) or defaults with masks (2)."},
-    {"arrow_stream", arrow_stream, METH_O, "arrow_stream(blocks): a capsule."},
+    {"arrow_stream", arrow_stream, METH_VARARGS,
+     "arrow_stream(block or dataset of the fields, blocks): a capsule."},
     {NULL, NULL, 0, NULL},
 };

@@ -654,7 +654,7 @@ class Batch(_levada.Batch):
         return _levada.arrow_export(self._block)
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return _levada.arrow_stream((self._block,))
+        return _levada.arrow_stream(self._block, (self._block,))
 
     def __arrow_c_schema__(self):
         return _levada.arrow_schema(self._block)

@@ -646,13 +646,14 @@ class Dataset(Divided[T]):
         return Iterator(self, self._epochs.take() if epoch is None else epoch, blocks=True)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return _levada.arrow_stream(batch._block for batch in self.blocks())
+        return _levada.arrow_stream(self._core, (batch._block for batch in self.blocks()))
 
     def __arrow_c_schema__(self) -> Any:
+        if not self._core.flags & 1:
+            return _levada.arrow_schema(self._core)
         with self.blocks(epoch=0) as blocks:
             first = next(blocks, None)
-            block = _levada.build(0, (), ()) if first is None else first._block
-            return _levada.arrow_schema(block)
+            return _levada.arrow_schema(self._core if first is None else first._block)
 
     def first(self) -> T:
         """Returns the first batch (or record) of epoch 0. Raises OutOfRangeError if it is empty.

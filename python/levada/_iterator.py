@@ -385,7 +385,7 @@ class Iterator(Typed[T], _levada.Iter):
         if not self._batched:
             raise TypeError("an Arrow stream has batches: iterate over ds.blocks() or ds.batch(n)")
         batches: Any = self
-        return _levada.arrow_stream(batch._block for batch in batches)
+        return _levada.arrow_stream(self._dataset._core, (batch._block for batch in batches))
 
     def __del__(self):
         if hasattr(self, "_files"):

@@ -231,7 +231,7 @@ def _sink(ds, path, format, compression, level, records_per_file, bytes_per_file
                 f"write: {format or suffix} is one file: records_per_file and bytes_per_file must "
                 "be 0"
             )
-        return TableSink(path, format or suffix, compression, level)
+        return TableSink(ds, path, format or suffix, compression, level)
     level = -1 if level is None else level
     return _levada.Sink(
         path, format, compression, level, records_per_file, bytes_per_file, ds._core

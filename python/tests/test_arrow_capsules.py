@@ -326,6 +326,17 @@ def test_a_stream_fails_with_the_text_of_the_error():
         pa.table(lv.range(10).map(odd).with_options(block_rows=2))
 
 
+def test_a_stream_without_blocks_has_the_columns_of_its_dataset():
+    ds = lv.from_records([], spec={"x": [lv.int64], "m": [{"a": lv.text}]})
+    schema = pa.schema(
+        [("x", pa.list_(pa.int64())), ("m", pa.list_(pa.struct([("a", pa.utf8())])))]
+    )
+    assert pa.schema(ds) == schema
+    assert pa.table(ds) == schema.empty_table()
+    assert pa.table(iter(ds.batch(2))).schema == schema
+    assert pa.schema(lv.from_records([])) == pa.schema([])
+
+
 def test_a_stream_of_an_iterator_goes_on():
     it = iter(lv.range(10).batch(2))
     next(it)

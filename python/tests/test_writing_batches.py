@@ -3,6 +3,7 @@
 
 import csv
 import json
+import os
 import tarfile
 
 import levada as lv
@@ -285,3 +286,34 @@ def test_no_split_appears_if_one_cannot_be_written(tmp_path, suffix):
     with pytest.raises(TypeError, match="must have names"):
         lv.write(good.split(0.5, 0.5), path)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_an_empty_table_has_the_columns_of_its_dataset(tmp_path, suffix):
+    pytest.importorskip("pyarrow")
+    ds = lv.from_records([], spec={"x": [lv.float32], "m": [{"a": lv.text}]})
+    assert lv.write(ds, tmp_path / f"a.{suffix}") == 0
+    back = getattr(lv, suffix)(tmp_path / f"a.{suffix}")
+    assert back.spec == ds.spec
+    assert back.to_list() == []
+
+
+def test_a_table_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    synced, path = [], tmp_path / "a.parquet"
+    monkeypatch.setattr("os.fsync", lambda file: synced.append((os.fstat(file), path.exists())))
+    lv.write(lv.range(3), path)
+    assert [(stat.st_ino, seen) for stat, seen in synced] == [(path.stat().st_ino, False)]
+
+
+def test_a_table_that_cannot_be_closed_leaves_nothing(tmp_path, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+
+    def full(self, close=pq.ParquetWriter.close):
+        close(self)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "close", full)
+    with pytest.raises(OSError, match="No space"):
+        lv.write(lv.range(3), tmp_path / "a.parquet")
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parquet and Arrow files out."""
 
+import contextlib
 import os
 
 from levada.errors import InvalidArgumentError
@@ -26,9 +27,9 @@ def _check(block):
 class TableSink:
     """A Parquet or Arrow file that appears when it is closed. It is used like ``_levada.Sink``."""
 
-    def __init__(self, path, format, compression, level):
+    def __init__(self, ds, path, format, compression, level):
         pyarrow()
-        self.path, self.part = path, f"{path}.part-{os.getpid()}"
+        self.ds, self.path, self.part = ds, path, f"{path}.part-{os.getpid()}"
         self.format, self.level = format, level
         self.compression = compression or ("zstd" if format == "parquet" else "none")
         self.writer = self.schema = None
@@ -72,15 +73,18 @@ class TableSink:
             self._flush()
 
     def close(self):
-        self.schema = self.schema or pyarrow().schema([])
+        self.schema = self.schema or pyarrow().schema(self.ds)
         if self.held or self.writer is None:
             self._flush()
         self.writer.close()
+        with open(self.part, "rb") as file:
+            os.fsync(file.fileno())
         os.replace(self.part, self.path)
         return (self.records,)
 
     def discard(self):
         if self.writer is not None:
-            self.writer.close()
+            with contextlib.suppress(OSError):  # a full disk
+                self.writer.close()
         if os.path.exists(self.part):
             os.unlink(self.part)
