@@ -154,7 +154,7 @@ static void noise_add(const levada_augment_row *r, const noise_samples *noise, i
 {
     const noise_samples sound = { r->dtype, r->from, r->frames * r->channels };
     int64_t             size = levada_dtype_size(r->dtype);
-    double              part[NOISE_PART], more[NOISE_PART];
+    double              part[NOISE_PART] = { 0 }, more[NOISE_PART] = { 0 };
 
     for (int64_t at = 0; at < sound.n; at += NOISE_PART) {
         int64_t n = sound.n - at < NOISE_PART ? sound.n - at : NOISE_PART;
@@ -162,7 +162,7 @@ static void noise_add(const levada_augment_row *r, const noise_samples *noise, i
         noise_load(&sound, at, n, part);
         if (noise->n) noise_load(noise, first + at, n, more);
         else noise_white(r->key, 2 + at, n, more);
-        for (int64_t i = 0; i < n; i++) part[i] += scale * more[i];
+        for (int i = 0; i < NOISE_PART; i++) part[i] += scale * more[i];
         levada_samples_store(r->dtype, part, n, r->to + at * size);
     }
 }

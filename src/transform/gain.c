@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-enum { GAIN_PART = 256 }; /* samples that are converted at a time */
-
 typedef struct gain_args {
     levada_augment_args shared;
     levada_floats       db;
@@ -40,18 +38,10 @@ static levada_status gain_check(const void *args, const levada_spec *in, levada_
 
 static levada_status gain_fill(const void *work, const levada_augment_row *r, levada_error *why)
 {
-    double  db = levada_range_draw(*(const levada_range *)work, levada_random_at(r->key, 0));
-    double  factor = pow(10, db / 20), part[GAIN_PART];
-    int64_t size = levada_dtype_size(r->dtype), all = r->frames * r->channels;
+    double db = levada_range_draw(*(const levada_range *)work, levada_random_at(r->key, 0));
 
     (void)why;
-    for (int64_t at = 0; at < all; at += GAIN_PART) {
-        int64_t n = all - at < GAIN_PART ? all - at : GAIN_PART;
-
-        levada_samples_load(r->dtype, r->from + at * size, n, part);
-        for (int64_t i = 0; i < n; i++) part[i] *= factor;
-        levada_samples_store(r->dtype, part, n, r->to + at * size);
-    }
+    levada_samples_scale(r->dtype, r->from, r->frames * r->channels, pow(10, db / 20), r->to);
     return LEVADA_OK;
 }
 

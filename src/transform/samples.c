@@ -32,46 +32,92 @@ levada_status levada_samples_check_audio(const levada_field *f, levada_error *er
 
 /* -- numbers */
 
+enum { SAMPLES_STEP = 16 };    /* samples that loops take at a time: compilers vectorize these */
 #define SAMPLES_ROUND 0x1.8p52 /* a double of this size has no bits for fractions */
 
-/* Rounds as rint() does, and limits. NaN becomes `low`. */
-static double samples_whole(double v, double low, double high)
+/* Limits; NaN becomes `low`. Compilers make no branches of comparisons that come first. */
+static double samples_limit(double v, double low, double high)
 {
-    v = v >= low ? v : low;
-    v = v <= high ? v : high;
-    return v + SAMPLES_ROUND - SAMPLES_ROUND;
+    int above = v > low, below = v < high;
+
+    v = below ? v : high;
+    return above ? v : low;
 }
+
+/* Multiplies n samples. */
+#define SAMPLES_FLOATS_OF(name, of, type)                                             \
+    static void samples_##name(const of *restrict from, int64_t n, double factor,     \
+                               type *restrict to)                                     \
+    {                                                                                 \
+        int64_t i = 0;                                                                \
+                                                                                      \
+        for (; i + SAMPLES_STEP <= n; i += SAMPLES_STEP)                              \
+            for (int k = 0; k < SAMPLES_STEP; k++)                                    \
+                to[i + k] = (type)((double)from[i + k] * factor);                     \
+        for (; i < n; i++) to[i] = (type)((double)from[i] * factor);                  \
+    }
+
+/* Multiplies n samples, and rounds as rint() does. */
+#define SAMPLES_INTEGERS_OF(name, of, type, low, high)                                \
+    static void samples_##name(const of *restrict from, int64_t n, double factor,     \
+                               type *restrict to)                                     \
+    {                                                                                 \
+        double  some[SAMPLES_STEP];                                                   \
+        int64_t i = 0;                                                                \
+                                                                                      \
+        for (; i + SAMPLES_STEP <= n; i += SAMPLES_STEP) {                            \
+            for (int k = 0; k < SAMPLES_STEP; k++)                                    \
+                some[k] = samples_limit((double)from[i + k] * factor, low, high);     \
+            for (int k = 0; k < SAMPLES_STEP; k++)                                    \
+                to[i + k] = (type)(int32_t)(some[k] + SAMPLES_ROUND - SAMPLES_ROUND); \
+        }                                                                             \
+        for (; i < n; i++) {                                                          \
+            some[0] = samples_limit((double)from[i] * factor, low, high);             \
+            to[i] = (type)(int32_t)(some[0] + SAMPLES_ROUND - SAMPLES_ROUND);         \
+        }                                                                             \
+    }
+
+SAMPLES_FLOATS_OF(load_f32, float, double)
+SAMPLES_FLOATS_OF(load_i16, int16_t, double)
+SAMPLES_FLOATS_OF(load_i32, int32_t, double)
+SAMPLES_FLOATS_OF(store_f32, double, float)
+SAMPLES_INTEGERS_OF(store_i16, double, int16_t, INT16_MIN, INT16_MAX)
+SAMPLES_INTEGERS_OF(store_i32, double, int32_t, INT32_MIN, INT32_MAX)
+SAMPLES_FLOATS_OF(scale_f32, float, float)
+SAMPLES_FLOATS_OF(scale_f64, double, double)
+SAMPLES_INTEGERS_OF(scale_i16, int16_t, int16_t, INT16_MIN, INT16_MAX)
+SAMPLES_INTEGERS_OF(scale_i32, int32_t, int32_t, INT32_MIN, INT32_MAX)
 
 void levada_samples_load(levada_dtype dtype, const uint8_t *from, int64_t n, double *to)
 {
     const void *at = from;
 
-    if (dtype == LEVADA_FLOAT64) {
-        memcpy(to, from, (size_t)n * sizeof *to);
-    } else if (dtype == LEVADA_FLOAT32) {
-        for (int64_t i = 0; i < n; i++) to[i] = (double)((const float *)at)[i];
-    } else if (dtype == LEVADA_INT16) {
-        for (int64_t i = 0; i < n; i++) to[i] = ((const int16_t *)at)[i];
-    } else {
-        for (int64_t i = 0; i < n; i++) to[i] = ((const int32_t *)at)[i];
-    }
+    if (dtype == LEVADA_FLOAT64) memcpy(to, from, (size_t)n * sizeof *to);
+    else if (dtype == LEVADA_FLOAT32) samples_load_f32(at, n, 1, to);
+    else if (dtype == LEVADA_INT16) samples_load_i16(at, n, 1, to);
+    else samples_load_i32(at, n, 1, to);
 }
 
 void levada_samples_store(levada_dtype dtype, const double *from, int64_t n, uint8_t *to)
 {
     void *at = to;
 
-    if (dtype == LEVADA_FLOAT64) {
-        memcpy(to, from, (size_t)n * sizeof *from);
-    } else if (dtype == LEVADA_FLOAT32) {
-        for (int64_t i = 0; i < n; i++) ((float *)at)[i] = (float)from[i];
-    } else if (dtype == LEVADA_INT16) {
-        for (int64_t i = 0; i < n; i++)
-            ((int16_t *)at)[i] = (int16_t)(int32_t)samples_whole(from[i], INT16_MIN, INT16_MAX);
-    } else {
-        for (int64_t i = 0; i < n; i++)
-            ((int32_t *)at)[i] = (int32_t)samples_whole(from[i], INT32_MIN, INT32_MAX);
-    }
+    if (dtype == LEVADA_FLOAT64) memcpy(to, from, (size_t)n * sizeof *from);
+    else if (dtype == LEVADA_FLOAT32) samples_store_f32(from, n, 1, at);
+    else if (dtype == LEVADA_INT16) samples_store_i16(from, n, 1, at);
+    else samples_store_i32(from, n, 1, at);
+}
+
+void levada_samples_scale(levada_dtype dtype, const uint8_t *from, int64_t n, double factor,
+                          uint8_t *to)
+{
+    const void *at = from;
+    void       *put = to;
+
+    if (dtype == LEVADA_FLOAT64) samples_scale_f64(at, n, factor, put);
+    else if (dtype == LEVADA_FLOAT32) samples_scale_f32(at, n, factor, put);
+    else if (dtype == LEVADA_INT16) samples_scale_i16(at, n, factor, put);
+    else samples_scale_i32(at, n, factor, put);
 }
 
 /* -- columns */

@@ -16,6 +16,9 @@ LEVADA_MUST_USE levada_status levada_samples_check_audio(const levada_field *f, 
  * nearest limit is stored, of others the nearest integer; floats are not limited. */
 void levada_samples_load(levada_dtype dtype, const uint8_t *from, int64_t n, double *to);
 void levada_samples_store(levada_dtype dtype, const double *from, int64_t n, uint8_t *to);
+/* Multiplies n samples as float64, and stores the results as levada_samples_store does. */
+void levada_samples_scale(levada_dtype dtype, const uint8_t *from, int64_t n, double factor,
+                          uint8_t *to);
 /* Dimension of the channels: 1 of [frames]. */
 int64_t levada_samples_channels(const levada_field *f);
 /* Makes the frames ragged: for a result whose frames differ from record to record. */

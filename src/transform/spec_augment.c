@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SPEC_AUGMENT_STEP = 16 }; /* numbers that loops take at a time: compilers vectorize these */
+
 typedef struct spec_augment_args {
     levada_augment_args shared;
     int64_t             time_masks, time_width, frequency_masks, frequency_width;
@@ -62,10 +64,14 @@ static levada_status spec_augment_check(const void *args, const levada_spec *in,
 
 static float spec_augment_value(const spec_augment_args *a, const float *x, int64_t n)
 {
-    double sum = 0;
+    double  sums[SPEC_AUGMENT_STEP] = { 0 }, sum = 0;
+    int64_t i = 0;
 
     if (!isnan(a->value)) return (float)a->value;
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i];
+    for (; i + SPEC_AUGMENT_STEP <= n; i += SPEC_AUGMENT_STEP)
+        for (int k = 0; k < SPEC_AUGMENT_STEP; k++) sums[k] += (double)x[i + k];
+    for (; i < n; i++) sum += (double)x[i];
+    for (int k = 0; k < SPEC_AUGMENT_STEP; k++) sum += sums[k];
     return (float)(sum / (double)n);
 }
 
@@ -82,7 +88,11 @@ static spec_augment_mask spec_augment_draw(uint64_t key, int64_t number, int64_t
 
 static void spec_augment_put(float *to, int64_t n, float value)
 {
-    for (int64_t i = 0; i < n; i++) to[i] = value;
+    int64_t i = 0;
+
+    for (; i + SPEC_AUGMENT_STEP <= n; i += SPEC_AUGMENT_STEP)
+        for (int k = 0; k < SPEC_AUGMENT_STEP; k++) to[i + k] = value;
+    for (; i < n; i++) to[i] = value;
 }
 
 static levada_status spec_augment_fill(const void *work, const levada_augment_row *r,
