@@ -320,10 +320,7 @@ static void mix_close(void *state)
 
 static uint64_t mix_key(const mix_state *s, const mix_args *a)
 {
-    uint64_t seed = a->seed == LEVADA_NULL_INT ? s->context->seed : (uint64_t)a->seed;
-
-    return levada_random_key(levada_random_key(seed, (uint64_t)s->context->epoch),
-                             (uint64_t)s->context->pass);
+    return levada_random_key(levada_draw_key(s->context, a->seed), (uint64_t)s->context->pass);
 }
 
 /* Returns the input of a random draw. */

@@ -18,6 +18,7 @@
 #include "tensor/pool.h"
 #include <levada/block.h>
 #include <levada/builder.h>
+#include <levada/stage.h>
 
 typedef enum levada_block_kind { LEVADA_BLOCK_DATA, LEVADA_BLOCK_SELECTION } levada_block_kind;
 
@@ -136,7 +137,11 @@ LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levad
 /* Sets the origins of a block that has none yet to those of the rows of another DATA block from
  * `first` on. */
 void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first);
-/* Returns `key` mixed with the origin of a row: the key of the random numbers of that record. */
+/* Returns the key of the random numbers of a stage in an epoch: of its option `seed`, or
+ * LEVADA_NULL_INT for the seed of the iterator. */
+uint64_t levada_draw_key(const levada_context *context, int64_t seed);
+/* Returns that key mixed with the origin of a row: the key of the random numbers of that record,
+ * which do not depend on threads, block sizes, ranks or saves. */
 uint64_t levada_block_row_key(const levada_block *block, int64_t row, uint64_t key);
 /* Appends the origin parts of another DATA block with the same rows to those of `to`. */
 void levada_block_join_origins(levada_block *to, const levada_block *from);

@@ -7,12 +7,6 @@
 
 enum { CROP_TRIES = 10, CROP_DRAWS = 4 };
 
-uint64_t levada_draw_key(const levada_context *context, int64_t seed)
-{
-    return levada_random_key(seed == LEVADA_NULL_INT ? context->seed : (uint64_t)seed,
-                             (uint64_t)context->epoch);
-}
-
 static levada_status crop_limits(levada_floats list, const char *name, double most, double out[2],
                                  levada_error *err)
 {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random windows of images. All draws follow from a key of the stage and epoch and from the origin
- * of a record, so they do not depend on threads, block sizes, ranks or saves. Pure, any thread.
+ * Random windows of images, which follow from a key of the record: levada_block_row_key. Pure, any
+ * thread.
  */
 #ifndef LEVADA_TENSOR_CROP_H
 #define LEVADA_TENSOR_CROP_H
 
 #include "tensor/image.h"
-#include <levada/stage.h>
-
-/* Returns the key of a stage in an epoch: of its option `seed`, or LEVADA_NULL_INT for the seed of
- * the iterator. */
-uint64_t levada_draw_key(const levada_context *context, int64_t seed);
+#include <levada/option.h>
 
 /* RandomResizedCrop of torchvision: limits of the window's share of the area, and of width /
  * height. */

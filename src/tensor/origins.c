@@ -40,6 +40,12 @@ levada_origin levada_block_origin(const levada_block *block, int64_t row)
     return origins_at(&data->origins, at);
 }
 
+uint64_t levada_draw_key(const levada_context *context, int64_t seed)
+{
+    return levada_random_key(seed == LEVADA_NULL_INT ? context->seed : (uint64_t)seed,
+                             (uint64_t)context->epoch);
+}
+
 uint64_t levada_block_row_key(const levada_block *block, int64_t row, uint64_t key)
 {
     levada_origin o = levada_block_origin(block, row);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transform/augment.h"
 
-#include "tensor/crop.h"
-
 #include <string.h>
 
 /* What is done to a column of a block. */

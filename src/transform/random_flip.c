@@ -4,7 +4,6 @@
  * torchvision, random_flip_left_right and random_flip_up_down of tf.image.
  */
 #include "base/random.h"
-#include "tensor/crop.h"
 #include "tensor/image.h"
 #include "transform/one_field.h"
 
