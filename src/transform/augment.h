@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stages that change numbers of each record at random and keep their shape: gain, add_noise and
- * spec_augment. What a record draws depends on seed, epoch and origin alone: not on threads,
- * blocks, ranks or a restored checkpoint.
+ * Stages that change a field of each record at random. What a record draws depends on seed, epoch
+ * and origin alone: not on threads, blocks, ranks or a restored checkpoint. levada_augment_apply is
+ * for those that keep the shape of audio and spectrograms: gain, add_noise and spec_augment.
  */
 #ifndef LEVADA_TRANSFORM_AUGMENT_H
 #define LEVADA_TRANSFORM_AUGMENT_H
@@ -11,18 +11,21 @@
 #include "transform/one_field.h"
 #include "transform/samples.h"
 
-/* The options that these stages have first: levada_augment_args begins their struct. */
+/* The options of all these stages: levada_augment_args begins their struct. */
 typedef struct levada_augment_args {
     const char *field;
     int64_t     seed;
 } levada_augment_args;
 
-#define LEVADA_AUGMENT_ARGUMENTS(doc_of_field)                                                \
+#define LEVADA_AUGMENT_FIELD(doc_of_field)                                                    \
     LEVADA_ARG(TEXT, levada_augment_args, field, .required = true, .positional = true,        \
-               .doc = doc_of_field),                                                          \
+               .doc = doc_of_field)
+#define LEVADA_AUGMENT_SEED                                                                   \
     LEVADA_ARG(INT, levada_augment_args, seed, .min = 0, .max = INT64_MAX,                    \
                .doc = "seed of this stage, with which stages on other fields draw the same; " \
                       "null = the seed of the iterator")
+#define LEVADA_AUGMENT_ARGUMENTS(doc_of_field) \
+    LEVADA_AUGMENT_FIELD(doc_of_field), LEVADA_AUGMENT_SEED
 #define LEVADA_AUGMENT_AUDIO                                                                  \
     "field with audio: [frames] or [frames, channels] of float32, float64, int16 or int32"
 

@@ -111,15 +111,28 @@ levada_status levada_one_field_numbers(levada_builder *b, int32_t index, const l
     return levada_builder_values(b, index, *n, values, err);
 }
 
-levada_status levada_one_field_reject(const levada_one_field *f, int64_t row, void *at,
-                                      int64_t bytes, const levada_error *why, levada_error *err)
+levada_status levada_one_field_fill(const levada_one_field *f, int64_t count,
+                                    levada_one_field_row *fill, const void *work,
+                                    levada_error *err)
 {
-    if (why->code == LEVADA_ERESOURCE_EXHAUSTED) {
-        if (err) *err = *why;
-        return why->code;
+    int64_t  bytes = count * levada_dtype_size(f->to->dtype);
+    void    *values = NULL;
+    uint8_t *at;
+
+    LEVADA_TRY(levada_builder_values(f->b, f->index, f->from->n * count, &values, err));
+    at = values;
+    for (int64_t i = 0; i < f->from->n; i++, at += bytes) {
+        levada_error why = LEVADA_ERROR_INIT;
+
+        if (fill(work, i, at, &why) == LEVADA_OK) continue;
+        if (why.code == LEVADA_ERESOURCE_EXHAUSTED) {
+            if (err) *err = why;
+            return why.code;
+        }
+        memset(at, 0, (size_t)bytes);
+        LEVADA_TRY(levada_builder_reject(f->b, i, &why, err));
     }
-    memset(at, 0, (size_t)bytes);
-    return levada_builder_reject(f->b, row, why, err);
+    return LEVADA_OK;
 }
 
 levada_status levada_one_field_end(levada_one_field *f, levada_status st, levada_block **out,

@@ -49,11 +49,14 @@ LEVADA_MUST_USE levada_status levada_one_field_numbers(levada_builder *b, int32_
                                                        const levada_column *from,
                                                        const uint8_t **old, void **values,
                                                        int64_t *n, levada_error *err);
-/* Rejects record `row` because of `why`, and clears its `bytes` at `at` in the result. Missing
- * memory is an error of the run. */
-LEVADA_MUST_USE levada_status levada_one_field_reject(const levada_one_field *f, int64_t row,
-                                                      void *at, int64_t bytes,
-                                                      const levada_error *why, levada_error *err);
+/* Writes the numbers of a record to `to`. */
+typedef levada_status levada_one_field_row(const void *work, int64_t row, uint8_t *to,
+                                           levada_error *why);
+/* Fills the column with `count` numbers for each record. Rejects records for which `fill` fails:
+ * their numbers are zeros. Missing memory is an error of the run. */
+LEVADA_MUST_USE levada_status levada_one_field_fill(const levada_one_field *f, int64_t count,
+                                                    levada_one_field_row *fill, const void *work,
+                                                    levada_error *err);
 /* Publishes the block where st is OK, and returns st otherwise. */
 LEVADA_MUST_USE levada_status levada_one_field_end(levada_one_field *f, levada_status st,
                                                    levada_block **out, levada_error *err);

@@ -117,19 +117,20 @@ static void pad_to_copy(const pad_to_work *w, const levada_image *m, uint8_t *to
         x = (w->width - m->width) / 2 * w->pixel;
     }
     for (int64_t i = 0; i < w->height; i++, to += line) {
-        bool inside = i >= y && i < y + m->height && size > 0;
-
-        if (!inside) memcpy(to, w->s->line, (size_t)line);
-        if (!inside) continue;
+        if (i < y || i >= y + m->height || size == 0) {
+            memcpy(to, w->s->line, (size_t)line);
+            continue;
+        }
         memcpy(to, w->s->line, (size_t)x);
         memcpy(to + x, levada_image_line(m, i - y), (size_t)size);
         memcpy(to + x + size, w->s->line, (size_t)(line - x - size));
     }
 }
 
-static levada_status pad_to_one(const pad_to_work *w, int64_t row, uint8_t *to, levada_error *why)
+static levada_status pad_to_one(const void *work, int64_t row, uint8_t *to, levada_error *why)
 {
-    levada_image m;
+    const pad_to_work *w = work;
+    levada_image       m;
 
     LEVADA_TRY(levada_image_of(w->f->from, row, &m, why));
     if (m.height > w->height || m.width > w->width) {
@@ -165,26 +166,16 @@ static levada_status pad_to_column(pad_to_work *w, levada_error *err)
     const levada_one_field *f = w->f;
     int32_t                 first = 2 - f->from->field->depth;
     int64_t                 dims[LEVADA_MAX_DIMS] = { w->height, w->width };
-    int64_t                 bytes, size = levada_dtype_size(f->from->field->dtype);
-    void                   *values = NULL;
+    int64_t                 size = levada_dtype_size(f->from->field->dtype);
 
     w->pixel = size;
     for (int32_t i = first; i < f->from->field->ndim; i++) {
         dims[i - first + 2] = f->from->dims[i];
         w->pixel *= f->from->dims[i];
     }
-    bytes = w->height * w->width * w->pixel;
     LEVADA_TRY(pad_to_prepare(w, err));
     levada_builder_dims(f->b, f->index, dims);
-    LEVADA_TRY(levada_builder_values(f->b, f->index, f->from->n * (bytes / size), &values, err));
-    for (int64_t i = 0; i < f->from->n; i++) {
-        uint8_t     *at = (uint8_t *)values + i * bytes;
-        levada_error why = LEVADA_ERROR_INIT;
-
-        if (pad_to_one(w, i, at, &why) == LEVADA_OK) continue;
-        LEVADA_TRY(levada_one_field_reject(f, i, at, bytes, &why, err));
-    }
-    return LEVADA_OK;
+    return levada_one_field_fill(f, w->height * w->width * (w->pixel / size), pad_to_one, w, err);
 }
 
 static levada_status pad_to_apply(void *state, const void *args, const levada_block *in,

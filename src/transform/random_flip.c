@@ -3,24 +3,17 @@
  * random_flip - mirrors images at random: RandomHorizontalFlip and RandomVerticalFlip of
  * torchvision, random_flip_left_right and random_flip_up_down of tf.image.
  */
-#include "base/random.h"
 #include "tensor/image.h"
-#include "transform/one_field.h"
+#include "transform/augment.h"
 
 #include <string.h>
 
 enum { RANDOM_FLIP_DRAW = 64 }; /* number of a draw; windows (tensor/crop.c) have those before */
 
 typedef struct random_flip_args {
-    const char *field;
-    double      left_right, up_down;
-    int64_t     seed;
+    levada_augment_args shared;
+    double              left_right, up_down;
 } random_flip_args;
-
-typedef struct random_flip_state {
-    levada_columns_state shared;
-    uint64_t             key;
-} random_flip_state;
 
 /* What is done to a column of a block. */
 typedef struct random_flip_work {
@@ -31,15 +24,13 @@ typedef struct random_flip_work {
 } random_flip_work;
 
 static const levada_arg random_flip_options[] = {
-    LEVADA_ARG(TEXT, random_flip_args, field, .required = true, .positional = true,
-               .doc = "field with images: [height, width] or [height, width, channels] of numbers"),
+    LEVADA_AUGMENT_FIELD("field with images: [height, width] or [height, width, channels] of "
+                         "numbers"),
     LEVADA_ARG(FLOAT, random_flip_args, left_right, .otherwise = "0.5", .min = 0, .max = 1,
                .doc = "probability that left and right are exchanged"),
     LEVADA_ARG(FLOAT, random_flip_args, up_down, .otherwise = "0", .min = 0, .max = 1,
                .doc = "probability that up and down are exchanged"),
-    LEVADA_ARG(INT, random_flip_args, seed, .min = 0, .max = INT64_MAX,
-               .doc = "seed of this stage, with which stages on other fields draw the same; null = "
-                      "the seed of the iterator"),
+    LEVADA_AUGMENT_SEED,
     LEVADA_ARG_END,
 };
 
@@ -52,16 +43,8 @@ static levada_status random_flip_field(const void *args, levada_field *f, levada
 static levada_status random_flip_check(const void *args, const levada_spec *in, levada_spec **out,
                                        levada_error *err)
 {
-    return levada_one_field_check(in, ((const random_flip_args *)args)->field, random_flip_field,
-                                  args, out, err);
-}
-
-static levada_status random_flip_open(void *state, const void *args, const levada_context *context,
-                                      levada_error *err)
-{
-    ((random_flip_state *)state)->key =
-      levada_draw_key(context, ((const random_flip_args *)args)->seed);
-    return levada_columns_state_open(state, args, context, err);
+    return levada_one_field_check(in, ((const levada_augment_args *)args)->field,
+                                  random_flip_field, args, out, err);
 }
 
 /* -- one image */
@@ -123,7 +106,6 @@ static levada_status random_flip_shape(const random_flip_work *w, int64_t *bytes
 
     if (depth > 0) LEVADA_TRY(levada_builder_offsets(w->f->b, w->f->index, 0, n, &heights, err));
     *bytes = 0;
-    if (heights) heights[0] = 0;
     for (int64_t i = 0; i < n; i++) {
         levada_image m;
 
@@ -137,7 +119,7 @@ static levada_status random_flip_shape(const random_flip_work *w, int64_t *bytes
     }
     if (depth < 2) return LEVADA_OK;
     LEVADA_TRY(levada_builder_offsets(w->f->b, w->f->index, 1, lines, &widths, err));
-    *widths++ = 0;
+    widths++;
     for (int64_t i = 0; i < n; i++) {
         levada_image m;
 
@@ -173,12 +155,12 @@ static levada_status random_flip_column(const random_flip_work *w, levada_error 
 static levada_status random_flip_apply(void *state, const void *args, const levada_block *in,
                                        levada_block **out, levada_error *err)
 {
-    random_flip_state *s = state;
-    levada_one_field   f;
-    random_flip_work   w = { .a = args, .in = in, .f = &f, .key = s->key };
+    levada_augment_state *s = state;
+    levada_one_field      f;
+    random_flip_work      w = { .a = args, .in = in, .f = &f, .key = s->key };
 
-    LEVADA_TRY(
-        levada_one_field_begin(&s->shared, random_flip_check, args, w.a->field, in, &f, err));
+    LEVADA_TRY(levada_one_field_begin(&s->shared, random_flip_check, args, w.a->shared.field, in,
+                                      &f, err));
     return levada_one_field_end(&f, random_flip_column(&w, err), out, err);
 }
 
@@ -200,9 +182,9 @@ const levada_stage_def levada_stage_random_flip = {
                             .keeps_lengths = true),
     .args = random_flip_options,
     .args_size = sizeof(random_flip_args),
-    .state_size = sizeof(random_flip_state),
+    .state_size = sizeof(levada_augment_state),
     .check = random_flip_check,
-    .open = random_flip_open,
-    .close = levada_columns_state_close,
+    .open = levada_augment_open,
+    .close = levada_augment_close,
     .apply = random_flip_apply,
 };

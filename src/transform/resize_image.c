@@ -5,8 +5,6 @@
 #include "tensor/resize.h"
 #include "transform/one_field.h"
 
-#include <string.h>
-
 enum { RESIZE_BILINEAR, RESIZE_AREA, RESIZE_MOST = 65536 };
 
 typedef struct resize_image_args {
@@ -20,6 +18,13 @@ typedef struct resize_state {
     levada_columns_state shared;
     levada_resizer       resizer;
 } resize_state;
+
+/* What is done to a column of a block. */
+typedef struct resize_work {
+    levada_resizer      *resizer;
+    const levada_column *from;
+    levada_resize_to     to;
+} resize_work;
 
 static const levada_arg resize_image_options[] = {
     LEVADA_ARG(TEXT, resize_image_args, field, .required = true, .positional = true,
@@ -69,24 +74,13 @@ static void resize_image_close(void *state)
 
 /* -- a block */
 
-static levada_status resize_column(levada_resizer *s, const levada_one_field *f,
-                                   const levada_resize_to *to, levada_error *err)
+static levada_status resize_one(const void *work, int64_t row, uint8_t *to, levada_error *why)
 {
-    int64_t size = to->height * to->width * to->channels;
-    int64_t bytes = size * levada_dtype_size(to->dtype);
-    void   *values = NULL;
+    const resize_work *w = work;
+    levada_image       image;
 
-    LEVADA_TRY(levada_builder_values(f->b, f->index, f->from->n * size, &values, err));
-    for (int64_t i = 0; i < f->from->n; i++) {
-        uint8_t      *at = (uint8_t *)values + i * bytes;
-        levada_error  why = LEVADA_ERROR_INIT;
-        levada_image  image;
-        levada_status st = levada_image_of(f->from, i, &image, &why);
-
-        if (st == LEVADA_OK) st = levada_resize(s, &image, to, at, &why);
-        if (st != LEVADA_OK) LEVADA_TRY(levada_one_field_reject(f, i, at, bytes, &why, err));
-    }
-    return LEVADA_OK;
+    LEVADA_TRY(levada_image_of(w->from, row, &image, why));
+    return levada_resize(w->resizer, &image, &w->to, to, why);
 }
 
 static levada_status resize_image_apply(void *state, const void *args, const levada_block *in,
@@ -96,14 +90,21 @@ static levada_status resize_image_apply(void *state, const void *args, const lev
 
     resize_state            *s = state;
     const resize_image_args *a = args;
-    levada_resize_to         to = { .height = a->size.at[0], .width = a->size.at[1] };
+    resize_work              w = { .resizer = &s->resizer };
     levada_one_field         f;
+    levada_status            st;
 
     LEVADA_TRY(levada_one_field_begin(&s->shared, resize_image_check, a, a->field, in, &f, err));
-    to.dtype = f.from->field->dtype;
-    to.channels = f.from->dims[f.from->field->ndim - 1];
-    to.method = a->antialias ? LEVADA_RESIZE_ANTIALIAS : methods[a->method];
-    return levada_one_field_end(&f, resize_column(&s->resizer, &f, &to, err), out, err);
+    w.from = f.from;
+    w.to = (levada_resize_to){
+        .dtype = f.to->dtype,
+        .height = a->size.at[0],
+        .width = a->size.at[1],
+        .channels = f.from->dims[f.from->field->ndim - 1],
+        .method = a->antialias ? LEVADA_RESIZE_ANTIALIAS : methods[a->method],
+    };
+    st = levada_one_field_fill(&f, w.to.height * w.to.width * w.to.channels, resize_one, &w, err);
+    return levada_one_field_end(&f, st, out, err);
 }
 
 static const levada_example_file resize_image_files[] = {
