@@ -42,12 +42,6 @@ static const levada_arg add_noise_options[] = {
 
 /* -- columns */
 
-static levada_status add_noise_field(const void *args, levada_field *f, levada_error *err)
-{
-    (void)args;
-    return levada_samples_check_audio(f, err);
-}
-
 static levada_status add_noise_check_noise(const add_noise_args *a, const levada_spec *in,
                                            levada_error *err)
 {
@@ -78,7 +72,7 @@ static levada_status add_noise_check(const void *args, const levada_spec *in, le
     LEVADA_TRY(levada_range_read(a->snr, "snr", &snr, err));
     LEVADA_TRY(levada_spec_want_records(in, err));
     LEVADA_TRY(add_noise_check_noise(a, in, err));
-    return levada_one_field_check(in, a->shared.field, add_noise_field, a, out, err);
+    return levada_one_field_check(in, a->shared.field, levada_augment_audio, a, out, err);
 }
 
 /* -- samples */

@@ -13,6 +13,12 @@ typedef struct augment_work {
     int64_t                     size; /* bytes of a frame */
 } augment_work;
 
+levada_status levada_augment_audio(const void *args, levada_field *f, levada_error *err)
+{
+    (void)args;
+    return levada_samples_check_audio(f, err);
+}
+
 levada_status levada_augment_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err)
 {

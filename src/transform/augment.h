@@ -35,6 +35,9 @@ typedef struct levada_augment_state {
     uint64_t             key; /* of the stage in this epoch */
 } levada_augment_state;
 
+/* Refuses a field without audio: a levada_field_change. */
+LEVADA_MUST_USE levada_status levada_augment_audio(const void *args, levada_field *f,
+                                                   levada_error *err);
 /* Implement open() and close() of a stage with this state. */
 levada_status levada_augment_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err);

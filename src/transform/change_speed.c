@@ -42,14 +42,6 @@ static const levada_arg change_speed_options[] = {
     LEVADA_ARG_END,
 };
 
-static levada_status change_speed_field(const void *args, levada_field *f, levada_error *err)
-{
-    (void)args;
-    LEVADA_TRY(levada_samples_check_audio(f, err));
-    levada_samples_ragged(f);
-    return LEVADA_OK;
-}
-
 static levada_status change_speed_check_options(const change_speed_args *a, levada_error *err)
 {
     levada_floats list = a->range.n ? a->range : a->factors;
@@ -73,7 +65,7 @@ static levada_status change_speed_check(const void *args, const levada_spec *in,
 
     LEVADA_TRY(change_speed_check_options(a, err));
     LEVADA_TRY(levada_spec_want_records(in, err));
-    return levada_one_field_check(in, a->shared.field, change_speed_field, a, out, err);
+    return levada_one_field_check(in, a->shared.field, levada_resampled_field, a, out, err);
 }
 
 /* Returns the frames of a record that become SPEED_STEPS frames. */
@@ -95,21 +87,21 @@ static levada_status change_speed_apply(void *state, const void *args, const lev
     levada_augment_state    *s = state;
     const change_speed_args *a = args;
     change_speed_work        w = { .a = a, .in = in, .key = s->key };
-    levada_resampled         r = {
+    levada_one_field         f;
+    const levada_resampled   r = {
         .context = s->shared.context,
+        .f = &f,
         .from = change_speed_from,
         .user = &w,
         .to = SPEED_STEPS,
         .quality = (levada_resampler_quality)a->quality,
         .max_samples = a->max_samples,
     };
-    levada_one_field f;
 
     if (a->range.n) LEVADA_TRY(levada_range_read(a->range, "the range", &w.range, err));
     LEVADA_TRY(
         levada_one_field_begin(&s->shared, change_speed_check, a, a->shared.field, in, &f, err));
-    r.column = f.from;
-    return levada_one_field_end(&f, levada_resampled_fill(&r, f.b, f.index, err), out, err);
+    return levada_one_field_end(&f, levada_resampled_fill(&r, err), out, err);
 }
 
 static const levada_example_file change_speed_files[] = {

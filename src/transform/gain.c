@@ -19,12 +19,6 @@ static const levada_arg gain_options[] = {
     LEVADA_ARG_END,
 };
 
-static levada_status gain_field(const void *args, levada_field *f, levada_error *err)
-{
-    (void)args;
-    return levada_samples_check_audio(f, err);
-}
-
 static levada_status gain_check(const void *args, const levada_spec *in, levada_spec **out,
                                 levada_error *err)
 {
@@ -33,7 +27,7 @@ static levada_status gain_check(const void *args, const levada_spec *in, levada_
 
     LEVADA_TRY(levada_range_read(a->db, "db", &db, err));
     LEVADA_TRY(levada_spec_want_records(in, err));
-    return levada_one_field_check(in, a->shared.field, gain_field, a, out, err);
+    return levada_one_field_check(in, a->shared.field, levada_augment_audio, a, out, err);
 }
 
 static levada_status gain_fill(const void *work, const levada_augment_row *r, levada_error *why)

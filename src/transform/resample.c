@@ -3,7 +3,6 @@
  * resample - sounds at another number of frames per second, through libsoxr. The rate of each
  * record is in a column, which gets the new one.
  */
-#include "transform/one_field.h"
 #include "transform/resampled.h"
 #include "transform/samples.h"
 
@@ -42,14 +41,6 @@ static const levada_arg resample_options[] = {
 
 /* -- columns */
 
-static levada_status resample_field(const void *args, levada_field *f, levada_error *err)
-{
-    (void)args;
-    LEVADA_TRY(levada_samples_check_audio(f, err));
-    levada_samples_ragged(f);
-    return LEVADA_OK;
-}
-
 static levada_status resample_check(const void *args, const levada_spec *in, levada_spec **out,
                                     levada_error *err)
 {
@@ -60,7 +51,7 @@ static levada_status resample_check(const void *args, const levada_spec *in, lev
     if (a->input_rate == LEVADA_NULL_INT)
         LEVADA_TRY(levada_spec_require(in, a->rate_field, &rate, err));
     if (rate >= 0) LEVADA_TRY(levada_rate_check(levada_spec_field(in, rate), err));
-    return levada_one_field_check(in, a->field, resample_field, a, out, err);
+    return levada_one_field_check(in, a->field, levada_resampled_field, a, out, err);
 }
 
 /* -- a block */
@@ -85,18 +76,18 @@ static levada_status resample_rates(const resample_args *a, levada_builder *b, i
     return LEVADA_OK;
 }
 
-static levada_status resample_columns(const levada_columns_state *s, const resample_args *a,
-                                      const levada_block *in, levada_builder *b, levada_error *err)
+static levada_status resample_apply(void *state, const void *args, const levada_block *in,
+                                    levada_block **out, levada_error *err)
 {
-    int32_t index = levada_spec_find(in->spec, a->field);
-    int32_t rate = levada_spec_find(in->spec, a->rate_field);
-    const resample_work w = {
-        .a = a,
-        .rates = a->input_rate == LEVADA_NULL_INT ? levada_block_at(in, rate) : NULL,
-    };
+    levada_columns_state *s = state;
+    const resample_args  *a = args;
+    int32_t               rate = levada_spec_find(in->spec, a->rate_field);
+    levada_one_field      f;
+    resample_work         w = { .a = a };
+    levada_status         st;
     const levada_resampled r = {
         .context = s->context,
-        .column = levada_block_at(in, index),
+        .f = &f,
         .from = resample_rate,
         .user = &w,
         .to = a->rate,
@@ -104,32 +95,12 @@ static levada_status resample_columns(const levada_columns_state *s, const resam
         .max_samples = a->max_samples,
     };
 
-    for (int32_t i = 0; i < levada_spec_count(in->spec); i++) {
-        if (i != index && i != rate) levada_builder_share(b, i, levada_block_at(in, i));
-    }
-    LEVADA_TRY(levada_resampled_fill(&r, b, index, err));
-    if (rate < 0) return LEVADA_OK;
-    return resample_rates(a, b, rate, levada_block_at(in, rate), err);
-}
-
-static levada_status resample_apply(void *state, const void *args, const levada_block *in,
-                                    levada_block **out, levada_error *err)
-{
-    levada_columns_state *s = state;
-    const resample_args  *a = args;
-    const levada_spec    *spec = NULL;
-    levada_builder       *b = NULL;
-    levada_status         st;
-
-    LEVADA_TRY(levada_derived_get(&s->columns, resample_check, a, in->spec, &spec, err));
-    if (!levada_block_column(in, a->field))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a record lacks field '%s'; return it in all records", a->field);
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
-    st = resample_columns(s, a, in, b, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
+    LEVADA_TRY(levada_one_field_begin(s, resample_check, a, a->field, in, &f, err));
+    if (a->input_rate == LEVADA_NULL_INT) w.rates = levada_block_at(in, rate);
+    st = levada_resampled_fill(&r, err);
+    if (st == LEVADA_OK && rate >= 0)
+        st = resample_rates(a, f.b, rate, levada_block_at(in, rate), err);
+    return levada_one_field_end(&f, st, out, err);
 }
 
 static const levada_example_file resample_files[] = {

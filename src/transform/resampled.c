@@ -8,6 +8,14 @@
 
 enum { RESAMPLED_RATIO = 256, RESAMPLED_BLOCK = 1 << 28 };
 
+levada_status levada_resampled_field(const void *args, levada_field *f, levada_error *err)
+{
+    (void)args;
+    LEVADA_TRY(levada_samples_check_audio(f, err));
+    levada_samples_ragged(f);
+    return LEVADA_OK;
+}
+
 /* Sets the most frames that the record can become; fails where they are too many. */
 static levada_status resampled_capacity(const levada_resampled *r, int64_t row, int64_t *capacity,
                                         levada_error *why)
@@ -16,7 +24,7 @@ static levada_status resampled_capacity(const levada_resampled *r, int64_t row, 
     levada_resampling ratio = { .from = from, .to = to };
 
     *capacity = 0;
-    (void)levada_samples_row(r->column, row, &frames);
+    (void)levada_samples_row(r->f->from, row, &frames);
     if (from < 1 || from > LEVADA_RESAMPLED_MOST_RATE || from > to * RESAMPLED_RATIO ||
         to > from * RESAMPLED_RATIO) {
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
@@ -24,23 +32,23 @@ static levada_status resampled_capacity(const levada_resampled *r, int64_t row, 
                            (long long)from, (long long)to, RESAMPLED_RATIO);
     }
     *capacity = from == to || frames == 0 ? frames : levada_resampler_capacity(&ratio, frames);
-    if (*capacity * levada_samples_channels(r->column->field) <= r->max_samples) return LEVADA_OK;
+    if (*capacity * levada_samples_channels(r->f->from->field) <= r->max_samples) return LEVADA_OK;
     *capacity = 0;
     return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "more samples than max_samples=%lld",
                        (long long)r->max_samples);
 }
 
 /* Sets the capacities of all records; those that do not fit are rejected, and empty. */
-static levada_status resampled_look(const levada_resampled *r, levada_builder *b,
-                                    int64_t *capacities, int64_t *total, levada_error *err)
+static levada_status resampled_look(const levada_resampled *r, int64_t *capacities,
+                                    int64_t *total, levada_error *err)
 {
     *total = 0;
-    for (int64_t i = 0; i < r->column->n; i++) {
+    for (int64_t i = 0; i < r->f->from->n; i++) {
         levada_error why = LEVADA_ERROR_INIT;
 
         if (resampled_capacity(r, i, &capacities[i], &why) != LEVADA_OK)
-            LEVADA_TRY(levada_builder_reject(b, i, &why, err));
-        *total += capacities[i] * levada_samples_channels(r->column->field);
+            LEVADA_TRY(levada_builder_reject(r->f->b, i, &why, err));
+        *total += capacities[i] * levada_samples_channels(r->f->from->field);
         if (*total <= RESAMPLED_BLOCK) continue;
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "more than 2^28 samples in one block; lower block_rows");
@@ -54,12 +62,12 @@ static levada_status resampled_one(const levada_resampled *r, int64_t row, uint8
     const levada_resampling ratio = {
         .from = r->from(r->user, row),
         .to = r->to,
-        .channels = levada_samples_channels(r->column->field),
-        .dtype = r->column->field->dtype,
+        .channels = levada_samples_channels(r->f->from->field),
+        .dtype = r->f->from->field->dtype,
         .quality = r->quality,
     };
     int64_t        frames;
-    const uint8_t *at = levada_samples_row(r->column, row, &frames);
+    const uint8_t *at = levada_samples_row(r->f->from, row, &frames);
 
     if (levada_context_cancelled(r->context))
         return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
@@ -71,18 +79,18 @@ static levada_status resampled_one(const levada_resampled *r, int64_t row, uint8
     return LEVADA_OK;
 }
 
-static levada_status resampled_column(const levada_resampled *r, levada_builder *b, int32_t index,
-                                      int64_t *capacities, levada_error *err)
+static levada_status resampled_column(const levada_resampled *r, int64_t *capacities,
+                                      levada_error *err)
 {
-    const levada_field *f = r->column->field;
-    int64_t  size = levada_samples_channels(f) * levada_dtype_size(f->dtype), total;
+    const levada_one_field *f = r->f;
+    int64_t  size = levada_samples_channels(f->to) * levada_dtype_size(f->to->dtype), total;
     int32_t *offsets = NULL;
     void    *values = NULL;
 
-    LEVADA_TRY(resampled_look(r, b, capacities, &total, err));
-    LEVADA_TRY(levada_builder_offsets(b, index, 0, r->column->n, &offsets, err));
-    LEVADA_TRY(levada_builder_values(b, index, total, &values, err));
-    for (int64_t i = 0; i < r->column->n; i++) {
+    LEVADA_TRY(resampled_look(r, capacities, &total, err));
+    LEVADA_TRY(levada_builder_offsets(f->b, f->index, 0, f->from->n, &offsets, err));
+    LEVADA_TRY(levada_builder_values(f->b, f->index, total, &values, err));
+    for (int64_t i = 0; i < r->f->from->n; i++) {
         int64_t made = 0;
 
         LEVADA_TRY(resampled_one(r, i, (uint8_t *)values + offsets[i] * size, capacities[i], &made,
@@ -92,15 +100,14 @@ static levada_status resampled_column(const levada_resampled *r, levada_builder 
     return LEVADA_OK;
 }
 
-levada_status levada_resampled_fill(const levada_resampled *r, levada_builder *b, int32_t index,
-                                    levada_error *err)
+levada_status levada_resampled_fill(const levada_resampled *r, levada_error *err)
 {
-    int64_t      *capacities = levada_alloc((size_t)r->column->n * sizeof *capacities + 1);
+    int64_t      *capacities = levada_alloc((size_t)r->f->from->n * sizeof *capacities + 1);
     levada_status st;
 
     if (!capacities)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while resampling");
-    st = resampled_column(r, b, index, capacities, err);
+    st = resampled_column(r, capacities, err);
     levada_free(capacities);
     return st;
 }

@@ -3,6 +3,7 @@
 #ifndef LEVADA_TRANSFORM_RESAMPLED_H
 #define LEVADA_TRANSFORM_RESAMPLED_H
 
+#include "transform/one_field.h"
 #include "transform/resampler.h"
 #include <levada/stage.h>
 
@@ -11,8 +12,8 @@ enum { LEVADA_RESAMPLED_MOST_RATE = 1 << 22, LEVADA_RESAMPLED_MOST_SAMPLES = 1 <
 
 /* What happens to a column. */
 typedef struct levada_resampled {
-    const levada_context *context;
-    const levada_column  *column;
+    const levada_context   *context;
+    const levada_one_field *f;
     /* Returns the frames of a record that become `to` frames. */
     int64_t (*from)(const void *user, int64_t row);
     const void              *user;
@@ -21,8 +22,10 @@ typedef struct levada_resampled {
     int64_t                  max_samples; /* of a result, in all channels */
 } levada_resampled;
 
-/* Fills column `index`, whose frames are ragged. Rejects records that cannot be resampled. */
-LEVADA_MUST_USE levada_status levada_resampled_fill(const levada_resampled *r, levada_builder *b,
-                                                    int32_t index, levada_error *err);
+/* Makes the frames of an audio field ragged, or refuses the field: a levada_field_change. */
+LEVADA_MUST_USE levada_status levada_resampled_field(const void *args, levada_field *f,
+                                                     levada_error *err);
+/* Fills the column. Rejects records that cannot be resampled. */
+LEVADA_MUST_USE levada_status levada_resampled_fill(const levada_resampled *r, levada_error *err);
 
 #endif
