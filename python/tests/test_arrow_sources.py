@@ -493,3 +493,64 @@ def test_a_mask_says_which_values_are_null(tmp_path):
     assert empty.to_list() == [] and "x_valid" in empty.spec
     with pytest.raises(lv.errors.InvalidArgumentError, match="'mask'"):
         lv.from_arrow(table, nulls="masks")
+
+
+def damaged_columns():
+    """Columns of every form of offsets, damaged in the middle, which pyarrow accepts."""
+    from_buffers, far = pa.Array.from_buffers, 1 << 29
+    ten, data = pa.array(range(10)), pa.py_buffer(b"x" * 20)
+
+    def numbers(*values, kind=np.int32):
+        return pa.py_buffer(np.array(values, kind).tobytes())
+
+    long = numbers(0, 6, far, 18, kind=np.int64)
+    strings = from_buffers(pa.utf8(), 3, [None, numbers(0, far, far, 18), data])
+    lists = [None, numbers(0, far, 5, 10)]
+    views = [None, numbers(0, far, 2), numbers(1, 1, 1)]
+    indexes = from_buffers(pa.int32(), 3, [None, numbers(0, -1, 3)])
+    return {
+        "strings": strings,
+        "large strings": from_buffers(pa.large_utf8(), 3, [None, long, data]),
+        "lists": from_buffers(pa.list_(pa.int64()), 3, lists, children=[ten]),
+        "views of lists": from_buffers(pa.list_view(pa.int64()), 3, views, children=[ten]),
+        "lists of strings": from_buffers(
+            pa.list_(pa.utf8()), 2, [None, numbers(0, 1, 3)], children=[strings]
+        ),
+        "a dictionary": pa.DictionaryArray.from_arrays(indexes, pa.array(["a"]), safe=False),
+    }
+
+
+@pytest.mark.parametrize("name", damaged_columns())
+@pytest.mark.parametrize("block_rows", [1, 256])
+def test_damaged_arrays_are_errors(name, block_rows):
+    column = damaged_columns()[name]
+    with pytest.raises(lv.errors.DataLossError):
+        lv.from_arrow(pa.table({"x": column})).with_options(block_rows=block_rows).to_list()
+
+
+@pytest.mark.parametrize("kind", ["arrow", "stream"])
+def test_damaged_words_of_files_never_crash(tmp_path, kind):
+    rng, n = np.random.default_rng(1), 40
+    table = pa.table({
+        "s": [f"a{'é' * (i % 5)}" for i in range(n)],
+        "u": pa.array(["abc" * (i % 3) for i in range(n)], pa.large_utf8()),
+        "l": [[[1] * (i % 3)] * (i % 4) for i in range(n)],
+        "d": pa.array([f"k{i % 4}" for i in range(n)]).dictionary_encode(),
+        "v": pa.array(["x" * (i % 30) for i in range(n)], pa.string_view()),
+        "o": [[{"a": i, "b": "q" * i}] * (i % 3) for i in range(n)],
+    })  # fmt: skip
+    path, words = tmp_path / "x.arrow", [-1, 2**31 - 1, -(2**31), 7, 1000]
+    damaged = 0
+    for name in table.column_names * 40:
+        made = pa.ipc.new_file if kind == "arrow" else pa.ipc.new_stream
+        with made(str(path), table.select([name]).schema) as writer:
+            writer.write_table(table.select([name]))
+        data = np.frombuffer(path.read_bytes()[: path.stat().st_size // 4 * 4], "<i4").copy()
+        data[rng.integers(50, len(data) - 1, 2)] = rng.choice(words, 2)
+        rest = path.read_bytes()[len(data) * 4 :]
+        path.write_bytes(data.tobytes() + rest)
+        try:
+            lv.arrow(path).to_list()
+        except lv.errors.LevadaError:
+            damaged += 1
+    assert damaged > 20

@@ -213,7 +213,7 @@ static const uint8_t *rows_string(const struct ArrowArray *a, const levada_arrow
 {
     const uint8_t     *data = NULL;
     const rows_view *view;
-    int64_t            begin;
+    int64_t            begin, end;
 
     *size = 0;
     if (row < 0) return (const uint8_t *)"";
@@ -229,9 +229,13 @@ static const uint8_t *rows_string(const struct ArrowArray *a, const levada_arrow
         return data ? data + row * type->size : (const uint8_t *)"";
     default:
         begin = rows_offset(a->buffers[1], type->size, row);
-        *size = rows_offset(a->buffers[1], type->size, row + 1) - begin;
+        end = rows_offset(a->buffers[1], type->size, row + 1);
         data = a->buffers[2];
-        if (begin < 0 || *size < 0 || (*size && !data)) return NULL;
+        if (begin < 0 || end < begin || (end > begin && !data) ||
+            end > rows_offset(a->buffers[1], type->size, a->offset + a->length)) {
+            return NULL; /* the last offset is at most the size of the data */
+        }
+        *size = end - begin;
         return data ? data + begin : (const uint8_t *)"";
     }
 }

@@ -39,9 +39,19 @@ def _empty(schema):
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _sound(rows, where):
+    """Checks the sizes of the buffers, which the C interface does not tell; returns `rows`."""
+    try:
+        rows.validate()
+    except pyarrow().ArrowInvalid as error:
+        raise DataLossError(f"{where}: {error}") from error
+    return rows
+
+
 def block_of(rows, nulls):
     """The block of a record batch, or of a table."""
     pa = pyarrow()
+    _sound(rows, "the Arrow array is damaged")
     if isinstance(rows, pa.Table):
         if rows.num_rows == 0:
             rows = _empty(rows.schema)
@@ -188,7 +198,7 @@ def table_reader(obj, name=None, columns=None, nulls="error"):
     pa = pyarrow()
     table = _table_of(obj, pa)
     names = _selected(table.schema, columns)
-    table = table.select(names) if names else table
+    table = _sound(table.select(names) if names else table, name or type(obj).__name__)
     batches = table.to_batches()
     return Pieces(
         table.schema, [b.num_rows for b in batches], batches.__getitem__, nulls,
@@ -208,12 +218,21 @@ def _table_of(obj, pa):
     return pa.table(obj)
 
 
+def _sample(row, pa):
+    """The values of a row; what is wrong if pyarrow would read outside of its buffers."""
+    try:
+        row.validate(full=True)
+        return row.to_pylist()
+    except pa.ArrowInvalid as error:
+        return str(error)
+
+
 def _table_mark(table, pa):
     """A hash of the schema and of three rows."""
     from levada._contents import digest
 
     n = table.num_rows
-    rows = [table.slice(i, 1).to_pylist() for i in sorted({0, n // 2, max(n - 1, 0)})]
+    rows = [_sample(table.slice(i, 1), pa) for i in sorted({0, n // 2, max(n - 1, 0)})]
     return digest(repr((str(table.schema), n, rows)).encode())
 
 
@@ -341,18 +360,24 @@ class _ArrowFiles(_Files):
             return batches.__getitem__, len(batches), stream.schema
         except FileNotFoundError:
             raise
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise DataLossError(f"{path}: not a complete Arrow file or stream: {error}") from error
+
+    def _batch(self, get, path, k):
+        try:
+            return _sound(get(k), f"{path}: record batch {k} is damaged")
+        except (pyarrow().ArrowException, OSError) as error:
+            raise DataLossError(f"{path}: record batch {k} is damaged: {error}") from error
 
     def _open(self, path):
         get, n, schema = self._reader(path)
-        return schema, [get(k).num_rows for k in range(n)]
+        return schema, [self._batch(get, path, k).num_rows for k in range(n)]
 
     def load(self, i):
         path, k = self.places[i]
         if path not in self.opened:
             self.opened[path] = self._reader(path)[0]
-        batch = self.opened[path](k)
+        batch = self._batch(self.opened[path], path, k)
         return batch.select(self.names) if self.names else batch
 
 
