@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import operator
 
+from levada.errors import InvalidArgumentError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +82,16 @@ class Sampler:
             state (dict[str, Any]): what ``state_dict`` returned, with the same seed, rank and
                 number of ranks.
 
+        Raises:
+            InvalidArgumentError: this sampler returns fewer numbers than the state counts.
+
         Example:
             sampler = lv.range(5).sampler()
             sampler.load_state_dict({"epoch": 1, "returned": 3})
             print(len(list(sampler)))
         """
+        returned = operator.index(state["returned"])
+        if not 0 <= returned <= len(self):
+            raise InvalidArgumentError(f"returned={returned} of the state must be 0..{len(self)}")
         self.set_epoch(state["epoch"])
-        self._at = operator.index(state["returned"])
+        self._at = returned

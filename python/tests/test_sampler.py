@@ -97,3 +97,12 @@ def test_equal_ranks_of_parts_are_refused_with_a_remedy():
             lv.torch_dataset(lv.range(9).batch(2), parts=4, equal=equal)
     with pytest.raises(ValueError, match="parts= needs a Dataset"):
         lv.torch_dataset(lambda index, count: lv.range(9), parts=4)
+
+
+@pytest.mark.parametrize("returned", [-1, 6, 2**62])
+def test_a_state_of_more_numbers_is_refused(returned):
+    sampler = lv.range(5).sampler(seed=1)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="returned="):
+        sampler.load_state_dict({"epoch": 3, "returned": returned})
+    assert sampler.state_dict() == {"epoch": 0, "returned": 0}
+    assert len(list(sampler)) == 5
