@@ -6,7 +6,7 @@ def length(core):
     """Records or batches of a dataset of the extension. TypeError where it is not known."""
     count = core.length()
     if count is None:
-        name = _without_index(core)
+        name = without_index(core)
         hint = f"; pass index=True to {name}, which then counts its records" if name else ""
         raise TypeError(
             f"the length of {core.text()!r} is not known before it is read{hint} (for PyTorch "
@@ -15,12 +15,12 @@ def length(core):
     return count
 
 
-def _without_index(core):
+def without_index(core):
     """The name of a source that could have an index, or None."""
     inputs = core.inputs()
     if not inputs:
         return core.name if core.options().get("index") is False else None
-    return next((name for below in inputs if (name := _without_index(below))), None)
+    return next((name for below in inputs if (name := without_index(below))), None)
 
 
 def known_now(core):

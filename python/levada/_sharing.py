@@ -84,6 +84,55 @@ def parts(dataset, count):
     return [_divide(dataset, index, count, files=True) for index in range(count)]
 
 
+def equal_parts(dataset, made, equal):
+    """(parts of which ranks can make equal numbers of batches, their numbers of batches).
+
+    Raises FailedPreconditionError if they are not known before the data are read.
+    """
+    from levada._length import length
+
+    if _found(dataset._core, _skips) or dataset._settings.get("errors") not in (None, "fail"):
+        raise FailedPreconditionError(
+            f"parts= with {equal=} counts the batches of the parts before they are read, and "
+            'errors= other than "fail" may skip records: leave errors= or parts= out'
+        )
+    try:
+        counts = [length(part._core) for part in made]
+    except TypeError as error:
+        raise FailedPreconditionError(
+            f"parts= with {equal=} needs parts whose numbers of batches are known before they are "
+            f"read: {_cause(made[0]._core)}; or leave parts= out, or pass equal=False and end each "
+            "epoch after the same number of steps on all ranks"
+        ) from error
+    if equal == "pad":
+        made = [part._stage("shard", index=0, count=1, equal="pad") for part in made]
+    return made, counts
+
+
+def _cause(core):
+    """Why the length of a dataset is not known, and what to do."""
+    from levada._length import without_index
+
+    below = [each for each in core.inputs() if each.length() is None]
+    if below:
+        return _cause(below[0])
+    name = without_index(core)
+    if name is not None and not core.inputs():
+        return f"pass index=True to {name}"
+    return f"{core.name} makes numbers of them that depend on the data"
+
+
+def _skips(core):
+    return core.options().get("errors") not in (None, "fail")
+
+
+def padding(part):
+    """A copy of the first batch (record) of a part of `equal_parts`, as padding."""
+    core = part._core.inputs()[0]  # without the shard that adds is_padding
+    one = type(part)(_levada.append("take", {"count": 1}, (core,)), part._settings)
+    return one._stage("shard", index=1, count=2, equal="pad")
+
+
 def _found(core, test):
     """The first stage for which test(stage) is true, from the last one on, pipes included; None."""
     if test(core):

@@ -17,7 +17,7 @@ ranks::
 from __future__ import annotations
 
 from levada.errors import FailedPreconditionError
-from levada.interop._positions import part_states, part_values
+from levada.interop._positions import part_states, part_values, run_state, run_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class DataState:
             )
         self._data = data
         self._batch: Any = None
+        self._loaded = False
 
     def note(self, batch: Any) -> None:
         """Notes the batch that was trained last (``position=True``), in loops that fetch ahead."""
@@ -55,15 +56,39 @@ class DataState:
         """{"epoch", "parts", "part_00000": bytes, ...}: keys are the same on no two ranks, or
         equal in value."""
         state = self._data.state_dict(self._batch)
-        states, parts = state["states"], state["parts"]
-        if states and all(value is False for value in states.values()):
+        parts, equal = state["parts"], "pieces" in state
+        common = {"epoch": state["epoch"], "parts": parts}
+        states = state["states"]
+        if not self._loaded and self._at_beginning(state):
             states = dict.fromkeys(range(parts), False)  # nobody has begun
-        return {"epoch": state["epoch"], "parts": parts, **part_values(states)}
+        elif equal:
+            return {**common, **self._run_values(state)}
+        return {**common, **part_values(states)}
+
+    def _at_beginning(self, state: Any) -> bool:
+        if "pieces" in state:
+            begun: bool = state != self._data.beginning(state["epoch"], *state["worker"])
+            return not begun
+        return bool(state["states"]) and all(value is False for value in state["states"].values())
+
+    def _run_values(self, state: Any) -> dict[str, bytes]:
+        """With ``equal=`` a part may be of two ranks: each rank has a key for its state, and its
+        share of the others."""
+        rank, world = self._data.ranks()
+        if rank >= state["parts"]:
+            raise FailedPreconditionError(
+                f"levada.dcp: parts={state['parts']} must be at least the number of ranks, {world}"
+            )
+        keys = part_values(dict.fromkeys(range(rank, state["parts"], world), False))
+        return {**keys, **run_value(rank, state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration continues there: what ``state_dict`` of all ranks returned."""
-        states = part_states(state)
-        self._data.load_state_dict(
-            [{"epoch": int(state["epoch"]), "parts": int(state["parts"]), "states": states}]
-        )
-        self._batch = None
+        epoch, parts, states = int(state["epoch"]), int(state["parts"]), part_states(state)
+        given: list[Any] = [{"epoch": epoch, "parts": parts, "states": states}]
+        if self._data.equal:
+            world = self._data.ranks()[1]
+            given = [run_state(value) for value in states.values() if value]
+            given = given or [self._data.beginning(epoch, i, world) for i in range(world)]
+        self._data.load_state_dict(given)
+        self._batch, self._loaded = None, True

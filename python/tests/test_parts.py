@@ -290,8 +290,6 @@ def test_states_that_do_not_fit_are_refused(files):
     ):
         with pytest.raises((InvalidArgumentError, FailedPreconditionError)):
             _parts.merged(damaged, 16)
-    with pytest.raises(ValueError, match="parts="):
-        lv.torch_dataset(ds, parts=4, equal="drop")
 
 
 @pytest.mark.filterwarnings("ignore:torch_dataset")

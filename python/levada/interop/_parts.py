@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from levada.errors import FailedPreconditionError, InvalidArgumentError
@@ -32,12 +33,6 @@ class Owned:
         return {"parts": self.parts, "epoch": self.epoch, "states": states, "worker": self.worker}
 
 
-def fresh(parts: int, epoch: int, index: int, count: int) -> Owned:
-    """Worker `index` of `count` at the beginning of an epoch."""
-    states: dict[int, bytes | None] = dict.fromkeys(range(index, parts, count), _WAITS)
-    return Owned(parts, epoch, states, (index, count))
-
-
 def found(state: Any, *kinds: set[str]) -> Iterator[Mapping[str, Any]]:
     """The states in what loaders and ranks saved, in dicts and lists of any depth: maps that have
     all keys of one of the kinds."""
@@ -56,6 +51,10 @@ _STATE = {"parts", "epoch", "states"}  # keys of Owned.to_dict
 
 
 def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
+    if "pieces" in state:
+        raise FailedPreconditionError(
+            f"the state was saved with equal={state['equal']!r}: pass the same equal="
+        )
     if state["parts"] != parts:
         raise FailedPreconditionError(
             f"the state has {state['parts']} parts, this dataset has {parts}: the number of parts "
@@ -71,19 +70,6 @@ def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
     if not whole:
         raise InvalidArgumentError(f"the state is corrupt: it must have parts 0 to {parts - 1}")
     return {part: _WAITS if value is False else value for part, value in states.items()}
-
-
-def resumed(state: Any, parts: int, index: int, count: int) -> Owned:
-    """Worker `index` of `count` continues: with its own state alone, as a loader hands it to each
-    worker, or with the states of all workers of a world of any size. In a world of the same size it
-    has the same parts either way."""
-    workers = {tuple(each.get("worker", ())): each for each in found(state, _STATE)}
-    own = workers.get((index, count))
-    if own is None or len(workers) > 1:
-        epoch, states = merged(state, parts)
-        if own is None or workers.keys() != {(i, count) for i in range(count)}:
-            return Owned(parts, epoch, dealt(states, index, count), (index, count))
-    return Owned(parts, own["epoch"], _checked(own, parts), (index, count))
 
 
 def merged(state: Any, parts: int) -> tuple[int, dict[int, bytes | None]]:
@@ -121,6 +107,30 @@ def dealt(states: dict[int, bytes | None], index: int, count: int) -> dict[int, 
     read = [part for part in sorted(states) if states[part] is _DONE]
     mine = sorted(left[index::count] + read[index::count])
     return {part: states[part] for part in mine}
+
+
+@dataclasses.dataclass
+class Plan:
+    """How workers divide the parts. ``_equal_parts.Plan`` has the same methods."""
+
+    parts: int
+
+    def fresh(self, epoch: int, index: int, count: int) -> Owned:
+        """Worker `index` of `count` at the beginning of an epoch."""
+        states: dict[int, bytes | None] = dict.fromkeys(range(index, self.parts, count), _WAITS)
+        return Owned(self.parts, epoch, states, (index, count))
+
+    def resumed(self, state: Any, index: int, count: int) -> Owned:
+        """Worker `index` of `count` continues: with its own state alone, as a loader hands it to
+        each worker, or with the states of all workers of a world of any size. In a world of the
+        same size it has the same parts either way."""
+        workers = {tuple(each.get("worker", ())): each for each in found(state, _STATE)}
+        own = workers.get((index, count))
+        if own is None or len(workers) > 1:
+            epoch, states = merged(state, self.parts)
+            if own is None or workers.keys() != {(i, count) for i in range(count)}:
+                return Owned(self.parts, epoch, dealt(states, index, count), (index, count))
+        return Owned(self.parts, own["epoch"], _checked(own, self.parts), (index, count))
 
 
 class PartsIterator:

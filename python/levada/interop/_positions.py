@@ -120,6 +120,8 @@ class Collected:
         rank, world = self._data.ranks()
         count = next(iter(self._latest))[1]
         each = count // world
+        if self._data.parts is not None:
+            return range(rank, count, world), count
         return range(rank * each, (rank + 1) * each), count
 
 
@@ -132,13 +134,6 @@ def gathered(states: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     distributed.all_gather_object(ranks, states)
     every = [state for rank in ranks for state in rank]
     return every
-
-
-def beginning(parts: int | None, epoch: int, index: int, count: int) -> dict[str, Any]:
-    """The state of worker `index` of `count` at the beginning of an epoch."""
-    if parts is not None:
-        return _parts.fresh(parts, epoch, index, count).to_dict()
-    return {"epoch": epoch, "part": (index, count)}
 
 
 # -- as bytes: one value for each part, so that checkpoints of several ranks can be merged
@@ -166,6 +161,22 @@ def part_states(values: Mapping[str, Any]) -> dict[int, bytes | bool | None]:
             text = bytes(value)
             found[int(key[5:])] = None if text == _READ else text[1:] or False
     return found
+
+
+def run_value(key: int, state: Mapping[str, Any]) -> dict[str, bytes]:
+    """The state of a worker with ``equal=`` as the value of one part."""
+    states = {i: each.hex() if each else False for i, each in state["states"].items()}
+    return part_values({key: json.dumps({**state, "states": states}).encode()})
+
+
+def run_state(value: Any) -> dict[str, Any]:
+    """The state of which ``run_value`` made a value."""
+    try:
+        state = json.loads(value)
+        states = {int(i): bytes.fromhex(each or "") or False for i, each in state["states"].items()}
+    except (ValueError, TypeError, KeyError):
+        raise FailedPreconditionError("the checkpoint was saved without equal=") from None
+    return {**state, "states": states}
 
 
 def packed(state: Mapping[str, Any]) -> dict[str, bytes]:

@@ -18,7 +18,7 @@ from levada._dataset import Dataset, _integer
 from levada._front import with_fronts
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError, LevadaError
-from levada.interop import _parts, _positions
+from levada.interop import _equal_parts, _parts, _positions
 from levada.interop._epochs import Epochs
 from levada.interop._positions import Position as Position
 from levada.interop._tensors import batch_to_torch
@@ -123,6 +123,19 @@ def _collates():
     return False
 
 
+def _leave(iterator: _Part | _Leaves) -> None:
+    """Hands the position of an iteration that does not go on to its dataset."""
+    owner, iterator._owner = iterator._owner, None
+    if owner is None or iterator._done or owner._iterator is None:
+        return
+    if owner._iterator() not in (None, iterator):
+        return  # another iteration has begun
+    try:
+        owner._left = iterator.state_dict()
+    except LevadaError as error:
+        owner._left = error
+
+
 class _Part(Iterator):
     """What `transform` makes of batches; records as they are, where there are no batches."""
 
@@ -152,8 +165,8 @@ class _Part(Iterator):
         _leave(self)
         super().close()
 
-    def __del__(self) -> None:
-        _leave(self)
+    def __del__(self, leave: Callable[[Any], None] = _leave) -> None:
+        leave(self)  # at exit the name of the function is gone
         super().__del__()
 
 
@@ -165,8 +178,8 @@ class _PositionPart(_Part):
         return _positions.carried(value, self.state_dict())
 
 
-class _Parts(_parts.PartsIterator):
-    """The parts of one worker, whose position is saved for the dataset where a loop leaves it."""
+class _Leaves(_parts.PartsIterator):
+    """An iterator of parts whose position is saved for the dataset where a loop leaves it."""
 
     _owner: Shared | None = None
     position = False
@@ -179,21 +192,16 @@ class _Parts(_parts.PartsIterator):
         _leave(self)
         super().close()
 
-    def __del__(self) -> None:
-        _leave(self)
+    def __del__(self, leave: Callable[[Any], None] = _leave) -> None:
+        leave(self)  # at exit the name of the function is gone
 
 
-def _leave(iterator: _Part | _Parts) -> None:
-    """Hands the position of an iteration that does not go on to its dataset."""
-    owner, iterator._owner = iterator._owner, None
-    if owner is None or iterator._done or owner._iterator is None:
-        return
-    if owner._iterator() not in (None, iterator):
-        return  # another iteration has begun
-    try:
-        owner._left = iterator.state_dict()
-    except LevadaError as error:
-        owner._left = error
+class _Parts(_Leaves):
+    """The parts of one worker."""
+
+
+class _EqualParts(_Leaves, _equal_parts.EqualIterator):
+    """The batches of one worker, of which all ranks have equally many."""
 
 
 @with_fronts
@@ -235,6 +243,11 @@ class Shared:
     of the states of all workers of all ranks at one step, for any number of ranks and workers then:
     every record of the epoch is read once. With as many ranks and workers as before, the state of
     each alone is enough, as torchdata's StatefulDataLoader restores it. `parts` must not change.
+
+    ``parts=64, equal="drop"`` or ``"pad"``: the batches of all parts are a line, which the ranks cut
+    into equal runs, so a part may be read by two ranks. At the end of an epoch fewer batches than
+    ranks are dropped, or copied. FailedPreconditionError if the number of batches of a part is not
+    known before the data are read.
     """
 
     def __init__(
@@ -264,16 +277,13 @@ class Shared:
             )
         if parts is not None and callable(ds):
             raise ValueError("parts= needs a Dataset, not a function of (index, count)")
-        if parts is not None and equal:
-            raise ValueError(
-                f"parts= and {equal=} cannot be combined, because parts differ in length; leave "
-                "parts= out if the number of ranks never changes, or pass equal=False and end each "
-                "epoch after the same number of steps on all ranks"
-            )
         self.dataset = ds
         self._divided: list[Dataset[Any]] | None = None
         if parts is not None:
             self._divided = _sharing.parts(ds, _integer("parts", parts, 1, 1 << 20))
+        self._counts: list[int] | None = None  # batches of each part, for equal=
+        if self._divided is not None and equal:
+            self._divided, self._counts = _sharing.equal_parts(ds, self._divided, equal)
         self.parts = None if self._divided is None else len(self._divided)
         self.equal = equal
         self.transform = transform
@@ -391,6 +401,10 @@ class Shared:
         self._refuse_ranks()
         return self._opened(_Part(self._divided[part], epoch))  # type: ignore[index]
 
+    def _open_copy(self, part: int, epoch: int) -> Iterator[Any]:
+        """A copy of the first batch of a part, as padding."""
+        return self._opened(_Part(_sharing.padding(self._divided[part]), epoch))  # type: ignore[index]
+
     def _opened(self, iterator: _Part) -> _Part:
         """States of segments can only be saved by the process that reads, with its batches."""
         if iterator._states is not None and _worker()[2] is not None:
@@ -420,19 +434,30 @@ class Shared:
                 f"records for {n}, because {why}; {advice} equal=False if a rank may be empty"
             )
 
+    def _plan(self) -> Any:
+        """How all workers divide the parts."""
+        if self._counts is None:
+            return _parts.Plan(len(self._divided or []))
+        return _equal_parts.Plan(self._counts, str(self.equal), self.ranks()[1])
+
     def _begin_parts(self, worker: int, seed: int | None) -> Any:
-        self._refuse_empty_ranks()
-        parts, (index, count) = self._divided or [], self._dealt()
+        parts, plan, place = self._divided or [], self._plan(), self._dealt()
+        if self._counts is None:
+            self._refuse_empty_ranks()
         self._check_batches(parts[0])
         self._warn_of_steps(parts[0])
-        epoch = self._epochs.begin(worker, seed)
-        owned = _parts.fresh(len(parts), epoch, index, count)
-        state = self._loaded_state(seed)
-        if state is not None:
-            owned = _parts.resumed(state, len(parts), index, count)
+        epoch, state = self._epochs.begin(worker, seed), self._loaded_state(seed)
+        if state is None:
+            owned = plan.fresh(epoch, *place)
+        else:
+            owned = plan.resumed(state, *place)
             self._epochs.resume(owned.epoch, worker, seed)
             self._restored(seed)
-        iterator = _Parts(owned, self._open_part)
+        iterator: _Leaves = (
+            _Parts(owned, self._open_part)
+            if self._counts is None
+            else _EqualParts(owned, self._open_part, self._open_copy)
+        )
         iterator.position = self.position
         return self._running(iterator)
 
@@ -515,11 +540,14 @@ class Shared:
             return self._left
         if self._state is not None:
             return self._state
-        return self.beginning(self._epochs.next(), *self.part())
+        place = self.part() if self.parts is None else self._dealt()
+        return self.beginning(self._epochs.next(), *place)
 
     def beginning(self, epoch: int, index: int, count: int) -> Mapping[str, Any]:
-        """The state of part `index` of `count` at the beginning of an epoch."""
-        return _positions.beginning(self.parts, epoch, index, count)
+        """The state of worker `index` of `count` at the beginning of an epoch."""
+        if self._divided is None:
+            return {"epoch": epoch, "part": (index, count)}
+        return self._plan().fresh(epoch, index, count).to_dict()
 
     def load_state_dict(self, state: Any) -> None:
         """The next iteration continues there. A list of states of several workers and ranks is
@@ -602,6 +630,7 @@ def torch_dataset(
             pickled.
         parts (int): cuts the data into this many fixed parts, for example 64, whose states fit any
             number of ranks and workers: ``load_state_dict([state of worker 0 of rank 0, ...])``.
+            With `equal`, the numbers of batches must be known before the data are read.
         position (bool, default False): each value carries the position right after it, for loops
             that fetch ahead (Lightning, accelerate, copies to a device): as "levada_position" of a
             dict, else as the second of a pair. ``data.state_dict(batch)`` is the state to save. A
