@@ -179,7 +179,11 @@ def _imported(name):
 def _unknown(name):
     import sys
 
+    from levada._words import FUNCTIONS
+
     message = f"module 'levada' has no attribute {name!r}"
+    if name in FUNCTIONS:
+        message += f"; levada calls it {FUNCTIONS[name]}"
     return AttributeError(message, name=name, obj=sys.modules[__name__])  # Python adds the nearest
 
 

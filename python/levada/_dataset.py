@@ -778,6 +778,18 @@ class Dataset(Divided[T]):
 
         return length(self._core)
 
+    if not TYPE_CHECKING:  # else every name would be one
+
+        def __getattr__(self, name):
+            """Names the word of levada in place of another library's."""
+            from levada._words import METHODS
+
+            if name in METHODS:
+                message = f"a Dataset has no {name!r}; levada calls it {METHODS[name]}"
+            else:
+                message = f"'Dataset' object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self)
+
     def __copy__(self):
         return Dataset(self._core, self._settings, self._home)
 

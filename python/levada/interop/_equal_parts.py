@@ -5,7 +5,7 @@ The batches of all parts, one part after the other, are a line, whose length fol
 the parts. The ranks cut it into runs, which differ by one batch at most; at the end a rank drops
 its last batch, or adds a copy. A run may begin in the middle of a part: its rank passes the batches
 before it, once. What all ranks have left of their runs is a line again, which any number of ranks
-cuts anew.
+cuts again.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Plan:
         return self._dealt(epoch, line, index, count)
 
     def _dealt(self, epoch: int, line: list[Piece], index: int, count: int) -> Run:
-        """The run of a worker. The last worker of a rank gives the rank as many steps as the
-        others have."""
+        """The run of a worker. The last worker of a rank brings the rank to the number
+        of steps of the others."""
         rank, worker = index % self.world, index // self.world
         workers, n = count // self.world, sum(piece.n for piece in line)
         start, stop = _cut(n, self.world, rank)
@@ -133,8 +133,8 @@ def _run(state: Mapping[str, Any], plan: Plan) -> Run:
     """The run of a state, whose form is checked."""
     if "pieces" not in state:
         raise FailedPreconditionError(
-            f"the state was saved without equal=: load it with equal=False, or begin the epoch "
-            f"with equal={plan.equal!r}"
+            "the checkpoint was saved without equal=: load it with equal=False, or begin the "
+            f"epoch with equal={plan.equal!r}"
         )
     if (state["parts"], state["equal"]) != (len(plan.counts), plan.equal):
         raise FailedPreconditionError(

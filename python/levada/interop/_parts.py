@@ -53,7 +53,7 @@ _STATE = {"parts", "epoch", "states"}  # keys of Owned.to_dict
 def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
     if "pieces" in state:
         raise FailedPreconditionError(
-            f"the state was saved with equal={state['equal']!r}: pass the same equal="
+            f"the checkpoint was saved with equal={state['equal']!r}: pass the same equal="
         )
     if state["parts"] != parts:
         raise FailedPreconditionError(

@@ -244,10 +244,10 @@ class Shared:
     every record of the epoch is read once. With as many ranks and workers as before, the state of
     each alone is enough, as torchdata's StatefulDataLoader restores it. `parts` must not change.
 
-    ``parts=64, equal="drop"`` or ``"pad"``: the batches of all parts are a line, which the ranks cut
-    into equal runs, so a part may be read by two ranks. At the end of an epoch fewer batches than
-    ranks are dropped, or copied. FailedPreconditionError if the number of batches of a part is not
-    known before the data are read.
+    ``parts=64, equal="drop"`` or ``"pad"``: the batches of all parts are a line, which the ranks
+    cut into equal runs, so a part may be read by two ranks. At the end of an epoch fewer batches
+    than ranks are dropped, or copied. FailedPreconditionError if the number of batches of a part
+    is not known before the data are read.
     """
 
     def __init__(
@@ -403,7 +403,8 @@ class Shared:
 
     def _open_copy(self, part: int, epoch: int) -> Iterator[Any]:
         """A copy of the first batch of a part, as padding."""
-        return self._opened(_Part(_sharing.padding(self._divided[part]), epoch))  # type: ignore[index]
+        made = _sharing.padding((self._divided or [])[part])
+        return self._opened(_Part(made, epoch))
 
     def _opened(self, iterator: _Part) -> _Part:
         """States of segments can only be saved by the process that reads, with its batches."""
