@@ -72,6 +72,20 @@ typedef struct levada_quoted {
     bool     open;   /* the text ends inside of quotes                                        */
 } levada_quoted;
 
+/* The pixels of a row that make one pixel of another: `n` from `first` on, with the weights from
+ * number `weight` on. */
+typedef struct levada_pixel_tap {
+    int32_t first, n;
+    int64_t weight;
+} levada_pixel_tap;
+
+/* How pixels of `channels` floats make a row of n others. */
+typedef struct levada_pixel_taps {
+    const levada_pixel_tap *taps;
+    const float            *weights;
+    int64_t                 n, channels;
+} levada_pixel_taps;
+
 typedef struct levada_kernels {
     levada_cpu_level level; /* the level that these kernels need */
 
@@ -137,6 +151,24 @@ typedef struct levada_kernels {
 
     /* Returns true if p[0, n) is UTF-8. */
     bool (*utf8_valid)(const uint8_t *p, size_t n);
+
+    /* Copies n pixels of `size` bytes in the opposite order. `to` does not overlap `from`. */
+    void (*pixels_reverse)(const uint8_t *from, int64_t n, int64_t size, uint8_t *to);
+
+    /* Sums n numbers of `nrows` rows, each multiplied by the weight of its row. The rows are of
+     * uint8, or of float. No slack. */
+    void (*pixels_rows_u8)(const void *const *rows, const float *weights, int64_t nrows, int64_t n,
+                           float *sum);
+    void (*pixels_rows_f32)(const void *const *rows, const float *weights, int64_t nrows,
+                            int64_t n, float *sum);
+
+    /* Makes a row of pixels of each of two rows, which begin `from_gap` and `to_gap` floats apart;
+     * with to_gap = 0, of one. Slack after `from`. */
+    void (*pixels_cells)(const levada_pixel_taps *t, const float *from, int64_t from_gap,
+                         float *to, int64_t to_gap);
+
+    /* Rounds n floats, 0 <= x < 255.5, to bytes. No slack. */
+    void (*pixels_round)(const float *from, int64_t n, uint8_t *to);
 } levada_kernels;
 
 /* Returns the kernels of `level`, or of the best level below it that this machine has. AUTO = the

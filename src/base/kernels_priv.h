@@ -147,6 +147,23 @@ bool levada_utf8_valid_portable(const uint8_t *p, size_t n);
 bool levada_utf8_valid_avx2(const uint8_t *p, size_t n);
 bool levada_utf8_valid_avx512(const uint8_t *p, size_t n);
 
+void levada_pixels_reverse_portable(const uint8_t *from, int64_t n, int64_t size, uint8_t *to);
+void levada_pixels_reverse_sse42(const uint8_t *from, int64_t n, int64_t size, uint8_t *to);
+void levada_pixels_rows_u8_portable(const void *const *rows, const float *weights, int64_t nrows,
+                                    int64_t n, float *sum);
+void levada_pixels_rows_u8_avx2(const void *const *rows, const float *weights, int64_t nrows,
+                                int64_t n, float *sum);
+void levada_pixels_rows_f32_portable(const void *const *rows, const float *weights, int64_t nrows,
+                                     int64_t n, float *sum);
+void levada_pixels_rows_f32_avx2(const void *const *rows, const float *weights, int64_t nrows,
+                                 int64_t n, float *sum);
+void levada_pixels_cells_portable(const levada_pixel_taps *t, const float *from, int64_t from_gap,
+                                  float *to, int64_t to_gap);
+void levada_pixels_cells_avx2(const levada_pixel_taps *t, const float *from, int64_t from_gap,
+                              float *to, int64_t to_gap);
+void levada_pixels_round_portable(const float *from, int64_t n, uint8_t *to);
+void levada_pixels_round_avx2(const float *from, int64_t n, uint8_t *to);
+
 #define LEVADA_KERNELS_PORTABLE                          \
     {                                                    \
         .level = LEVADA_CPU_PORTABLE,                    \
@@ -164,6 +181,11 @@ bool levada_utf8_valid_avx512(const uint8_t *p, size_t n);
         .text_i64 = levada_text_i64_portable,            \
         .text_f64 = levada_text_f64_portable,            \
         .utf8_valid = levada_utf8_valid_portable,        \
+        .pixels_reverse = levada_pixels_reverse_portable,    \
+        .pixels_rows_u8 = levada_pixels_rows_u8_portable,    \
+        .pixels_rows_f32 = levada_pixels_rows_f32_portable,  \
+        .pixels_cells = levada_pixels_cells_portable,        \
+        .pixels_round = levada_pixels_round_portable,        \
     }
 
 #endif

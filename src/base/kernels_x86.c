@@ -20,6 +20,11 @@ static const levada_kernels kernels_x86_sse42 = {
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
     .utf8_valid = levada_utf8_valid_portable,
+    .pixels_reverse = levada_pixels_reverse_sse42,
+    .pixels_rows_u8 = levada_pixels_rows_u8_portable,
+    .pixels_rows_f32 = levada_pixels_rows_f32_portable,
+    .pixels_cells = levada_pixels_cells_portable,
+    .pixels_round = levada_pixels_round_portable,
 };
 
 static const levada_kernels kernels_x86_avx2 = {
@@ -38,6 +43,11 @@ static const levada_kernels kernels_x86_avx2 = {
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
     .utf8_valid = levada_utf8_valid_avx2,
+    .pixels_reverse = levada_pixels_reverse_sse42,
+    .pixels_rows_u8 = levada_pixels_rows_u8_avx2,
+    .pixels_rows_f32 = levada_pixels_rows_f32_avx2,
+    .pixels_cells = levada_pixels_cells_avx2,
+    .pixels_round = levada_pixels_round_avx2,
 };
 
 /* AVX2 where two carry-less products come in one instruction. */
@@ -57,6 +67,11 @@ static const levada_kernels kernels_x86_vpclmul = {
     .text_i64 = levada_text_i64_portable,
     .text_f64 = levada_text_f64_portable,
     .utf8_valid = levada_utf8_valid_avx2,
+    .pixels_reverse = levada_pixels_reverse_sse42,
+    .pixels_rows_u8 = levada_pixels_rows_u8_avx2,
+    .pixels_rows_f32 = levada_pixels_rows_f32_avx2,
+    .pixels_cells = levada_pixels_cells_avx2,
+    .pixels_round = levada_pixels_round_avx2,
 };
 
 static const levada_kernels kernels_x86_avx512 = {
@@ -75,6 +90,11 @@ static const levada_kernels kernels_x86_avx512 = {
     .text_i64 = levada_text_i64_avx512,
     .text_f64 = levada_text_f64_avx512,
     .utf8_valid = levada_utf8_valid_avx512,
+    .pixels_reverse = levada_pixels_reverse_sse42,
+    .pixels_rows_u8 = levada_pixels_rows_u8_avx2,
+    .pixels_rows_f32 = levada_pixels_rows_f32_avx2,
+    .pixels_cells = levada_pixels_cells_avx2,
+    .pixels_round = levada_pixels_round_avx2,
 };
 
 static bool kernels_x86_has_avx512(void)
