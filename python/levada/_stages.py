@@ -1203,6 +1203,7 @@ class Stages(Typed[T]):
         *,
         scale: float | Iterable[float] = (0.08, 1.0),
         ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
+        method: str = "bilinear",
         antialias: bool = True,
         seed: int | None = None,
     ) -> Dataset[T]:
@@ -1210,14 +1211,17 @@ class Stages(Typed[T]):
         seed, the epoch and the record.
 
         Args:
-            field (str): field with images: [height, width, channels] of uint8 or float32
+            field (str): field with images: [height, width, channels] of uint8 or float32; with
+                method=nearest also [height, width], and all numbers
             size (int | Iterable[int]): [height, width] of the result; one number = a square
             scale (float | Iterable[float], default (0.08, 1.0)): least and largest share of the
                 image's area in the window
             ratio (float | Iterable[float], default (0.75, 1.3333333333333333)): least and
                 largest width / height of the window
-            antialias (bool, default True): weigh all covered pixels if the result is smaller
-                than the window
+            method (str, default 'bilinear'): bilinear: interpolate between the nearest pixels;
+                nearest: copy the nearest pixel, for masks of labels (bilinear, nearest)
+            antialias (bool, default True): bilinear: weigh all covered pixels if the result is
+                smaller than the window
             seed (int): seed of this stage, with which stages on other fields draw the same;
                 None = the seed of the iterator
 
@@ -1239,6 +1243,7 @@ class Stages(Typed[T]):
             size=size,
             scale=scale,
             ratio=ratio,
+            method=method,
             antialias=antialias,
             seed=seed,
         )
@@ -1356,10 +1361,12 @@ class Stages(Typed[T]):
         """Resizes all images to the same size.
 
         Args:
-            field (str): field with images: [height, width, channels] of uint8 or float32
+            field (str): field with images: [height, width, channels] of uint8 or float32; with
+                method=nearest also [height, width], and all numbers
             size (int | Iterable[int]): [height, width] of the result
             method (str, default 'bilinear'): bilinear: interpolate between the nearest pixels;
-                area: mean of all covered pixels (bilinear, area)
+                area: mean of all covered pixels; nearest: copy the nearest pixel, for masks of
+                labels (bilinear, area, nearest)
             antialias (bool, default False): bilinear: weigh all covered pixels if the result is
                 smaller, as Pillow and torchvision do
 

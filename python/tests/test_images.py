@@ -143,6 +143,65 @@ def test_resizing_is_that_of_pillow():
         assert np.abs(got.astype(int) - want.astype(int)).max() <= 1  # Pillow rounds twice
 
 
+def nearest(image, size):
+    """Copies of the pixels whose areas contain the centers of those of the result."""
+    y, x = ((2 * np.arange(m) + 1) * n // (2 * m) for n, m in zip(image.shape, size, strict=False))
+    return image[y][:, x]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64, np.float32, np.float64])
+def test_nearest_pixels_are_copied(dtype):
+    rng = np.random.default_rng(3)
+    for case in range(60):
+        shape = [int(n) for n in rng.integers(1, 40, 3)][: 2 + case % 2]
+        image = rng.integers(0, 256, (1, *shape)).astype(dtype)
+        size = [int(n) for n in rng.integers(1, 90, 2)]
+        ds = lv.from_arrays({"x": image}).reshape("x", shape)
+        got = ds.resize_image("x", size, method="nearest").first()["x"]
+        assert got.dtype == dtype
+        assert (got == nearest(image[0], size)).all()
+
+
+def test_nearest_pixels_are_those_of_pillow_and_torch():
+    """Where no center lies on the border of two pixels, which floats place on either side."""
+    pillow = pytest.importorskip("PIL.Image")
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(4)
+    for image in drawn_images(rng, 200):
+        size = [int(n) for n in rng.integers(1, 90, 2)]
+        borders = [
+            (2 * np.arange(m) + 1) * n % (2 * m) == 0
+            for n, m in zip(image.shape[:2], size, strict=True)
+        ]
+        inside = ~(borders[0][:, None] | borders[1])
+        one = lv.from_arrays({"x": image[None]})
+        got = one.resize_image("x", size, method="nearest").first()["x"]
+        planes = torch.tensor(np.ascontiguousarray(image.transpose(2, 0, 1)[None]))
+        exact = torch.nn.functional.interpolate(planes, size, mode="nearest-exact")
+        for want in (
+            np.asarray(pillow.fromarray(image).resize(size[::-1], pillow.Resampling.NEAREST)),
+            exact[0].numpy().transpose(1, 2, 0),
+        ):
+            assert (got[inside] == want[inside]).all()
+
+
+@needs_png
+def test_an_image_and_its_mask_are_cut_alike():
+    rng = np.random.default_rng(5)
+    images = rng.integers(0, 256, (60, 12, 17, 1), np.uint8)
+    rows = [{"x": png(image), "y": image[:, :, 0].astype(np.int32)} for image in images]
+    ds = lv.from_records(rows).decode_png("x", channels=1)
+    both = ds.random_resized_crop("x", [9, 7], method="nearest", seed=5)
+    both = both.random_resized_crop("y", [9, 7], method="nearest", seed=5)
+    for threads, block_rows in ((1, 256), (3, 4), (0, 1)):
+        got = list(both.with_options(threads=threads, block_rows=block_rows))
+        assert len(got) == 60
+        for i, (image, record) in enumerate(zip(images, got, strict=True)):
+            assert (record["x"][:, :, 0] == record["y"]).all()
+            y, x, h, w = window_of(record_key(5, 0, i), 12, 17, (0.08, 1), (3 / 4, 4 / 3))
+            assert (record["x"] == nearest(image[y : y + h, x : x + w], [9, 7])).all()
+
+
 @needs_png
 def test_random_stages_follow_from_seed_epoch_and_record():
     rng = np.random.default_rng(2)

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { RESIZE_STEP = 16 }; /* numbers that loops take at a time: compilers vectorize these */
-
 /* -- weights */
 
 static void resize_tap_bilinear(levada_resize_axis *x, int64_t i)
@@ -18,7 +16,7 @@ static void resize_tap_bilinear(levada_resize_axis *x, int64_t i)
     float   part = (float)(at - low);
 
     if (last > x->from - 1) last = x->from - 1;
-    x->taps[i] = (levada_resize_tap){ (int32_t)first, (int32_t)(last - first + 1), 2 * i };
+    x->taps[i] = (levada_pixel_tap){ (int32_t)first, (int32_t)(last - first + 1), 2 * i };
     x->weights[2 * i] = first == last ? 1.0F : 1.0F - part;
     x->weights[2 * i + 1] = part;
 }
@@ -32,7 +30,7 @@ static void resize_tap_area(levada_resize_axis *x, int64_t i, int64_t *used)
 
     if (last > x->from - 1) last = x->from - 1;
     if (last < first) last = first;
-    x->taps[i] = (levada_resize_tap){ (int32_t)first, (int32_t)(last - first + 1), *used };
+    x->taps[i] = (levada_pixel_tap){ (int32_t)first, (int32_t)(last - first + 1), *used };
     for (int64_t k = first; k <= last; k++) {
         double at = (double)k, left = fmax(at, begin), right = fmin(at + 1, end);
 
@@ -51,7 +49,7 @@ static void resize_tap_antialias(levada_resize_axis *x, int64_t i, int64_t *used
 
     if (first < 0) first = 0;
     if (last > x->from - 1) last = x->from - 1;
-    x->taps[i] = (levada_resize_tap){ (int32_t)first, (int32_t)(last - first + 1), *used };
+    x->taps[i] = (levada_pixel_tap){ (int32_t)first, (int32_t)(last - first + 1), *used };
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t k = first; k <= last; k++) {
             double weight = 1 - fabs((double)k + 0.5 - center) / wide;
@@ -64,12 +62,49 @@ static void resize_tap_antialias(levada_resize_axis *x, int64_t i, int64_t *used
     *used += last - first + 1;
 }
 
-/* Makes the weights of another size. */
-static bool resize_prepare(levada_resize_axis *x, int64_t from, int64_t to,
-                           levada_resize_method method)
+/* Chooses the pixel whose area contains the center of pixel i. */
+static void resize_tap_nearest(levada_resize_axis *x, int64_t i)
+{
+    int64_t at = (2 * i + 1) * x->from / (2 * x->to);
+
+    x->taps[i] = (levada_pixel_tap){ (int32_t)at, 1, 0 };
+}
+
+static void resize_taps(levada_resize_axis *x)
 {
     int64_t used = 0;
 
+    x->most = 0;
+    for (int64_t i = 0; i < x->to; i++) {
+        switch (x->method) {
+        case LEVADA_RESIZE_BILINEAR: resize_tap_bilinear(x, i); break;
+        case LEVADA_RESIZE_ANTIALIAS: resize_tap_antialias(x, i, &used); break;
+        case LEVADA_RESIZE_AREA: resize_tap_area(x, i, &used); break;
+        case LEVADA_RESIZE_NEAREST: resize_tap_nearest(x, i); break;
+        }
+        if (x->taps[i].n > x->most) x->most = x->taps[i].n;
+    }
+}
+
+/* Extends all taps to the same number of pixels by weights of zero: loops over them have no
+ * branches that processors guess wrong. */
+static void resize_even(levada_resize_axis *x)
+{
+    for (int64_t i = x->to - 1; i >= 0; i--) {
+        levada_pixel_tap *tap = &x->taps[i];
+        float            *weights = x->weights + i * x->most;
+
+        memmove(weights, x->weights + tap->weight, (size_t)tap->n * sizeof *weights);
+        for (int64_t k = tap->n; k < x->most; k++) weights[k] = 0;
+        tap->n = (int32_t)x->most;
+        tap->weight = i * x->most;
+    }
+}
+
+/* Makes the weights of another size. They are at most 2 * from + 4 * to, also if they are even. */
+static bool resize_prepare(levada_resize_axis *x, int64_t from, int64_t to,
+                           levada_resize_method method, bool even)
+{
     if (x->from == from && x->to == to && x->method == method) return true;
     x->from = x->to = 0;
     if (!levada_reserve(&x->taps, &x->taps_capacity, to, sizeof *x->taps) ||
@@ -79,133 +114,146 @@ static bool resize_prepare(levada_resize_axis *x, int64_t from, int64_t to,
     x->from = from;
     x->to = to;
     x->method = method;
-    for (int64_t i = 0; i < to; i++) {
-        if (method == LEVADA_RESIZE_AREA) resize_tap_area(x, i, &used);
-        else if (method == LEVADA_RESIZE_ANTIALIAS) resize_tap_antialias(x, i, &used);
-        else resize_tap_bilinear(x, i);
-    }
+    resize_taps(x);
+    if (even) resize_even(x);
     return true;
 }
 
 /* -- one image */
 
-/* Adds two weighted rows of n numbers to the sum. */
-#define RESIZE_ADD_OF(type)                                                                     \
-    static void resize_add_##type(const type *restrict x, float wx, const type *restrict y,     \
-                                  float wy, int64_t n, float *restrict sum)                     \
-    {                                                                                           \
-        int64_t i = 0;                                                                          \
-                                                                                                \
-        for (; i + RESIZE_STEP <= n; i += RESIZE_STEP)                                          \
-            for (int k = 0; k < RESIZE_STEP; k++)                                               \
-                sum[i + k] += wx * (float)x[i + k] + wy * (float)y[i + k];                      \
-        for (; i < n; i++) sum[i] += wx * (float)x[i] + wy * (float)y[i];                       \
-    }
-
-RESIZE_ADD_OF(uint8_t)
-RESIZE_ADD_OF(float)
-
-/* Sums pixels of the sum of rows to a row of the result. */
-static void resize_line(const levada_resizer *s, int64_t width, int64_t channels, float *to)
+/* Copies pixels of `size` bytes, which compilers know, from the places of the taps. */
+static inline void resize_pick(const levada_pixel_tap *taps, int64_t n, const uint8_t *from,
+                               size_t size, uint8_t *to)
 {
-    for (int64_t x = 0; x < width; x++, to += channels) {
-        const levada_resize_tap *tap = &s->cells.taps[x];
-        const float             *weight = s->cells.weights + tap->weight;
-        const float             *from = s->sum + tap->first * channels;
+    for (int64_t x = 0; x < n; x++, to += size)
+        memcpy(to, from + (size_t)taps[x].first * size, size);
+}
 
-        if (channels == 3) { /* photographs: compilers add four numbers at once */
-            float rgb[4] = { 0 };
-
-            for (int32_t k = 0; k < tap->n; k++, from += 3)
-                for (int c = 0; c < 4; c++) rgb[c] += weight[k] * from[c];
-            if (x + 1 < width) memcpy(to, rgb, sizeof rgb); /* the next pixel overwrites one */
-            else memcpy(to, rgb, 3 * sizeof *to);
-            continue;
-        }
-        for (int64_t c = 0; c < channels; c++) {
-            to[c] = 0;
-            for (int32_t k = 0; k < tap->n; k++) to[c] += weight[k] * from[k * channels + c];
-        }
+static void resize_pick_line(const levada_resizer *s, const uint8_t *from, int64_t size,
+                             int64_t n, uint8_t *to)
+{
+    switch (size) {
+    case 1: resize_pick(s->cells.taps, n, from, 1, to); break;
+    case 2: resize_pick(s->cells.taps, n, from, 2, to); break;
+    case 3: resize_pick(s->cells.taps, n, from, 3, to); break;
+    case 4: resize_pick(s->cells.taps, n, from, 4, to); break;
+    case 8: resize_pick(s->cells.taps, n, from, 8, to); break;
+    default: resize_pick(s->cells.taps, n, from, (size_t)size, to);
     }
 }
 
-/* Rounds means of bytes, whose weights add up to 1 but for 2^-20: no result is above 255. */
-static void resize_put_bytes(const float *restrict from, int64_t n, uint8_t *restrict to)
+/* Copies the nearest pixels. Rows that come from the same row are equal. */
+static void resize_nearest(const levada_resizer *s, const levada_image *from,
+                           const levada_resize_to *to, uint8_t *values)
 {
-    int64_t i = 0;
+    const levada_pixel_tap *rows = s->rows.taps;
+    int64_t                 line = to->width * from->pixel_bytes;
 
-    for (; i + RESIZE_STEP <= n; i += RESIZE_STEP) {
-        int32_t some[RESIZE_STEP];
-
-        for (int k = 0; k < RESIZE_STEP; k++) some[k] = (int32_t)(from[i + k] + 0.5F);
-        for (int k = 0; k < RESIZE_STEP; k++) to[i + k] = (uint8_t)some[k];
+    for (int64_t y = 0; y < to->height; y++, values += line) {
+        if (y > 0 && rows[y].first == rows[y - 1].first)
+            memcpy(values, values - line, (size_t)line);
+        else
+            resize_pick_line(s, levada_image_line(from, rows[y].first), from->pixel_bytes,
+                             to->width, values);
     }
-    for (; i < n; i++) to[i] = (uint8_t)(int32_t)(from[i] + 0.5F);
 }
 
 /* Sums rows of pixels for row y of the result. */
 static void resize_sum(const levada_resizer *s, const levada_image *from, bool bytes, int64_t y,
-                       int64_t n)
+                       int64_t n, float *sum)
 {
-    const levada_resize_tap *tap = &s->rows.taps[y];
+    const levada_pixel_tap *tap = &s->rows.taps[y];
+    const float            *weights = s->rows.weights + tap->weight;
 
-    memset(s->sum, 0, (size_t)n * sizeof(float));
-    for (int32_t k = 0; k < tap->n; k += 2) {
-        int32_t      next = k + 1 < tap->n ? k + 1 : k; /* an odd last row is added in halves */
-        const void  *one = levada_image_line(from, tap->first + k);
-        const void  *two = levada_image_line(from, tap->first + next);
-        const float *weights = s->rows.weights + tap->weight;
-        float        half = next > k ? 1 : 0.5F;
-        float        wx = weights[k] * half, wy = weights[next] * half;
+    for (int32_t k = 0; k < tap->n; k++) s->lines[k] = levada_image_line(from, tap->first + k);
+    if (bytes) s->kernels->pixels_rows_u8(s->lines, weights, tap->n, n, sum);
+    else s->kernels->pixels_rows_f32(s->lines, weights, tap->n, n, sum);
+}
 
-        if (bytes) resize_add_uint8_t(one, wx, two, wy, n, s->sum);
-        else resize_add_float(one, wx, two, wy, n, s->sum);
+/* Makes two rows of the result at a time. `gap` is the number of floats from a sum to the next. */
+static void resize_lines(const levada_resizer *s, const levada_image *from,
+                         const levada_resize_to *to, int64_t gap, void *values)
+{
+    const levada_pixel_taps taps = { s->cells.taps, s->cells.weights, to->width, to->channels };
+    int64_t                 n = from->width * to->channels, line = to->width * to->channels;
+    bool                    bytes = to->dtype == LEVADA_UINT8;
+
+    for (int64_t y = 0; y < to->height; y += 2) {
+        bool   both = y + 1 < to->height;
+        float *pixels = bytes ? s->pixels : (float *)values + y * line;
+
+        resize_sum(s, from, bytes, y, n, s->sums);
+        if (both) resize_sum(s, from, bytes, y + 1, n, s->sums + gap);
+        s->kernels->pixels_cells(&taps, s->sums, gap, pixels, both ? line : 0);
+        if (bytes)
+            s->kernels->pixels_round(pixels, line * (1 + both), (uint8_t *)values + y * line);
     }
 }
 
-levada_status levada_resize_field(levada_field *f, int64_t height, int64_t width,
-                                  levada_error *err)
+/* Returns true if the method resizes such images. */
+static bool resize_takes(const levada_field *f, levada_resize_method method)
 {
-    int64_t channels = f->ndim ? f->dims[f->ndim - 1] : -1;
+    bool    nearest = method == LEVADA_RESIZE_NEAREST;
+    int32_t dims = f->depth + f->ndim;
 
-    if ((f->dtype != LEVADA_UINT8 && f->dtype != LEVADA_FLOAT32) || f->depth + f->ndim != 3 ||
-        f->depth > 2 || channels < 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has no images: [height, width, channels] of uint8 or "
-                           "float32", f->name);
+    if (f->depth > 2 || (dims != 3 && !(nearest && dims == 2))) return false;
+    if (dims == 3 && (f->ndim < 1 || f->dims[f->ndim - 1] < 1)) return false;
+    return nearest ? !levada_dtype_is_bytes(f->dtype)
+                   : f->dtype == LEVADA_UINT8 || f->dtype == LEVADA_FLOAT32;
+}
+
+levada_status levada_resize_field(levada_field *f, levada_resize_method method, int64_t height,
+                                  int64_t width, levada_error *err)
+{
+    int32_t dims = f->depth + f->ndim;
+
+    if (!resize_takes(f, method)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has no images: %s", f->name,
+                           method == LEVADA_RESIZE_NEAREST
+                               ? "[height, width] or [height, width, channels] of numbers"
+                               : "[height, width, channels] of uint8 or float32");
     }
+    if (dims == 3) f->dims[2] = f->dims[f->ndim - 1];
     f->depth = 0;
-    f->ndim = 3;
+    f->ndim = (uint8_t)dims;
     f->padded = false;
     f->dims[0] = height;
     f->dims[1] = width;
-    f->dims[2] = channels;
     return LEVADA_OK;
+}
+
+/* Takes memory for sums and pixels. Taps may end after the last pixel, where there are zeros. */
+static bool resize_reserve(levada_resizer *s, int64_t n, int64_t gap, int64_t line)
+{
+    if (!levada_reserve(&s->lines, &s->lines_capacity, s->rows.most, sizeof *s->lines) ||
+        !levada_reserve(&s->sums, &s->sums_capacity, 2 * gap, sizeof(float)) ||
+        !levada_reserve(&s->pixels, &s->pixels_capacity, 2 * line, sizeof(float)))
+        return false;
+    for (int i = 0; i < 2; i++)
+        memset(s->sums + i * gap + n, 0, (size_t)(gap - n) * sizeof(float));
+    return true;
 }
 
 levada_status levada_resize(levada_resizer *s, const levada_image *from,
                             const levada_resize_to *to, void *values, levada_error *why)
 {
-    int64_t n = from->width * to->channels, line = to->width * to->channels;
-    bool    bytes = to->dtype == LEVADA_UINT8;
+    int64_t n = from->width * to->channels, line = to->width * to->channels, gap;
+    bool    bytes = to->dtype == LEVADA_UINT8, nearest = to->method == LEVADA_RESIZE_NEAREST, ok;
 
     if (from->height < 1 || from->width < 1) {
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "an image of %lld x %lld pixels",
                            (long long)from->height, (long long)from->width);
     }
-    if (!resize_prepare(&s->rows, from->height, to->height, to->method) ||
-        !resize_prepare(&s->cells, from->width, to->width, to->method) ||
-        !levada_reserve(&s->sum, &s->sum_capacity, n + 1, sizeof(float)) ||
-        !levada_reserve(&s->line, &s->line_capacity, line, sizeof(float))) {
+    if (!s->kernels) s->kernels = levada_kernels_for(LEVADA_CPU_AUTO);
+    ok = resize_prepare(&s->rows, from->height, to->height, to->method, false) &&
+         resize_prepare(&s->cells, from->width, to->width, to->method, bytes && !nearest);
+    gap = n + s->cells.most * to->channels + LEVADA_KERNEL_SLACK / (int64_t)sizeof(float);
+    if (!ok || (!nearest && !resize_reserve(s, n, gap, line))) {
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
                            "out of memory while resizing an image");
     }
-    s->sum[n] = 0; /* which resize_line reads after the last pixel */
-    for (int64_t y = 0; y < to->height; y++) {
-        resize_sum(s, from, bytes, y, n);
-        resize_line(s, to->width, to->channels, bytes ? s->line : (float *)values + y * line);
-        if (bytes) resize_put_bytes(s->line, line, (uint8_t *)values + y * line);
-    }
+    if (nearest) resize_nearest(s, from, to, values);
+    else resize_lines(s, from, to, gap, values);
     return LEVADA_OK;
 }
 
@@ -215,7 +263,8 @@ void levada_resizer_clear(levada_resizer *s)
     levada_free(s->rows.weights);
     levada_free(s->cells.taps);
     levada_free(s->cells.weights);
-    levada_free(s->sum);
-    levada_free(s->line);
+    levada_free(s->lines);
+    levada_free(s->sums);
+    levada_free(s->pixels);
     *s = (levada_resizer){ 0 };
 }

@@ -3,6 +3,7 @@
  * random_flip - mirrors images at random: RandomHorizontalFlip and RandomVerticalFlip of
  * torchvision, random_flip_left_right and random_flip_up_down of tf.image.
  */
+#include "registry/env_priv.h"
 #include "tensor/image.h"
 #include "transform/augment.h"
 
@@ -20,6 +21,7 @@ typedef struct random_flip_work {
     const random_flip_args *a;
     const levada_block     *in;
     const levada_one_field *f;
+    const levada_kernels   *kernels;
     uint64_t                key;
 } random_flip_work;
 
@@ -49,19 +51,6 @@ static levada_status random_flip_check(const void *args, const levada_spec *in, 
 
 /* -- one image */
 
-/* Copies n pixels in the opposite order. */
-static void random_flip_line(const uint8_t *from, int64_t n, int64_t pixel, uint8_t *to)
-{
-    from += (n - 1) * pixel;
-    if (pixel == 3 && n > 1) { /* photographs: pixels between the ends with their neighbor's byte */
-        memcpy(to, from, 3);
-        for (int64_t i = 1; i < n - 1; i++) memcpy(to + 3 * i, from - 3 * i, 4);
-        memcpy(to + 3 * (n - 1), from - 3 * (n - 1), 3);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++, from -= pixel, to += pixel) memcpy(to, from, (size_t)pixel);
-}
-
 static bool random_flip_draw(uint64_t key, uint64_t n, double probability)
 {
     return levada_random_unit(levada_random_at(key, n)) < probability;
@@ -79,7 +68,7 @@ static void random_flip_one(const random_flip_work *w, const levada_image *m, in
     for (int64_t y = 0; y < m->height; y++, to += size) {
         const uint8_t *from = levada_image_line(m, falls ? m->height - 1 - y : y);
 
-        if (turns) random_flip_line(from, m->width, m->pixel_bytes, to);
+        if (turns) w->kernels->pixels_reverse(from, m->width, m->pixel_bytes, to);
         else memcpy(to, from, (size_t)size);
     }
 }
@@ -157,7 +146,8 @@ static levada_status random_flip_apply(void *state, const void *args, const leva
 {
     levada_augment_state *s = state;
     levada_one_field      f;
-    random_flip_work      w = { .a = args, .in = in, .f = &f, .key = s->key };
+    random_flip_work      w = { .a = args, .in = in, .f = &f, .key = s->key,
+                                .kernels = levada_env_kernels(s->shared.context->env) };
 
     LEVADA_TRY(levada_one_field_begin(&s->shared, random_flip_check, args, w.a->shared.field, in,
                                       &f, err));

@@ -3,14 +3,18 @@
  * random_resized_crop - a random window of each image, resized: RandomResizedCrop of torchvision,
  * and sample_distorted_bounding_box of tf.image.
  */
+#include "registry/env_priv.h"
 #include "tensor/crop.h"
 #include "tensor/resize.h"
 #include "transform/augment.h"
+
+enum { RANDOM_RESIZED_CROP_BILINEAR, RANDOM_RESIZED_CROP_NEAREST };
 
 typedef struct random_resized_crop_args {
     levada_augment_args shared;
     levada_ints         size;
     levada_floats       scale, ratio;
+    int64_t             method;
     bool                antialias;
 } random_resized_crop_args;
 
@@ -29,18 +33,29 @@ typedef struct random_resized_crop_work {
 } random_resized_crop_work;
 
 static const levada_arg random_resized_crop_options[] = {
-    LEVADA_AUGMENT_FIELD("field with images: [height, width, channels] of uint8 or float32"),
+    LEVADA_AUGMENT_FIELD("field with images: [height, width, channels] of uint8 or float32; "
+                         "with method=nearest also [height, width], and all numbers"),
     LEVADA_ARG(INTS, random_resized_crop_args, size, .required = true, .min = 1, .max = 65536,
                .doc = "[height, width] of the result; one number = a square"),
     LEVADA_ARG(FLOATS, random_resized_crop_args, scale, .otherwise = "[0.08,1]",
                .doc = "least and largest share of the image's area in the window"),
     LEVADA_ARG(FLOATS, random_resized_crop_args, ratio, .otherwise = "[0.75,1.3333333333333333]",
                .doc = "least and largest width / height of the window"),
+    LEVADA_ARG(CHOICE, random_resized_crop_args, method, .choices = "bilinear|nearest",
+               .doc = "bilinear: interpolate between the nearest pixels; nearest: copy the nearest "
+                      "pixel, for masks of labels"),
     LEVADA_ARG(BOOL, random_resized_crop_args, antialias, .otherwise = "true",
-               .doc = "weigh all covered pixels if the result is smaller than the window"),
+               .doc = "bilinear: weigh all covered pixels if the result is smaller than the "
+                      "window"),
     LEVADA_AUGMENT_SEED,
     LEVADA_ARG_END,
 };
+
+static levada_resize_method random_resized_crop_method(const random_resized_crop_args *a)
+{
+    if (a->method == RANDOM_RESIZED_CROP_NEAREST) return LEVADA_RESIZE_NEAREST;
+    return a->antialias ? LEVADA_RESIZE_ANTIALIAS : LEVADA_RESIZE_BILINEAR;
+}
 
 static levada_status random_resized_crop_field(const void *args, levada_field *f,
                                                levada_error *err)
@@ -53,7 +68,8 @@ static levada_status random_resized_crop_field(const void *args, levada_field *f
                            "number, got %lld numbers", (long long)a->size.n);
     }
     LEVADA_TRY(levada_crop_rule_of(a->scale, "scale", a->ratio, "ratio", &rule, err));
-    return levada_resize_field(f, a->size.at[0], a->size.at[a->size.n - 1], err);
+    return levada_resize_field(f, random_resized_crop_method(a), a->size.at[0],
+                               a->size.at[a->size.n - 1], err);
 }
 
 static levada_status random_resized_crop_check(const void *args, const levada_spec *in,
@@ -61,6 +77,13 @@ static levada_status random_resized_crop_check(const void *args, const levada_sp
 {
     return levada_one_field_check(in, ((const levada_augment_args *)args)->field,
                                   random_resized_crop_field, args, out, err);
+}
+
+static levada_status random_resized_crop_open(void *state, const void *args,
+                                              const levada_context *context, levada_error *err)
+{
+    ((random_resized_crop_state *)state)->resizer.kernels = levada_env_kernels(context->env);
+    return levada_augment_open(state, args, context, err);
 }
 
 static void random_resized_crop_close(void *state)
@@ -102,8 +125,8 @@ static levada_status random_resized_crop_apply(void *state, const void *args,
         .dtype = f.to->dtype,
         .height = a->size.at[0],
         .width = a->size.at[a->size.n - 1],
-        .channels = f.from->dims[f.from->field->ndim - 1],
-        .method = a->antialias ? LEVADA_RESIZE_ANTIALIAS : LEVADA_RESIZE_BILINEAR,
+        .channels = levada_image_channels(f.to),
+        .method = random_resized_crop_method(a),
     };
     st = levada_one_field_fill(&f, w.to.height * w.to.width * w.to.channels,
                                random_resized_crop_one, &w, err);
@@ -130,7 +153,7 @@ const levada_stage_def levada_stage_random_resized_crop = {
     .args_size = sizeof(random_resized_crop_args),
     .state_size = sizeof(random_resized_crop_state),
     .check = random_resized_crop_check,
-    .open = levada_augment_open,
+    .open = random_resized_crop_open,
     .close = random_resized_crop_close,
     .apply = random_resized_crop_apply,
 };

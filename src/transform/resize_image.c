@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resize_image - images of one size: tf.image.resize with the methods bilinear and area.
+ * resize_image - images of one size: tf.image.resize with the methods bilinear, area and nearest.
  */
+#include "registry/env_priv.h"
 #include "tensor/resize.h"
 #include "transform/one_field.h"
 
-enum { RESIZE_BILINEAR, RESIZE_AREA, RESIZE_MOST = 65536 };
+enum { RESIZE_BILINEAR, RESIZE_AREA, RESIZE_NEAREST, RESIZE_MOST = 65536 };
 
 typedef struct resize_image_args {
     const char *field;
@@ -28,12 +29,13 @@ typedef struct resize_work {
 
 static const levada_arg resize_image_options[] = {
     LEVADA_ARG(TEXT, resize_image_args, field, .required = true, .positional = true,
-               .doc = "field with images: [height, width, channels] of uint8 or float32"),
+               .doc = "field with images: [height, width, channels] of uint8 or float32; with "
+                      "method=nearest also [height, width], and all numbers"),
     LEVADA_ARG(INTS, resize_image_args, size, .required = true, .min = 1, .max = RESIZE_MOST,
                .doc = "[height, width] of the result"),
-    LEVADA_ARG(CHOICE, resize_image_args, method, .choices = "bilinear|area",
+    LEVADA_ARG(CHOICE, resize_image_args, method, .choices = "bilinear|area|nearest",
                .doc = "bilinear: interpolate between the nearest pixels; area: mean of all covered "
-                      "pixels"),
+                      "pixels; nearest: copy the nearest pixel, for masks of labels"),
     LEVADA_ARG(BOOL, resize_image_args, antialias, .otherwise = "false",
                .doc = "bilinear: weigh all covered pixels if the result is smaller, as Pillow and "
                       "torchvision do"),
@@ -41,6 +43,13 @@ static const levada_arg resize_image_options[] = {
 };
 
 /* -- columns */
+
+static levada_resize_method resize_method(const resize_image_args *a)
+{
+    if (a->method == RESIZE_AREA) return LEVADA_RESIZE_AREA;
+    if (a->method == RESIZE_NEAREST) return LEVADA_RESIZE_NEAREST;
+    return a->antialias ? LEVADA_RESIZE_ANTIALIAS : LEVADA_RESIZE_BILINEAR;
+}
 
 static levada_status resize_field(const void *args, levada_field *f, levada_error *err)
 {
@@ -52,9 +61,9 @@ static levada_status resize_field(const void *args, levada_field *f, levada_erro
     }
     if (a->antialias && a->method != RESIZE_BILINEAR) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "antialias=true needs method=bilinear; area has none");
+                           "antialias=true needs method=bilinear");
     }
-    return levada_resize_field(f, a->size.at[0], a->size.at[1], err);
+    return levada_resize_field(f, resize_method(a), a->size.at[0], a->size.at[1], err);
 }
 
 static levada_status resize_image_check(const void *args, const levada_spec *in, levada_spec **out,
@@ -62,6 +71,13 @@ static levada_status resize_image_check(const void *args, const levada_spec *in,
 {
     return levada_one_field_check(in, ((const resize_image_args *)args)->field, resize_field, args,
                                   out, err);
+}
+
+static levada_status resize_image_open(void *state, const void *args,
+                                       const levada_context *context, levada_error *err)
+{
+    ((resize_state *)state)->resizer.kernels = levada_env_kernels(context->env);
+    return levada_columns_state_open(state, args, context, err);
 }
 
 static void resize_image_close(void *state)
@@ -86,8 +102,6 @@ static levada_status resize_one(const void *work, int64_t row, uint8_t *to, leva
 static levada_status resize_image_apply(void *state, const void *args, const levada_block *in,
                                         levada_block **out, levada_error *err)
 {
-    static const levada_resize_method methods[] = { LEVADA_RESIZE_BILINEAR, LEVADA_RESIZE_AREA };
-
     resize_state            *s = state;
     const resize_image_args *a = args;
     resize_work              w = { .resizer = &s->resizer };
@@ -100,8 +114,8 @@ static levada_status resize_image_apply(void *state, const void *args, const lev
         .dtype = f.to->dtype,
         .height = a->size.at[0],
         .width = a->size.at[1],
-        .channels = f.from->dims[f.from->field->ndim - 1],
-        .method = a->antialias ? LEVADA_RESIZE_ANTIALIAS : methods[a->method],
+        .channels = levada_image_channels(f.to),
+        .method = resize_method(a),
     };
     st = levada_one_field_fill(&f, w.to.height * w.to.width * w.to.channels, resize_one, &w, err);
     return levada_one_field_end(&f, st, out, err);
@@ -125,7 +139,7 @@ const levada_stage_def levada_stage_resize_image = {
     .args_size = sizeof(resize_image_args),
     .state_size = sizeof(resize_state),
     .check = resize_image_check,
-    .open = levada_columns_state_open,
+    .open = resize_image_open,
     .close = resize_image_close,
     .apply = resize_image_apply,
 };

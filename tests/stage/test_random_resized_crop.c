@@ -68,6 +68,7 @@ static void windows_follow_from_the_seed_and_the_record(void **state)
     (void)state;
     t_iter_sweep(images("[12,16,1]", "size=5"), false, 41);
     t_iter_sweep(images("[-1,16,1]", "size=[3,7],antialias=false,seed=9"), false, 41);
+    t_iter_sweep(images("[-1,16]", "size=[3,7],method=nearest"), false, 41);
 }
 
 static void invalid_options_are_refused(void **state)

@@ -40,6 +40,9 @@ static void pixels_are_means_or_between_neighbors(void **state)
     becomes("[1,8,1]", "size=[1,8],method=area", same, 8);
     becomes("[4,2,1]", "size=[4,4]", twice, 4);
     becomes("[1,8,1]", "size=[1,2],method=area", (const uint8_t[]){ 15, 55 }, 2);
+    becomes("[1,8]", "size=[1,2],method=nearest", (const uint8_t[]){ 20, 60 }, 2);
+    becomes("[2,2,2]", "size=[3,1],method=nearest",
+            (const uint8_t[]){ 20, 30, 60, 70, 60, 70 }, 6);
 }
 
 static void what_has_no_images_is_refused(void **state)
@@ -49,10 +52,13 @@ static void what_has_no_images_is_refused(void **state)
         "range:4 | reshape:value,shape=[1,1,1] | resize_image:value,size=[1,1]",
         "range:4 | cast:value,dtype=uint8 | reshape:value,shape=[1,1,1] | "
         "resize_image:value,size=[1]",
+        "range:4 | resize_image:value,size=[1,1],method=nearest",
+        "range:4 | reshape:value,shape=[1,1] | "
+        "resize_image:value,size=[1,1],method=nearest,antialias=true",
     };
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         levada_dataset *ds = NULL;
 
         assert_int_equal(levada_dataset_parse(NULL, texts[i], &ds, NULL),
