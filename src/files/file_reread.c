@@ -325,7 +325,8 @@ static levada_status file_reread_seek(file_reread *x, levada_error *err)
     }
     size = file_reread_run(x);
     if (size > LEVADA_STEP) return levada_window_seek(x->window, offset, err);
-    return levada_window_read(x->window, offset, size + FILE_REREAD_MORE, err);
+    if (x->reader->framing.format->next) size += FILE_REREAD_MORE; /* it looks at what follows */
+    return levada_window_read(x->window, offset, size, err);
 }
 
 static levada_status file_reread_fetch(file_reread *x, levada_error *err)

@@ -13,6 +13,7 @@
 #include "files/glob.h"
 #include "option/value_priv.h"
 #include "rows/infer.h"
+#include "rows/numbers_put.h"
 #include "source/beside.h"
 
 #include <string.h>
@@ -247,27 +248,9 @@ static levada_status megatron_check(const void *args, levada_spec **out, levada_
 static levada_status megatron_decode(void *state, const void *args, const levada_strings *in,
                                      levada_builder *out, levada_error *err)
 {
-    int64_t  width = levada_dtype_size(((const megatron_args *)args)->dtype), total = 0;
-    int32_t *offsets = NULL;
-    uint8_t *values = NULL;
-
     (void)state;
-    LEVADA_TRY(levada_builder_offsets(out, 0, 0, in->n, &offsets, err));
-    offsets[0] = 0;
-    for (int64_t i = 0; i < in->n; i++) {
-        total += in->size[i] / width;
-        if (total > INT32_MAX)
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "2^31 tokens or more in one block; lower block_rows");
-        offsets[i + 1] = (int32_t)total;
-    }
-    LEVADA_TRY(levada_builder_values(out, 0, total, (void **)&values, err));
-    for (int64_t i = 0; i < in->n; i++) {
-        int64_t bytes = (offsets[i + 1] - offsets[i]) * width;
-
-        if (bytes > 0) memcpy(values + offsets[i] * width, in->data[i], (size_t)bytes);
-    }
-    return LEVADA_OK;
+    return levada_numbers_put(out, 0, in,
+                              levada_dtype_size(((const megatron_args *)args)->dtype), err);
 }
 
 static const levada_decoder_def megatron_columns = {

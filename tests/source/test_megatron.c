@@ -118,6 +118,55 @@ static void refused(const char *name, const char *options, levada_status code, c
     levada_dataset_unref(&ds);
 }
 
+/* Reads tokens that count up from `first`, one record a block; returns true if the values of all
+ * blocks are in one buffer. */
+static bool read_shared(const char *name, int first)
+{
+    levada_iter         *it = t_iter_open_policy(pipe_of(name, ""), "fail", 1, 1);
+    levada_block        *block = NULL, *kept = NULL;
+    const levada_buffer *owner = NULL;
+    bool                 shared = true;
+
+    for (int token = first; levada_iter_next(it, &block, NULL) == LEVADA_OK;) {
+        const levada_column *c = levada_block_at(block, 0);
+
+        for (int32_t k = c->level[0].begin[0]; k < c->level[0].end[0]; k++) {
+            uint16_t value;
+
+            memcpy(&value, c->values + 2 * k, 2);
+            assert_int_equal(value, token++);
+        }
+        shared = shared && (!owner || c->owner == owner);
+        owner = c->owner;
+        levada_block_unref(&kept); /* else the pool may hand out the same buffer again */
+        kept = block;
+    }
+    levada_block_unref(&kept);
+    levada_iter_close(&it);
+    return shared;
+}
+
+static void aligned_tokens_are_not_copied(void **state)
+{
+    t_bytes bin, idx, odd = { 0 };
+
+    (void)state;
+    write_pair("a", 3, (int[]){ 3, 2, 1 }, 2, (int[]){ 0, 3 });
+    assert_true(read_shared("a", 1));
+    bin = t_read_file(t_path("a.bin"));
+    idx = t_read_file(t_path("a.idx"));
+    t_add(&odd, bin.at, 6);
+    t_add(&odd, "", 1);
+    t_add(&odd, bin.at + 6, bin.size - 6);
+    t_write_file(t_path("odd.bin"), odd.at, odd.size);
+    for (int i = 1; i < 3; i++) idx.at[34 + 12 + 8 * i]++; /* a byte after the first */
+    t_write_file(t_path("odd.idx"), idx.at, idx.size);
+    assert_false(read_shared("odd", 1));
+    t_clear(&bin);
+    t_clear(&idx);
+    t_clear(&odd);
+}
+
 static void an_index_that_does_not_fit_is_refused(void **state)
 {
     t_bytes idx;
@@ -179,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_index_says_what_records_are),
         cmocka_unit_test(sequences_may_be_empty),
+        cmocka_unit_test(aligned_tokens_are_not_copied),
         cmocka_unit_test(an_index_that_does_not_fit_is_refused),
         cmocka_unit_test(a_cut_file_loses_its_last_records),
         cmocka_unit_test(records_have_numbers_and_lengths),
