@@ -29,7 +29,7 @@
 #include <string.h>
 
 #define FORMAT_ORIGINS 256
-#define FORMAT_FILE "fuzz://file"
+#define FORMAT_FILE "fuzz://file.mds.bin" /* a shard, not a directory, of mds and of litdata */
 #define FORMAT_CHECKS 7
 #define FORMAT_LEVELS (LEVADA_CPU_AVX512 + 1)
 #define FORMAT_STEPS 64            /* bytes that a small window reads at a time, at most */

@@ -342,10 +342,10 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     if (st == LEVADA_OK) st = file_reread_frame(x, &found, err);
     if (st != LEVADA_OK) return file_reread_gone(x, st, err);
     for (int32_t c = 0; c < x->reader->framing.ncolumns; c++) {
-        int32_t begin = found.begin[c][0];
+        int32_t        begin = found.begin[c][0], end = found.end[c][0];
+        const uint8_t *data = levada_window_data(x->window); /* NULL: empty records only */
 
-        LEVADA_TRY(file_reread_add(x, c, levada_window_data(x->window) + begin,
-                                   found.end[c][0] - begin, err));
+        LEVADA_TRY(file_reread_add(x, c, begin ? data + begin : data, end - begin, err));
     }
     x->at++;
     return LEVADA_OK;
