@@ -88,11 +88,15 @@ typedef enum levada_arrow_nulls {
 typedef struct levada_arrow_options {
     size_t             struct_size;
     levada_arrow_nulls nulls;
+    /* For levada_arrow_hold: memory that stays readable as long as the array, with some of its
+     * buffers, such as a mapped file. More values are shared with it: see there. */
+    const void *readable;
+    int64_t     readable_size;
 } levada_arrow_options;
 
 #define LEVADA_ARROW_OPTIONS_INIT \
     {                             \
-        sizeof(levada_arrow_options), LEVADA_ARROW_NULLS_ERROR \
+        sizeof(levada_arrow_options), LEVADA_ARROW_NULLS_ERROR, NULL, 0 \
     }
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_arrow_options). */
 LEVADA_API void levada_arrow_options_init(levada_arrow_options *all, size_t size);
@@ -139,6 +143,36 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_import_block(
     levada_env *env, const levada_spec *spec, const struct ArrowSchema *schema,
     const struct ArrowArray *array, int64_t first, int64_t n, const levada_arrow_options *options,
     levada_block **out, levada_error *err);
+
+/* A struct array whose blocks share its memory. Any thread may use it. */
+typedef struct levada_arrow_rows levada_arrow_rows;
+
+/* Takes a struct array and its type, whose release members become NULL, also on failure.
+ * Blocks of the array use numbers and strings where they are if these are neighbors without nulls,
+ * if they are aligned, and if 64 bytes on both sides of them are known to be readable: values of
+ * other rows of the array, or memory of options->readable. All others are copied. Such blocks are
+ * read-only (levada_block_exclusive returns false).
+ * The array is released with the last block that shares its memory, on the thread that frees that.
+ * The memory must stay as it is until then: a mapped file must not be truncated or written to.
+ *
+ *     levada_arrow_hold(&schema, &array, NULL, &rows, &err);
+ *     levada_arrow_pick(NULL, &rows, 1, NULL, (int64_t[]){ 7, 3 }, 2, &block, &err);
+ *     levada_arrow_rows_unref(&rows);
+ */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_hold(struct ArrowSchema *schema,
+                                                           struct ArrowArray *array,
+                                                           const levada_arrow_options *options,
+                                                           levada_arrow_rows **out,
+                                                           levada_error *err);
+/* Drops the reference and sets *rows to NULL; accepts NULL. */
+LEVADA_API void levada_arrow_rows_unref(levada_arrow_rows **rows);
+/* Makes a block of n rows of `count` arrays of one type: row i is row rows[i] of from[which[i]]; if
+ * `which` is NULL, of from[0]. Rows may come in any order and more than once. Only neighbors of one
+ * array are shared. Errors are those of levada_arrow_import_block; EOUT_OF_RANGE: an array has no
+ * such row. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_arrow_pick(
+    levada_env *env, levada_arrow_rows *const *from, int32_t count, const int32_t *which,
+    const int64_t *rows, int64_t n, levada_block **out, levada_error *err);
 
 #ifdef __cplusplus
 }

@@ -121,6 +121,119 @@ static PyObject *arrow_import(PyObject *module, PyObject *args)
     return levada_py_ok(st, &err) ? levada_py_block_new(PyModule_GetState(module), &block) : NULL;
 }
 
+/* -- arrays whose blocks share their memory */
+
+static const char arrow_rows_name[] = "levada_arrow_rows";
+
+static void arrow_free_rows(PyObject *capsule)
+{
+    levada_arrow_rows *rows = PyCapsule_GetPointer(capsule, arrow_rows_name);
+
+    levada_arrow_rows_unref(&rows);
+}
+
+static PyObject *arrow_hold(PyObject *module, PyObject *args)
+{
+    levada_arrow_options options = LEVADA_ARROW_OPTIONS_INIT;
+    levada_error         err = LEVADA_ERROR_INIT;
+    PyObject            *of = NULL, *from = NULL, *capsule;
+    struct ArrowSchema  *schema;
+    struct ArrowArray   *array;
+    levada_arrow_rows   *rows = NULL;
+    unsigned long long   address = 0;
+    long long            size = 0;
+    int                  nulls = LEVADA_ARROW_NULLS_ERROR;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO|iKL:arrow_hold", &of, &from, &nulls, &address, &size))
+        return NULL;
+    schema = PyCapsule_GetPointer(of, "arrow_schema");
+    array = schema ? PyCapsule_GetPointer(from, "arrow_array") : NULL;
+    if (!array) return NULL;
+    options.nulls = (levada_arrow_nulls)nulls;
+    options.readable = (const void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
+    options.readable_size = size;
+    if (!levada_py_ok(levada_arrow_hold(schema, array, &options, &rows, &err), &err)) return NULL;
+    capsule = PyCapsule_New(rows, arrow_rows_name, arrow_free_rows);
+    if (!capsule) levada_arrow_rows_unref(&rows);
+    return capsule;
+}
+
+/* Lists the arrays of capsules; NULL with an exception. */
+static levada_arrow_rows **arrow_list(PyObject *list)
+{
+    Py_ssize_t          n = PyList_Size(list);
+    levada_arrow_rows **from = n < 0 ? NULL : PyMem_Calloc((size_t)n + 1, sizeof *from);
+
+    if (n >= 0 && !from) PyErr_NoMemory();
+    for (Py_ssize_t i = 0; from && i < n; i++) {
+        PyObject *capsule = PySequence_GetItem(list, i);
+
+        from[i] = capsule ? PyCapsule_GetPointer(capsule, arrow_rows_name) : NULL;
+        Py_XDECREF(capsule); /* the list keeps it */
+        if (from[i]) continue;
+        PyMem_Free(from);
+        return NULL;
+    }
+    return from;
+}
+
+/* Finds the array of each of n numbers, which is the last that begins at or before it, and the row
+ * in that array. */
+static void arrow_find(const int64_t *firsts, int32_t count, const int64_t *numbers, int64_t n,
+                       int32_t *which, int64_t *rows)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int32_t low = 0, high = count - 1;
+
+        while (low < high) {
+            int32_t middle = high - (high - low) / 2;
+
+            if (firsts[middle] <= numbers[i]) low = middle;
+            else high = middle - 1;
+        }
+        which[i] = low;
+        rows[i] = numbers[i] - firsts[low];
+    }
+}
+
+static PyObject *arrow_pick(PyObject *module, PyObject *args)
+{
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_status       st = LEVADA_OK;
+    PyObject           *list = NULL, *block = NULL;
+    Py_buffer           firsts, numbers;
+    levada_arrow_rows **from;
+    levada_block       *made = NULL;
+    int64_t             n, *rows;
+    int32_t             count;
+
+    if (!PyArg_ParseTuple(args, "O!y*y*:arrow_pick", &PyList_Type, &list, &firsts, &numbers))
+        return NULL;
+    from = arrow_list(list);
+    count = (int32_t)PyList_Size(list);
+    n = numbers.len / (Py_ssize_t)sizeof *rows;
+    rows = PyMem_Calloc((size_t)n + 1, sizeof *rows + sizeof(int32_t));
+    if (from && !rows) {
+        PyErr_NoMemory();
+    } else if (from && firsts.len != count * (Py_ssize_t)sizeof *rows) {
+        PyErr_SetString(PyExc_ValueError, "each array must have the number of its first row");
+    } else if (from) {
+        int32_t *which = (int32_t *)(rows + n);
+
+        LEVADA_PY_UNLOCKED({
+            arrow_find(firsts.buf, count, numbers.buf, n, which, rows);
+            st = levada_arrow_pick(NULL, from, count, which, rows, n, &made, &err);
+        });
+        if (levada_py_ok(st, &err)) block = levada_py_block_new(PyModule_GetState(module), &made);
+    }
+    PyMem_Free(rows);
+    PyMem_Free(from);
+    PyBuffer_Release(&firsts);
+    PyBuffer_Release(&numbers);
+    return block;
+}
+
 /* -- streams of what an iterator of Python returns */
 
 typedef struct arrow_blocks {
@@ -220,6 +333,12 @@ PyMethodDef levada_py_functions_arrow[] = {
     {"arrow_import", arrow_import, METH_VARARGS,
      "arrow_import(schema, array, nulls=0, first=0, n=-1): the block of n rows; nulls are errors "
      "(0), defaults (1) or defaults with masks (2)."},
+    {"arrow_hold", arrow_hold, METH_VARARGS,
+     "arrow_hold(schema, array, nulls=0, address=0, size=0): takes both from their capsules; a "
+     "capsule of an array whose blocks share its memory. Bytes at the address are readable."},
+    {"arrow_pick", arrow_pick, METH_VARARGS,
+     "arrow_pick(arrays, firsts, numbers): the block of the rows with these numbers (int64); those "
+     "of arrays[k] begin at firsts[k] (int64), which ascend."},
     {"arrow_stream", arrow_stream, METH_VARARGS,
      "arrow_stream(block or dataset of the fields, blocks): a capsule."},
     {NULL, NULL, 0, NULL},

@@ -528,8 +528,19 @@ def test_damaged_arrays_are_errors(name, block_rows):
         lv.from_arrow(pa.table({"x": column})).with_options(block_rows=block_rows).to_list()
 
 
+@pytest.mark.parametrize("name", damaged_columns())
+@pytest.mark.parametrize("block_rows", [1, 2, 256])
+def test_damaged_arrays_are_errors_in_any_order(name, block_rows):
+    column = damaged_columns()[name]
+    whole = pa.table({"x": pa.chunked_array([column, column, column])})
+    ds = lv.from_arrow(whole, shuffle_records=True).with_options(block_rows=block_rows)
+    with pytest.raises(lv.errors.DataLossError):
+        ds.to_list()
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("kind", ["arrow", "stream"])
-def test_damaged_words_of_files_never_crash(tmp_path, kind):
+def test_damaged_words_of_files_never_crash(tmp_path, kind, shuffled):
     rng, n = np.random.default_rng(1), 40
     table = pa.table({
         "s": [f"a{'é' * (i % 5)}" for i in range(n)],
@@ -550,7 +561,93 @@ def test_damaged_words_of_files_never_crash(tmp_path, kind):
         rest = path.read_bytes()[len(data) * 4 :]
         path.write_bytes(data.tobytes() + rest)
         try:
-            lv.arrow(path).to_list()
+            lv.arrow(path, shuffle_records=shuffled).to_list()
         except lv.errors.LevadaError:
             damaged += 1
     assert damaged > 20
+
+
+# -- memory that is shared
+
+
+def within(array, buffer):
+    return buffer.address <= array.ctypes.data < buffer.address + buffer.size
+
+
+def shared_table(n=3000):
+    texts = [f"text {i}" for i in range(n)]
+    return pa.table({
+        "n": np.arange(n, dtype=np.int64),
+        "x": pa.array([list(range(i % 5)) for i in range(n)], pa.list_(pa.int64())),
+        "s": pa.array(texts, pa.utf8()),
+        "f": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(2 * n, dtype=np.float32)), 2),
+        "null": pa.array([None if i == 700 else i for i in range(n)], pa.int64()),
+        "flag": pa.array([i % 3 == 0 for i in range(n)], pa.bool_()),
+    })  # fmt: skip
+
+
+def mapped_ranges(path):
+    """The addresses at which this process has mapped a file."""
+    with open("/proc/self/maps") as maps:
+        found = [line.split()[0].split("-") for line in maps if line.rstrip().endswith(path)]
+    return [range(int(a, 16), int(b, 16)) for a, b in found]
+
+
+@pytest.mark.parametrize("block_rows", [7, 256])
+def test_blocks_share_the_memory_of_a_mapped_file(tmp_path, block_rows):
+    table, path = shared_table(), str(tmp_path / "x.arrow")
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2 * block_rows)
+    ds = lv.arrow(path, nulls="default").with_options(threads=1, block_rows=block_rows)
+    shared, count = dict.fromkeys(["n", "x", "f", "null", "flag"], 0), 0
+    with ds.blocks() as blocks:
+        for block in blocks:
+            count += 1
+            ranges = mapped_ranges(path)
+            for name in shared:
+                values = getattr(block[name], "values", block[name])
+                inside = any(values.ctypes.data in mapped for mapped in ranges)
+                assert not (inside and values.flags.writeable)
+                shared[name] += inside
+    assert shared["n"] == shared["x"] == shared["f"] == count
+    assert shared["null"] == count - 1 and shared["flag"] == 0
+    assert str(ds.to_list()) == str(lv.from_arrow(table, nulls="default").to_list())
+
+
+def test_blocks_share_a_table_but_for_the_ends_of_its_arrays():
+    table = shared_table()
+    values = table.column("n").chunk(0).buffers()[1]
+    with lv.from_arrow(table, columns="n").with_options(threads=1).blocks() as blocks:
+        shared = [within(block["n"], values) for block in blocks]
+    assert shared == [False] + [True] * (len(shared) - 2) + [False]
+
+
+def test_shared_values_outlive_the_table_and_are_not_written_to():
+    table = shared_table()
+    want = table.slice(256, 256).to_pydict()
+    it = iter(lv.from_arrow(table, columns=["n", "s"]).with_options(threads=1).blocks())
+    next(it)
+    block = next(it)
+    numbers = block["n"]
+    with pytest.raises(ValueError, match="read-only"):
+        numbers[0] = 1
+    del it, table
+    pa.default_memory_pool().release_unused()
+    rubbish = [pa.array(np.full(3000, -1)) for _ in range(20)]
+    assert numbers.tolist() == want["n"]
+    assert [text.decode() for text in block["s"].to_list()] == want["s"]
+    del block, rubbish
+    assert numbers.tolist() == want["n"]
+    batch = lv.from_arrow(shared_table(), columns="n").batch(256).first()
+    batch["n"][0] = 7  # a batch has its own memory
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_shuffled_records_of_many_chunks(threads):
+    parts = [shared_table(n) for n in (1, 700, 0, 300, 5)]
+    table = pa.concat_tables(parts)
+    for block_rows in (1, 64, 256):
+        ds = lv.from_arrow(table, nulls="default", shuffle_records=True)
+        rows = ds.with_options(threads=threads, block_rows=block_rows, seed=3).to_list()
+        whole = lv.from_arrow(table, nulls="default").to_list()
+        assert sorted(map(str, rows)) == sorted(map(str, whole)) and str(rows) != str(whole)

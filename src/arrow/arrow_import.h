@@ -8,6 +8,7 @@
 #ifndef LEVADA_ARROW_IMPORT_H
 #define LEVADA_ARROW_IMPORT_H
 
+#include "tensor/pool.h"
 #include <levada/arrow.h>
 
 typedef enum levada_arrow_form {
@@ -41,6 +42,25 @@ LEVADA_MUST_USE levada_status levada_arrow_type(const struct ArrowSchema *schema
 /* Reads the options of a caller, NULL = the defaults. */
 LEVADA_MUST_USE levada_status levada_arrow_read(const levada_arrow_options *options,
                                                 levada_arrow_options *out, levada_error *err);
+
+/* A struct array, and what blocks may do with its memory. */
+typedef struct levada_arrow_from {
+    const levada_spec        *spec;
+    const struct ArrowSchema *schema;
+    const struct ArrowArray  *array;
+    levada_arrow_nulls        nulls;
+    const levada_buffer      *owner; /* keeps the array alive for blocks; NULL = copy all values */
+    const uint8_t            *readable; /* memory around some of the buffers; NULL = not known   */
+    int64_t                   readable_size;
+} levada_arrow_from;
+
+/* Imports n rows: those of the numbers in `rows`, each below the length of the array, or neighbors
+ * from `first` on if that is NULL. */
+LEVADA_MUST_USE levada_status levada_arrow_import_rows(levada_pool             *pool,
+                                                       const levada_arrow_from *from,
+                                                       int64_t first, const int64_t *rows,
+                                                       int64_t n, levada_block **out,
+                                                       levada_error *err);
 
 enum { LEVADA_ARROW_NAME = 512 };
 

@@ -27,10 +27,9 @@ typedef struct rows_piece {
 } rows_piece;
 
 typedef struct rows_walk {
-    levada_builder    *b;
-    const levada_spec *spec;
-    levada_arrow_nulls nulls;
-    int64_t            records;
+    levada_builder          *b;
+    const levada_arrow_from *from;
+    int64_t                  records;
     int32_t            field, depth;           /* the next field; the lists around              */
     const int32_t     *offsets[LEVADA_MAX_DEPTH]; /* rows + 1 of each list around             */
     int64_t            rows[LEVADA_MAX_DEPTH];
@@ -62,6 +61,30 @@ static levada_status rows_damaged(const char *name, levada_error *err)
 {
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "field '%s': the offsets of the Arrow array are damaged", name);
+}
+
+/* Checks that an array has what its type says. */
+static levada_status rows_check(const struct ArrowSchema *schema, const struct ArrowArray *a,
+                                const levada_arrow_import *type, const char *name,
+                                levada_error *err)
+{
+    static const int64_t buffers[] = {
+        [LEVADA_FORM_NUMBERS] = 2,       [LEVADA_FORM_BITS] = 2,       [LEVADA_FORM_STRINGS] = 3,
+        [LEVADA_FORM_VIEWS] = 3,         [LEVADA_FORM_STRUCT] = 1,     [LEVADA_FORM_LIST] = 2,
+        [LEVADA_FORM_FIXED_STRINGS] = 2, [LEVADA_FORM_FIXED] = 1,      [LEVADA_FORM_RUNS] = 0,
+        [LEVADA_FORM_LIST_VIEW] = 3,     [LEVADA_FORM_DICTIONARY] = 2,
+    };
+
+    bool sound = a->release && a->length >= 0 && a->offset >= 0 &&
+                 a->length <= INT64_MAX / 64 - a->offset && a->n_children == schema->n_children &&
+                 a->n_buffers >= buffers[type->form] && (a->n_buffers == 0 || a->buffers) &&
+                 (a->n_children == 0 || a->children);
+
+    for (int64_t i = 0; sound && i < a->n_children; i++) sound = a->children[i] != NULL;
+    if (sound) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s': the Arrow array does not fit its schema (%lld children, %lld "
+                       "buffers)", name, (long long)a->n_children, (long long)a->n_buffers);
 }
 
 /* -- nulls */
@@ -102,13 +125,13 @@ static levada_status rows_nulls(rows_walk *w, const struct ArrowArray *a, const 
 
         if (row < 0 || !rows_is_null(a, row)) continue;
         nulls++;
-        if (w->nulls == LEVADA_ARROW_NULLS_ERROR) {
+        if (w->from->nulls == LEVADA_ARROW_NULLS_ERROR) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "field '%s' is null; nulls=default reads 0 or an empty value", name);
         }
     }
     if (nulls == 0) return LEVADA_OK;
-    if (!rows->inner && w->nulls == LEVADA_ARROW_NULLS_MASK) {
+    if (!rows->inner && w->from->nulls == LEVADA_ARROW_NULLS_MASK) {
         LEVADA_TRY(rows_mark(w, a, rows, err));
     }
     at = rows_piece_of(w, rows->n, sizeof *at);
@@ -123,6 +146,29 @@ static levada_status rows_nulls(rows_walk *w, const struct ArrowArray *a, const 
 }
 
 /* -- values */
+
+/* Returns true if a block may use `bytes` bytes of an array where they are. It promises aligned
+ * elements and LEVADA_SLACK readable bytes on both sides: here those of other rows of the buffer,
+ * which has `size` bytes at least, or of the memory that is known to be readable. */
+static bool rows_can_share(const rows_walk *w, const uint8_t *buffer, int64_t size,
+                           const uint8_t *at, int64_t bytes, int64_t width)
+{
+    const levada_arrow_from *from = w->from;
+    uintptr_t                first = (uintptr_t)at - LEVADA_SLACK;
+    uintptr_t                end = (uintptr_t)at + (uintptr_t)bytes + LEVADA_SLACK;
+    uintptr_t                own = (uintptr_t)buffer, known = (uintptr_t)from->readable;
+
+    if (!from->owner || bytes == 0 || bytes > LEVADA_BLOCK_LIMIT) return false;
+    if ((uintptr_t)at % (uintptr_t)width) return false;
+    return (first >= own && end <= own + (uintptr_t)size) ||
+           (known && first >= known && end <= known + (uintptr_t)from->readable_size);
+}
+
+static void rows_share(rows_walk *w, const uint8_t *at, int64_t bytes)
+{
+    levada_builder_share_values(w->b, w->field, at, w->from->owner);
+    w->b->block->bytes += bytes;
+}
 
 /* Copies rows of elements of `size` bytes. */
 static void rows_copy(const uint8_t *from, int64_t size, const rows_wanted *rows, uint8_t *to)
@@ -160,8 +206,19 @@ static levada_status rows_numbers(rows_walk *w, const struct ArrowArray *a,
                                     levada_error *err)
 {
     const uint8_t *from = rows->n ? a->buffers[1] : NULL;
+    bool           same = type->form == LEVADA_FORM_NUMBERS && type->dtype != LEVADA_BOOL &&
+                type->size == levada_dtype_size(type->dtype);
     void          *to = NULL;
 
+    if (rows->n && same && !rows->at) {
+        const uint8_t *at = from + (a->offset + rows->first) * type->size;
+
+        if (rows_can_share(w, from, (a->offset + a->length) * type->size, at, rows->n * type->size,
+                           type->size)) {
+            rows_share(w, at, rows->n * type->size);
+            return LEVADA_OK;
+        }
+    }
     LEVADA_TRY(levada_builder_values(w->b, w->field, rows->n, &to, err));
     if (rows->n == 0) return LEVADA_OK;
     if (type->form == LEVADA_FORM_BITS) {
@@ -203,8 +260,8 @@ static const uint8_t *rows_far(const struct ArrowArray *a, const rows_view *view
     int32_t        i = view->u.far.buffer, at = view->u.far.offset;
 
     if (view->size <= 12) return (const uint8_t *)view->u.inlined;
-    if (i < 0 || i >= data || at < 0 || at > sizes[i] - view->size) return NULL;
-    return (const uint8_t *)a->buffers[2 + i] + at;
+    if (!sizes || i < 0 || i >= data || at < 0 || at > sizes[i] - view->size) return NULL;
+    return a->buffers[2 + i] ? (const uint8_t *)a->buffers[2 + i] + at : NULL;
 }
 
 /* Returns the string of a row and its size; NULL if it is damaged. */
@@ -240,6 +297,24 @@ static const uint8_t *rows_string(const struct ArrowArray *a, const levada_arrow
     }
 }
 
+/* Uses the strings of neighbors where they are, if that is possible. */
+static bool rows_share_strings(rows_walk *w, const struct ArrowArray *a,
+                               const levada_arrow_import *type, const rows_wanted *rows,
+                               int64_t total)
+{
+    const uint8_t *at, *data;
+    int64_t        begin, end;
+
+    if (rows->at || type->form != LEVADA_FORM_STRINGS || total == 0) return false;
+    begin = rows_offset(a->buffers[1], type->size, a->offset + rows->first);
+    end = rows_offset(a->buffers[1], type->size, a->offset + a->length);
+    data = a->buffers[2];
+    at = data + begin;
+    if (!rows_can_share(w, data, end, at, total, 1)) return false;
+    rows_share(w, at, total);
+    return true;
+}
+
 static levada_status rows_strings(rows_walk *w, const struct ArrowArray *a, const char *name,
                                     const levada_arrow_import *type, const rows_wanted *rows,
                                     levada_error *err)
@@ -249,19 +324,21 @@ static levada_status rows_strings(rows_walk *w, const struct ArrowArray *a, cons
     void    *values = NULL;
     uint8_t *to;
 
+    LEVADA_TRY(levada_builder_offsets(w->b, w->field, w->depth, rows->n, &offsets, err));
     for (int64_t i = 0; i < rows->n; i++) {
         if (!rows_string(a, type, rows_row(rows, i), &size)) return rows_damaged(name, err);
         total += size;
+        if (total > LEVADA_BLOCK_LIMIT) break; /* which levada_builder_values reports */
+        offsets[i + 1] = (int32_t)total;
     }
+    if (rows_share_strings(w, a, type, rows, total)) return LEVADA_OK;
     LEVADA_TRY(levada_builder_values(w->b, w->field, total, &values, err));
-    LEVADA_TRY(levada_builder_offsets(w->b, w->field, w->depth, rows->n, &offsets, err));
     to = values;
     for (int64_t i = 0; i < rows->n; i++) {
         const uint8_t *from = rows_string(a, type, rows_row(rows, i), &size);
 
         if (size) memcpy(to, from, (size_t)size);
         to += size;
-        offsets[i + 1] = offsets[i] + (int32_t)size;
     }
     return LEVADA_OK;
 }
@@ -283,7 +360,7 @@ static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const c
                                  const levada_arrow_import *type, const rows_wanted *rows,
                                  levada_error *err)
 {
-    const levada_field *f = levada_spec_field(w->spec, w->field);
+    const levada_field *f = levada_spec_field(w->from->spec, w->field);
 
     if (!f || f->dtype != type->dtype || f->depth != w->depth) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -301,7 +378,7 @@ static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const c
     } else {
         LEVADA_TRY(rows_numbers(w, a, type, rows, err));
     }
-    if (w->nulls == LEVADA_ARROW_NULLS_MASK) LEVADA_TRY(rows_mask(w, rows, err));
+    if (w->from->nulls == LEVADA_ARROW_NULLS_MASK) LEVADA_TRY(rows_mask(w, rows, err));
     w->field++;
     return LEVADA_OK;
 }
@@ -343,9 +420,16 @@ static bool rows_range(const struct ArrowArray *a, const levada_arrow_import *ty
     if (row < 0) return true;
     row += a->offset;
     *begin = rows_offset(a->buffers[1], type->size, row);
-    if (type->form == LEVADA_FORM_LIST) *end = rows_offset(a->buffers[1], type->size, row + 1);
-    else *end = *begin + rows_offset(a->buffers[2], type->size, row);
-    return *begin >= 0 && *begin <= *end && *end <= a->children[0]->length;
+    if (*begin < 0 || *begin > a->children[0]->length) return false;
+    if (type->form == LEVADA_FORM_LIST) {
+        *end = rows_offset(a->buffers[1], type->size, row + 1);
+    } else {
+        int64_t n = rows_offset(a->buffers[2], type->size, row);
+
+        if (n < 0 || n > a->children[0]->length) return false;
+        *end = *begin + n;
+    }
+    return *begin <= *end && *end <= a->children[0]->length;
 }
 
 /* Lists the items of all lists. */
@@ -409,6 +493,8 @@ static levada_status rows_fixed(rows_walk *w, const struct ArrowSchema *schema,
                           .valid = rows->valid, .inner = true };
     int64_t    *at;
 
+    if (rows->n && size && a->offset + a->length > a->children[0]->length / size)
+        return rows_damaged(name, err);
     if (size && rows->n > INT32_MAX / size) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "field '%s' has more than 2^31 values; import fewer rows", name);
@@ -486,7 +572,10 @@ static levada_status rows_runs(rows_walk *w, const struct ArrowSchema *schema,
 
     if (!at) return rows_memory(err);
     LEVADA_TRY(levada_arrow_type(schema->children[0], name, &type, err));
-    if (type.form != LEVADA_FORM_NUMBERS || !type.is_signed) return rows_damaged(name, err);
+    LEVADA_TRY(rows_check(schema->children[0], a->children[0], &type, name, err));
+    if (type.form != LEVADA_FORM_NUMBERS || !type.is_signed ||
+        (rows->n && !a->children[0]->buffers[1]))
+        return rows_damaged(name, err);
     for (int64_t i = 0; i < rows->n; i++) {
         int64_t row = rows_row(rows, i);
 
@@ -499,25 +588,22 @@ static levada_status rows_runs(rows_walk *w, const struct ArrowSchema *schema,
 
 /* -- the walk */
 
-/* Checks that an array has what its type says. */
-static levada_status rows_check(const struct ArrowSchema *schema, const struct ArrowArray *a,
-                                const levada_arrow_import *type, const char *name,
-                                levada_error *err)
+/* Returns true if an array has the rows that are wanted, and the buffers that say what they are. */
+static bool rows_exist(const struct ArrowArray *a, const levada_arrow_import *type,
+                       const rows_wanted *rows)
 {
-    static const int64_t buffers[] = {
-        [LEVADA_FORM_NUMBERS] = 2,       [LEVADA_FORM_BITS] = 2,       [LEVADA_FORM_STRINGS] = 3,
-        [LEVADA_FORM_VIEWS] = 3,         [LEVADA_FORM_STRUCT] = 1,     [LEVADA_FORM_LIST] = 2,
-        [LEVADA_FORM_FIXED_STRINGS] = 2, [LEVADA_FORM_FIXED] = 1,      [LEVADA_FORM_RUNS] = 0,
-        [LEVADA_FORM_LIST_VIEW] = 3,     [LEVADA_FORM_DICTIONARY] = 2,
-    };
+    levada_arrow_form form = type->form;
+    bool              indirect = form == LEVADA_FORM_STRUCT || form == LEVADA_FORM_FIXED ||
+                    form == LEVADA_FORM_RUNS || form == LEVADA_FORM_FIXED_STRINGS;
 
-    if (a->release && a->length >= 0 && a->offset >= 0 && a->n_children == schema->n_children &&
-        a->n_buffers >= buffers[type->form]) {
-        return LEVADA_OK;
+    if (rows->n == 0) return true;
+    if (!indirect && !a->buffers[1]) return false;
+    if (form == LEVADA_FORM_LIST_VIEW && !a->buffers[2]) return false;
+    if (!rows->at) return rows->first <= a->length - rows->n;
+    for (int64_t i = 0; i < rows->n; i++) {
+        if (rows->at[i] >= a->length) return false;
     }
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s': the Arrow array does not fit its schema (%lld children, %lld "
-                       "buffers)", name, (long long)a->n_children, (long long)a->n_buffers);
+    return true;
 }
 
 static levada_status rows_array(rows_walk *w, const struct ArrowSchema *schema,
@@ -528,7 +614,7 @@ static levada_status rows_array(rows_walk *w, const struct ArrowSchema *schema,
 
     LEVADA_TRY(levada_arrow_type(schema, name, &type, err));
     LEVADA_TRY(rows_check(schema, a, &type, name, err));
-    if (!rows.at && rows.n > 0 && rows.first + rows.n > a->length) return rows_damaged(name, err);
+    if (!rows_exist(a, &type, &rows)) return rows_damaged(name, err);
     if (type.form != LEVADA_FORM_RUNS) LEVADA_TRY(rows_nulls(w, a, name, &rows, err));
     switch (type.form) {
     case LEVADA_FORM_STRUCT: return rows_members(w, schema, a, name, &rows, err);
@@ -541,16 +627,15 @@ static levada_status rows_array(rows_walk *w, const struct ArrowSchema *schema,
     }
 }
 
-static levada_status rows_block(rows_walk *w, const struct ArrowSchema *schema,
-                                  const struct ArrowArray *array, int64_t first,
-                                  levada_block **out, levada_error *err)
+static levada_status rows_block(rows_walk *w, rows_wanted rows, levada_block **out,
+                                levada_error *err)
 {
-    rows_wanted   rows = { .n = w->records, .first = first };
-    levada_status st = rows_array(w, schema, array, "", rows, err);
+    const levada_arrow_from *from = w->from;
+    levada_status            st = rows_array(w, from->schema, from->array, "", rows, err);
 
-    if (st == LEVADA_OK && w->field != levada_spec_count(w->spec)) {
+    if (st == LEVADA_OK && w->field != levada_spec_count(from->spec)) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "the spec has %d fields, the schema %d", levada_spec_count(w->spec),
+                         "the spec has %d fields, the schema %d", levada_spec_count(from->spec),
                          w->field);
     }
     if (st == LEVADA_OK) st = levada_builder_check_text(w->b, err);
@@ -559,6 +644,28 @@ static levada_status rows_block(rows_walk *w, const struct ArrowSchema *schema,
         st = err->code;
     }
     return st == LEVADA_OK ? levada_builder_publish(&w->b, out, err) : st;
+}
+
+levada_status levada_arrow_import_rows(levada_pool *pool, const levada_arrow_from *from,
+                                       int64_t first, const int64_t *rows, int64_t n,
+                                       levada_block **out, levada_error *err)
+{
+    levada_error  own = LEVADA_ERROR_INIT;
+    rows_walk     w = { .from = from, .records = n };
+    rows_wanted   wanted = { .n = n, .first = first, .at = rows };
+    levada_status st;
+
+    if (!pool) return rows_memory(err);
+    LEVADA_TRY(levada_builder_make(pool, from->spec, n, &w.b, err));
+    st = rows_block(&w, wanted, out, err ? err : &own);
+    levada_builder_destroy(&w.b);
+    while (w.pieces) {
+        rows_piece *next = w.pieces->next;
+
+        levada_free(w.pieces);
+        w.pieces = next;
+    }
+    return st;
 }
 
 levada_status levada_arrow_import_block(levada_env *env, const levada_spec *spec,
@@ -574,22 +681,9 @@ levada_status levada_arrow_import_block(levada_env *env, const levada_spec *spec
     LEVADA_TRY(levada_require_range(first, 0, array->length, "first", err));
     LEVADA_TRY(levada_require_range(n, 0, array->length - first, "n", err));
     levada_arrow_options all;
-    levada_error         own = LEVADA_ERROR_INIT;
-    rows_walk          w = { .spec = spec, .records = n };
-    levada_pool         *pool = levada_env_pool(env);
-    levada_status        st;
+    levada_arrow_from    from = { .spec = spec, .schema = schema, .array = array };
 
     LEVADA_TRY(levada_arrow_read(options, &all, err));
-    w.nulls = all.nulls;
-    if (!pool) return rows_memory(err);
-    LEVADA_TRY(levada_builder_make(pool, spec, n, &w.b, err));
-    st = rows_block(&w, schema, array, first, out, err ? err : &own);
-    levada_builder_destroy(&w.b);
-    while (w.pieces) {
-        rows_piece *next = w.pieces->next;
-
-        levada_free(w.pieces);
-        w.pieces = next;
-    }
-    return st;
+    from.nulls = all.nulls;
+    return levada_arrow_import_rows(levada_env_pool(env), &from, first, NULL, n, out, err);
 }

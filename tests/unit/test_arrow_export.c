@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -436,6 +437,162 @@ static void test_nulls(void **unused)
     }
 }
 
+/* -- arrays that blocks share */
+
+enum { HELD = 4096 };
+
+/* A struct of one column of int32 that count up, whose releases are counted. */
+typedef struct held_numbers {
+    int32_t            values[HELD];
+    const void        *buffers[2], *none[1];
+    struct ArrowSchema type, column, *columns[1];
+    struct ArrowArray  rows, numbers, *children[1];
+    int                released;
+} held_numbers;
+
+static void held_release(struct ArrowArray *array)
+{
+    ++*(int *)array->private_data;
+    array->release = NULL;
+}
+
+static void held_release_type(struct ArrowSchema *type) { type->release = NULL; }
+
+static void held_open(held_numbers *h, int64_t offset, int64_t n)
+{
+    for (int32_t i = 0; i < HELD; i++) h->values[i] = i;
+    h->buffers[1] = h->values;
+    h->column = (struct ArrowSchema){ .format = "i", .name = "n", .release = held_release_type };
+    h->columns[0] = &h->column;
+    h->type = (struct ArrowSchema){ .format = "+s", .n_children = 1, .children = h->columns,
+                                    .release = held_release_type };
+    h->numbers = (struct ArrowArray){ .length = n, .offset = offset, .n_buffers = 2,
+                                      .buffers = h->buffers, .release = held_release,
+                                      .private_data = &h->released };
+    h->children[0] = &h->numbers;
+    h->rows = h->numbers;
+    h->rows.offset = 0;
+    h->rows.n_buffers = 1;
+    h->rows.buffers = h->none;
+    h->rows.n_children = 1;
+    h->rows.children = h->children;
+    h->released = 0;
+}
+
+/* Picks n neighbors from `first` on; returns true if the block uses them where they are. */
+static bool held_shares(held_numbers *h, int64_t offset, int64_t first, int64_t n, bool readable)
+{
+    levada_arrow_options options = LEVADA_ARROW_OPTIONS_INIT;
+    levada_arrow_rows   *rows = NULL;
+    levada_block        *block = NULL;
+    levada_error         err = LEVADA_ERROR_INIT;
+    int64_t              numbers[HELD];
+    bool                 shared;
+
+    held_open(h, offset, 2048);
+    options.readable = readable ? h : NULL;
+    options.readable_size = sizeof *h;
+    expect_ok(levada_arrow_hold(&h->type, &h->rows, &options, &rows, &err), &err);
+    assert_null(h->rows.release);
+    for (int64_t i = 0; i < n; i++) numbers[i] = first + i;
+    expect_ok(levada_arrow_pick(NULL, &rows, 1, NULL, numbers, n, &block, &err), &err);
+    levada_arrow_rows_unref(&rows);
+    for (int64_t i = 0; i < n; i++)
+        assert_int_equal(levada_column_i32(levada_block_at(block, 0))[i], offset + first + i);
+    shared = levada_column_i32(levada_block_at(block, 0)) == h->values + offset + first;
+    assert_int_equal(levada_block_exclusive(block), !shared);
+    assert_int_equal(h->released, !shared); /* by the last block that shares it */
+    levada_block_unref(&block);
+    assert_int_equal(h->released, 1);
+    return shared;
+}
+
+static void test_neighbors_are_shared_if_readable_bytes_are_around(void **unused)
+{
+    held_numbers *h = calloc(1, sizeof *h);
+
+    (void)unused;
+    assert_non_null(h);
+    assert_true(held_shares(h, 0, 16, 100, false));
+    assert_false(held_shares(h, 0, 15, 100, false)); /* 60 bytes before it */
+    assert_true(held_shares(h, 1, 15, 100, false));
+    assert_true(held_shares(h, 0, 16, 2016, false));
+    assert_false(held_shares(h, 0, 16, 2017, false)); /* 60 bytes after it */
+    assert_true(held_shares(h, 16, 0, 2048 - 16, false));
+    assert_true(held_shares(h, 1, 2000, 48, true));
+    assert_false(held_shares(h, 0, 16, 0, false));
+    free(h);
+}
+
+static void test_rows_of_several_arrays_in_any_order(void **unused)
+{
+    static const int32_t which[] = { 1, 0, 1, 1, 0 };
+    static const int64_t rows[] = { 7, 3, 0, 7, 4 };
+    held_numbers        *h = calloc(2, sizeof *h);
+    levada_arrow_rows   *held[2] = { NULL, NULL };
+    levada_block        *block = NULL;
+    levada_error         err = LEVADA_ERROR_INIT;
+
+    (void)unused;
+    assert_non_null(h);
+    for (int k = 0; k < 2; k++) {
+        held_open(&h[k], 100 * k, 8);
+        expect_ok(levada_arrow_hold(&h[k].type, &h[k].rows, NULL, &held[k], &err), &err);
+    }
+    expect_ok(levada_arrow_pick(NULL, held, 2, which, rows, 5, &block, &err), &err);
+    for (int64_t i = 0; i < 5; i++) {
+        assert_int_equal(levada_column_i32(levada_block_at(block, 0))[i],
+                         100 * which[i] + rows[i]);
+    }
+    levada_block_unref(&block);
+    assert_int_equal(levada_arrow_pick(NULL, held, 2, which, (int64_t[]){ 0, 0, 8, 0, 0 }, 5,
+                                       &block, &err), LEVADA_EOUT_OF_RANGE);
+    assert_int_equal(levada_arrow_pick(NULL, held, 1, which, rows, 5, &block, &err),
+                     LEVADA_EOUT_OF_RANGE);
+    expect_ok(levada_arrow_pick(NULL, held, 2, which, rows, 0, &block, &err), &err);
+    assert_int_equal(levada_block_rows(block), 0);
+    levada_block_unref(&block);
+    for (int k = 0; k < 2; k++) {
+        levada_arrow_rows_unref(&held[k]);
+        assert_int_equal(h[k].released, 1);
+    }
+    free(h);
+}
+
+/* Children that are missing, released, too short or of a negative length, and buffers that are
+ * missing, for neighbors and for lists of rows. */
+static void test_forged_arrays_are_errors(void **unused)
+{
+    held_numbers *h = calloc(1, sizeof *h);
+
+    (void)unused;
+    assert_non_null(h);
+    for (int k = 0; k < 14; k++) {
+        levada_arrow_rows *rows = NULL;
+        levada_block      *block = NULL;
+        levada_error       err = LEVADA_ERROR_INIT;
+
+        held_open(h, 0, 8);
+        switch (k / 2) {
+        case 0: h->children[0] = NULL; break;
+        case 1: h->rows.children = NULL; break;
+        case 2: h->numbers.length = 4; break;
+        case 3: h->numbers.length = -1; break;
+        case 4: h->buffers[1] = NULL; break;
+        case 5: h->numbers.offset = INT64_MAX - 4; break;
+        default: h->numbers.buffers = NULL;
+        }
+        expect_ok(levada_arrow_hold(&h->type, &h->rows, NULL, &rows, &err), &err);
+        assert_int_not_equal(levada_arrow_pick(NULL, &rows, 1, NULL,
+                                               k % 2 ? (int64_t[]){ 6, 5 } : (int64_t[]){ 5, 6 },
+                                               2, &block, &err), LEVADA_OK);
+        assert_null(block);
+        levada_arrow_rows_unref(&rows);
+        h->buffers[1] = NULL;
+    }
+    free(h);
+}
+
 /* -- memory */
 
 static void test_memory(void **unused)
@@ -443,7 +600,7 @@ static void test_memory(void **unused)
     levada_iter  *it = t_iter_open("t_rows:count=9 | select:[n,s,v,x,w,z] | padded_batch:9", 1, 16);
     levada_block *block = NULL;
     levada_error  err = LEVADA_ERROR_INIT;
-    int64_t       number = 0;
+    int64_t       number = INT32_MAX; /* first without a failure, to fill the pool */
     levada_status st = LEVADA_OK;
 
     (void)unused;
@@ -453,7 +610,8 @@ static void test_memory(void **unused)
         struct ArrowSchema   schema = { 0 };
         struct ArrowArray    array = { 0 };
         levada_spec         *spec = NULL;
-        levada_block        *back = NULL;
+        levada_block        *back = NULL, *picked = NULL;
+        levada_arrow_rows   *held[2] = { NULL, NULL };
         int64_t              before = fault_live();
 
         fault_arm(number);
@@ -464,18 +622,26 @@ static void test_memory(void **unused)
             st =
                 levada_arrow_import_block(NULL, spec, &schema, &array, 0, 9, &options, &back, &err);
         }
+        if (st == LEVADA_OK) st = levada_arrow_hold(&schema, &array, &options, &held[0], &err);
+        held[1] = held[0];
+        if (st == LEVADA_OK) {
+            st = levada_arrow_pick(NULL, held, 2, (int32_t[]){ 0, 1, 0 }, (int64_t[]){ 8, 1, 2 }, 3,
+                                   &picked, &err);
+        }
         if (fault_disarm() <= number) {
             expect_ok(st, &err);
-            number = -1;
+            number = number == INT32_MAX ? -1 : -2;
         } else {
             fault_expect_short(st, &err);
         }
+        levada_block_unref(&picked);
+        levada_arrow_rows_unref(&held[0]);
         levada_block_unref(&back);
         levada_spec_unref(&spec);
         if (array.release) array.release(&array);
         if (schema.release) schema.release(&schema);
         if (number >= 0) fault_expect_live(before, number);
-    } while (number++ >= 0);
+    } while (++number >= 0);
     levada_block_unref(&block);
     levada_iter_close(&it);
 }
@@ -492,6 +658,9 @@ int main(void)
         cmocka_unit_test(test_damaged_offsets),
         cmocka_unit_test(test_arrays_that_do_not_fit),
         cmocka_unit_test(test_nulls),
+        cmocka_unit_test(test_neighbors_are_shared_if_readable_bytes_are_around),
+        cmocka_unit_test(test_rows_of_several_arrays_in_any_order),
+        cmocka_unit_test(test_forged_arrays_are_errors),
         cmocka_unit_test(test_memory),
     };
 

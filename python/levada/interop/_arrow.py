@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from array import array
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 
@@ -74,20 +75,36 @@ def spec_of(schema, nulls="error"):
 # -- record batches by number
 
 
+def _held(rows, nulls, around=(0, 0)):
+    """A record batch or a table whose blocks share its memory.
+
+    ``around``: address and size of memory that has its buffers.
+    """
+    pa = pyarrow()
+    _sound(rows, "the Arrow array is damaged")
+    if isinstance(rows, pa.Table):
+        (rows,) = rows.combine_chunks().to_batches() or [_empty(rows.schema)]
+    return _levada.arrow_hold(*rows.__arrow_c_array__(), _NULLS[nulls], *around)
+
+
 class Pieces(Reader):
     """Records of several pieces: chunks of a table, record batches or row groups of files.
 
     ``sizes``: records of each piece. ``load(i)``: piece i as a RecordBatch or a table; the last
-    `keep` of them stay. With `ahead`, the next piece is loaded on a thread.
+    `keep` of them stay, all if that is None. ``around(i)``: memory that has its buffers. With
+    `ahead`, the next piece is loaded on a thread.
     """
 
-    def __init__(self, schema, sizes, load, nulls, name, mark, keep=None, ahead=False):
+    def __init__(self, schema, sizes, load, nulls, name, mark, keep=None, ahead=False, around=None):
+        import numpy as np
+
         self.schema, self.load, self.nulls, self.name, self.mark = schema, load, nulls, name, mark
         self.first = [0]
         for size in sizes:
             self.first.append(self.first[-1] + size)
         self.count = self.first[-1]
-        self.keep, self.ahead = keep, ahead
+        self.starts = np.array(self.first, np.int64)
+        self.keep, self.ahead, self.around = keep, ahead, around
         self.spec = spec_of(schema, nulls)
         self.obj = None
         self._begin()
@@ -103,47 +120,52 @@ class Pieces(Reader):
         self.__dict__.update(state)
         self._begin()
 
+    def hold(self, i):
+        return _held(self.load(i), self.nulls, self.around(i) if self.around else (0, 0))
+
     def piece(self, i):
-        if self.keep is None:
-            return self.load(i)
         found = self.kept.pop(i, None)
         if found is None:
-            found = self.load(i)
+            found = self.hold(i)
         elif hasattr(found, "result"):
             found = found.result()
         self.kept[i] = found
         if self.ahead and i + 1 < len(self.first) - 1 and i + 1 not in self.kept:
             self.pool = self.pool or ThreadPoolExecutor(1, "levada parquet")
-            self.kept[i + 1] = self.pool.submit(self.load, i + 1)
-        while len(self.kept) > self.keep + self.ahead:
+            self.kept[i + 1] = self.pool.submit(self.hold, i + 1)
+        while self.keep is not None and len(self.kept) > self.keep + self.ahead:
             oldest = next(k for k in self.kept if k != i)
             del self.kept[oldest]
         return found
 
-    def table(self, numbers):
-        """The records with these numbers, which ascend, as a RecordBatch or a table."""
-        pa = pyarrow()
-        parts, at = [], 0
-        while at < len(numbers):
-            i = bisect_right(self.first, int(numbers[at])) - 1
-            end = at + int((numbers[at:] < self.first[i + 1]).sum())
-            parts.append(_rows(self.piece(i), numbers[at:end] - self.first[i], pa))
-            at = end
-        if len(parts) == 1:
-            return parts[0]
-        tables = [pa.Table.from_batches([p]) if isinstance(p, pa.RecordBatch) else p for p in parts]
-        return pa.concat_tables(tables).combine_chunks()
-
     def __call__(self, numbers):
-        return block_of(self.table(numbers), self.nulls)
+        """The block of the records with these numbers, which ascend."""
+        i = bisect_right(self.first, int(numbers[0])) - 1
+        end = bisect_right(self.first, int(numbers[-1]))
+        wanted = range(i, end) if end - i < 3 else self._pieces_of(numbers)
+        if self.keep is None or len(wanted) <= max(self.keep, 2):
+            return self._pick(wanted, numbers)
+        return self._pick_in_steps(wanted, numbers)
 
+    def _pieces_of(self, numbers):
+        import numpy as np
 
-def _rows(piece, rows, pa):
-    """Rows of a piece; neighbors without a copy."""
-    first, n = int(rows[0]), len(rows)
-    if int(rows[-1]) - first == n - 1:
-        return piece if n == piece.num_rows else piece.slice(first, n)
-    return piece.take(pa.array(rows))
+        return np.unique(np.searchsorted(self.starts, numbers, "right") - 1).tolist()
+
+    def _pick(self, pieces, numbers):
+        firsts = array("q", [self.first[i] for i in pieces])
+        return _levada.arrow_pick([self.piece(i) for i in pieces], firsts, numbers)
+
+    def _pick_in_steps(self, pieces, numbers):
+        """Picks from as many pieces at a time as stay in memory."""
+        parts, begins = [], array("q")
+        for at in range(0, len(pieces), self.keep):
+            some = pieces[at : at + self.keep]
+            begin, end = numbers.searchsorted([self.first[some[0]], self.first[some[-1] + 1]])
+            part = self._pick(some, numbers[begin:end])
+            parts.append(_levada.arrow_hold(*_levada.arrow_export(part)))
+            begins.append(begin)
+        return _levada.arrow_pick(parts, begins, array("q", range(len(numbers))))
 
 
 class Picked(Pieces):
@@ -154,11 +176,9 @@ class Picked(Pieces):
         self.count = len(indices)
         return self
 
-    def table(self, numbers):
-        import numpy as np
-
-        wanted, back = np.unique(self.indices[numbers], return_inverse=True)
-        return super().table(wanted.astype(np.int64)).take(pyarrow().array(back))
+    def __call__(self, numbers):
+        chosen = self.indices[numbers]
+        return self._pick(self._pieces_of(chosen), chosen)
 
 
 def _selected(schema, columns):
@@ -346,18 +366,19 @@ class _ArrowFiles(_Files):
     """Record batches of IPC files and streams: ``load(i)``."""
 
     def _reader(self, path):
-        """(a function of a number that returns a batch, how many there are, schema)."""
+        """(a function of a number that returns a batch, how many there are, schema, memory)."""
         pa = pyarrow()
         import pyarrow.ipc as ipc
 
         try:
-            source = pa.memory_map(path)
-            if bytes(source.read(6)) == b"ARROW1":
-                file = ipc.open_file(pa.memory_map(path))
-                return file.get_batch, file.num_record_batches, file.schema
-            stream = ipc.open_stream(pa.memory_map(path))
+            mapped = pa.memory_map(path).read_buffer()
+            around = mapped.address, mapped.size
+            if mapped[:6].to_pybytes() == b"ARROW1":
+                file = ipc.open_file(mapped)
+                return file.get_batch, file.num_record_batches, file.schema, around
+            stream = ipc.open_stream(mapped)
             batches = list(stream)
-            return batches.__getitem__, len(batches), stream.schema
+            return batches.__getitem__, len(batches), stream.schema, around
         except FileNotFoundError:
             raise
         except (pa.ArrowException, OSError) as error:
@@ -370,15 +391,22 @@ class _ArrowFiles(_Files):
             raise DataLossError(f"{path}: record batch {k} is damaged: {error}") from error
 
     def _open(self, path):
-        get, n, schema = self._reader(path)
+        get, n, schema, _ = self._reader(path)
         return schema, [self._batch(get, path, k).num_rows for k in range(n)]
+
+    def _file(self, path):
+        if path not in self.opened:
+            self.opened[path] = self._reader(path)
+        return self.opened[path]
 
     def load(self, i):
         path, k = self.places[i]
-        if path not in self.opened:
-            self.opened[path] = self._reader(path)[0]
-        batch = self._batch(self.opened[path], path, k)
+        batch = self._batch(self._file(path)[0], path, k)
         return batch.select(self.names) if self.names else batch
+
+    def around(self, i):
+        """Address and size of the mapped file with the piece."""
+        return self._file(self.places[i][0])[3]
 
 
 def arrow(
@@ -418,7 +446,8 @@ def arrow(
         nulls,
         _name_of(paths),
         _file_mark(paths),
-        keep=1024 if shuffle_records else 1,  # views of the mapped file
+        keep=1024 if shuffle_records else 2,  # views of the mapped file
+        around=given.around,
     )
     return _dataset(reader, shuffle_records, records, part)
 
