@@ -22,6 +22,7 @@ levada_status levada_arrow_read(const levada_arrow_options *options, levada_arro
 {
     *out = (levada_arrow_options)LEVADA_ARROW_OPTIONS_INIT;
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(*out, options, levada_arrow_options, err));
+    LEVADA_TRY(levada_require_range(out->readable_size, 0, INT64_MAX / 2, "readable_size", err));
     return levada_require_range((int32_t)out->nulls, LEVADA_ARROW_NULLS_ERROR,
                                 LEVADA_ARROW_NULLS_MASK, "nulls", err);
 }

@@ -180,7 +180,8 @@ levada_status levada_arrow_pick(levada_env *env, levada_arrow_rows *const *from,
                                 const int32_t *which, const int64_t *rows, int64_t n,
                                 levada_block **out, levada_error *err)
 {
-    LEVADA_TRY(levada_require(from != NULL && count > 0, "from", err));
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require_range(count, 1, INT32_MAX, "count", err));
     LEVADA_TRY(levada_require(rows != NULL || n == 0, "rows", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require_range(n, 0, INT32_MAX, "n", err));

@@ -77,6 +77,23 @@ static levada_status import_rows(int64_t first, int64_t n, levada_error *err)
     return st;
 }
 
+static levada_status pick_rows(int32_t count, int64_t n, levada_error *err)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray  array;
+    levada_arrow_rows *held = NULL;
+    levada_block      *made = NULL;
+    levada_status      st;
+
+    MUST(levada_arrow_export_spec(levada_block_spec(valid.block), &schema, NULL));
+    MUST(levada_arrow_export_block(valid.block, &array, NULL));
+    MUST(levada_arrow_hold(&schema, &array, NULL, &held, NULL));
+    st = levada_arrow_pick(NULL, &held, count, NULL, &(int64_t){ 0 }, n, &made, err);
+    levada_block_unref(&made);
+    levada_arrow_rows_unref(&held);
+    return st;
+}
+
 static bool go_on(void *user)
 {
     (void)user;
@@ -346,6 +363,8 @@ static levada_status push(const levada_field *field, double value)
     X(levada_env_set_late_decode, how, FOUND, 0, decoded_late((levada_late_decode)V32))          \
     X(levada_arrow_import_block, first, STATUS, ZERO, import_rows(V64, 0, err))                  \
     X(levada_arrow_import_block, n, STATUS, ZERO, import_rows(0, V64, err))                      \
+    X(levada_arrow_pick, count, STATUS, MOST, pick_rows(V32, 0, err))                            \
+    X(levada_arrow_pick, n, STATUS, ZERO, pick_rows(1, V64, err))                                \
     X(levada_block_at, i, FOUND, ZERO, (intptr_t)levada_block_at(valid.block, V32))              \
     X(levada_block_origin, row, LOST, ZERO, levada_block_origin(valid.last, V64).source)         \
     X(levada_block_origin_part, row, LOST, ZERO,                                                 \
