@@ -5,6 +5,7 @@ import itertools
 
 import levada as lv
 import pytest
+from levada.errors import FailedPreconditionError
 
 
 def numbers(**options):
@@ -89,12 +90,12 @@ def test_a_stateful_loader_continues(tmp_path, workers):
         assert got + list(second) == full
 
 
-def test_equal_ranks_of_parts_are_refused_with_a_remedy():
+def test_equal_ranks_of_parts_of_unknown_length_are_refused_with_a_remedy():
     torch = pytest.importorskip("torch.utils.data")
     assert torch
     for equal in ("drop", "pad"):
-        with pytest.raises(ValueError, match="pass equal=False and end each epoch"):
-            lv.torch_dataset(lv.range(9).batch(2), parts=4, equal=equal)
+        with pytest.raises(FailedPreconditionError, match="pass equal=False and end each epoch"):
+            lv.torch_dataset(lv.range(9).filter("value > 3").batch(2), parts=4, equal=equal)
     with pytest.raises(ValueError, match="parts= needs a Dataset"):
         lv.torch_dataset(lambda index, count: lv.range(9), parts=4)
 
