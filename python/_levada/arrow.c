@@ -216,8 +216,8 @@ static PyObject *arrow_pick(PyObject *module, PyObject *args)
     rows = PyMem_Calloc((size_t)n + 1, sizeof *rows + sizeof(int32_t));
     if (from && !rows) {
         PyErr_NoMemory();
-    } else if (from && firsts.len != count * (Py_ssize_t)sizeof *rows) {
-        PyErr_SetString(PyExc_ValueError, "each array must have the number of its first row");
+    } else if (from && (count < 1 || firsts.len != count * (Py_ssize_t)sizeof *rows)) {
+        PyErr_SetString(PyExc_ValueError, "arrays must not be empty, and firsts as long");
     } else if (from) {
         int32_t *which = (int32_t *)(rows + n);
 

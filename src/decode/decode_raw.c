@@ -7,8 +7,7 @@
  * in bytes, longer strings are cut and shorter ones end in zeros (FIXED): zeros are added before
  * bytes are swapped.
  */
-#include <levada/builder.h>
-#include <levada/decoder.h>
+#include "rows/numbers_put.h"
 
 #include <string.h>
 
@@ -123,29 +122,13 @@ static levada_status decode_raw_reject(const decode_raw_args *a, const levada_st
 static levada_status decode_raw_ragged(const decode_raw_args *a, const levada_strings *in,
                                        levada_builder *out, levada_error *err)
 {
-    int64_t  size = levada_dtype_size(a->dtype), total = 0;
-    int32_t *offsets = NULL;
-    void    *values = NULL;
+    int64_t size = levada_dtype_size(a->dtype), total = 0;
+    void   *values = NULL;
 
-    LEVADA_TRY(levada_builder_offsets(out, 0, 0, in->n, &offsets, err));
     for (int64_t i = 0; i < in->n; i++) {
-        bool bad = in->size[i] % size != 0;
-
-        offsets[i] = (int32_t)total;
-        if (bad) LEVADA_TRY(decode_raw_reject(a, in, i, out, err));
-        if (!bad) total += in->size[i] / size;
-        if (total > INT32_MAX) {
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "more than 2^31 numbers in one block; lower block_rows");
-        }
+        if (in->size[i] % size) LEVADA_TRY(decode_raw_reject(a, in, i, out, err));
     }
-    offsets[in->n] = (int32_t)total;
-    LEVADA_TRY(levada_builder_values(out, 0, total, &values, err));
-    for (int64_t i = 0; i < in->n; i++) {
-        int64_t n = offsets[i + 1] - offsets[i];
-
-        if (n > 0) memcpy((uint8_t *)values + offsets[i] * size, in->data[i], (size_t)(n * size));
-    }
+    LEVADA_TRY(levada_numbers_copy(out, 0, in, size, &values, &total, err));
     decode_raw_finish(a, values, total * size);
     return LEVADA_OK;
 }

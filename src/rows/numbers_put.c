@@ -45,27 +45,26 @@ static levada_status put_shared(levada_builder *out, int32_t column, const levad
     return LEVADA_OK;
 }
 
-static levada_status put_copied(levada_builder *out, int32_t column, const levada_strings *in,
-                                int64_t width, levada_error *err)
+levada_status levada_numbers_copy(levada_builder *out, int32_t column, const levada_strings *in,
+                                  int64_t width, void **values, int64_t *total, levada_error *err)
 {
     int32_t *offsets = NULL;
-    void    *values = NULL;
-    int64_t  total = 0;
 
+    *total = 0;
     LEVADA_TRY(levada_builder_offsets(out, column, 0, in->n, &offsets, err));
     for (int64_t i = 0; i < in->n; i++) {
-        total += in->size[i] / width;
-        if (total > INT32_MAX)
+        *total += in->size[i] / width;
+        if (*total > INT32_MAX)
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                "2^31 numbers or more in one block; lower block_rows");
-        offsets[i + 1] = (int32_t)total;
+        offsets[i + 1] = (int32_t)*total;
     }
-    LEVADA_TRY(levada_builder_values(out, column, total, &values, err));
+    LEVADA_TRY(levada_builder_values(out, column, *total, values, err));
     for (int64_t i = 0; i < in->n; i++) {
         int64_t n = offsets[i + 1] - offsets[i];
 
         if (n > 0)
-            memcpy((uint8_t *)values + offsets[i] * width, in->data[i], (size_t)(n * width));
+            memcpy((uint8_t *)*values + offsets[i] * width, in->data[i], (size_t)(n * width));
     }
     return LEVADA_OK;
 }
@@ -73,6 +72,9 @@ static levada_status put_copied(levada_builder *out, int32_t column, const levad
 levada_status levada_numbers_put(levada_builder *out, int32_t column, const levada_strings *in,
                                  int64_t width, levada_error *err)
 {
+    void   *values = NULL;
+    int64_t total;
+
     if (put_is_shared(in, width)) return put_shared(out, column, in, width, err);
-    return put_copied(out, column, in, width, err);
+    return levada_numbers_copy(out, column, in, width, &values, &total, err);
 }

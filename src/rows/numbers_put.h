@@ -13,5 +13,11 @@
 LEVADA_MUST_USE levada_status levada_numbers_put(levada_builder *out, int32_t column,
                                                  const levada_strings *in, int64_t width,
                                                  levada_error *err);
+/* Does the same with a copy, for callers that change the numbers; *values receives it, *total how
+ * many there are. */
+LEVADA_MUST_USE levada_status levada_numbers_copy(levada_builder *out, int32_t column,
+                                                  const levada_strings *in, int64_t width,
+                                                  void **values, int64_t *total,
+                                                  levada_error *err);
 
 #endif
