@@ -169,9 +169,12 @@ static levada_status rows_pick_check(levada_arrow_rows *const *from, int32_t cou
     for (int64_t i = 0; i < n; i++) {
         int32_t k = which ? which[i] : 0;
 
-        if (k < 0 || k >= count || rows[i] < 0 || rows[i] >= from[k]->array.length)
-            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "array %d has no row %lld", (int)k,
-                               (long long)rows[i]);
+        if (k < 0 || k >= count)
+            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "row %lld is of array %d, of %d arrays",
+                               (long long)i, (int)k, (int)count);
+        if (rows[i] < 0 || rows[i] >= from[k]->array.length)
+            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "array %d has %lld rows, and no row %lld",
+                               (int)k, (long long)from[k]->array.length, (long long)rows[i]);
     }
     return LEVADA_OK;
 }
