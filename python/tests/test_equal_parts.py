@@ -276,3 +276,22 @@ def test_states_that_do_not_fit_are_refused():
     data.load_state_dict(unequal.state_dict())
     with pytest.raises(FailedPreconditionError, match="saved without equal="):
         iter(data)
+
+
+@pytest.mark.parametrize("equal", ["drop", "pad"])
+def test_edited_states_are_refused(equal):
+    ds = lv.range(60).batch(3)
+    options = {"parts": 5, "equal": equal}
+    running = [iter(lv.torch_dataset(ds, rank, 2, **options)) for rank in range(2)]
+    states = [each.state_dict() for each in running for _ in [next(each)]]
+    one = states[0]
+    edits = [{"pieces": one["pieces"][:-1]}, {"pieces": one["pieces"][1:]}, {"pieces": []}]
+    edits += [{"steps": one["steps"] + more} for more in (-2, 2, 1 << 63)]
+    edits += [{"pieces": [*one["pieces"], [4, 0, 2, 0]], "states": dict.fromkeys(range(9), False)}]
+    edits += [{"pieces": [[*each[:2], each[2] - 2, each[3]] for each in one["pieces"]]}]
+    edits += [{"worker": (0, (1 << 63) + 1)}, {"world": 1 << 40}]
+    for edit in edits:
+        data = lv.torch_dataset(ds, 0, 2, **options)
+        data.load_state_dict([{**one, **edit}, states[1]])
+        with pytest.raises((InvalidArgumentError, FailedPreconditionError)):
+            iter(data)

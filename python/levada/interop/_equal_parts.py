@@ -80,6 +80,12 @@ class Plan:
             steps, stop = last, start + last
         return Run(self, epoch, _taken(line, start + first, stop), steps - first, (index, count))
 
+    def spare(self, worker: int, workers: int) -> range:
+        """How many batches more than steps a worker of a rank may have: the last one drops one, or
+        adds a copy."""
+        last = worker == workers - 1
+        return range(2 if last else 1) if self.equal == "drop" else range(-1 if last else 0, 1)
+
     def resumed(self, state: Any, index: int, count: int) -> Run:
         """Worker `index` of `count` continues: with its own state alone, or with the states of all
         workers of a world of any size. In a world of the same size it has the same batches."""
@@ -96,10 +102,10 @@ class Plan:
                 f"{sorted(moments)}; pass the states that all ranks saved at one step"
             )
         epoch, _, workers = moments.pop() if moments else (0, 1, 1)
-        missing = [i for i in range(workers) if (i, workers) not in runs]
-        if missing:
+        missing = next((i for i in range(workers) if (i, workers) not in runs), None)
+        if missing is not None:
             raise FailedPreconditionError(
-                f"no state has worker {missing[0]} of {workers}: pass the states of all workers of "
+                f"no state has worker {missing} of {workers}: pass the states of all workers of "
                 "all ranks, as a list"
             )
         return own or self._dealt(epoch, _left(runs), index, count)
@@ -115,6 +121,10 @@ class Run:
     ) -> None:
         self.plan, self.epoch, self.pieces, self.steps = plan, epoch, pieces, steps
         self.worker = worker
+
+    def spare(self) -> int:
+        """Batches that are left, less the steps."""
+        return sum(piece.n for piece in self.pieces) - self.steps
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -151,6 +161,7 @@ def _run(state: Mapping[str, Any], plan: Plan) -> Run:
         run = Run(of, int(state["epoch"]), pieces, int(state["steps"]), (index, count))
         whole = 0 <= index < count and count % of.world == 0 and run.steps >= 0
         whole = whole and all(_possible(piece, plan.counts) for piece in pieces)
+        whole = whole and run.spare() in run.plan.spare(index // of.world, count // of.world)
     except (TypeError, ValueError, KeyError, ZeroDivisionError):
         whole = False
     if not whole:
