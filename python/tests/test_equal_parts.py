@@ -3,6 +3,8 @@
 
 import pickle
 import random
+import subprocess
+import sys
 
 import levada as lv
 import pytest
@@ -289,9 +291,24 @@ def test_edited_states_are_refused(equal):
     edits += [{"steps": one["steps"] + more} for more in (-2, 2, 1 << 63)]
     edits += [{"pieces": [*one["pieces"], [4, 0, 2, 0]], "states": dict.fromkeys(range(9), False)}]
     edits += [{"pieces": [[*each[:2], each[2] - 2, each[3]] for each in one["pieces"]]}]
+    other = states[1]["pieces"][-1][0]  # a part of the other rank
+    edits += [{"pieces": [[other, *each[1:]] for each in one["pieces"]]}]
+    edits += [{"steps": one["steps"] + (-1 if equal == "drop" else 1)}, {"states": []}]
     edits += [{"worker": (0, (1 << 63) + 1)}, {"world": 1 << 40}]
     for edit in edits:
         data = lv.torch_dataset(ds, 0, 2, **options)
         data.load_state_dict([{**one, **edit}, states[1]])
         with pytest.raises((InvalidArgumentError, FailedPreconditionError)):
             iter(data)
+
+
+@pytest.mark.parametrize("options", ["", "parts=3", "parts=3, equal='drop'"])
+def test_a_program_may_end_in_the_middle_of_an_epoch(options):
+    program = (
+        "import levada as lv\n"
+        f"running = iter(lv.torch_dataset(lv.range(20).batch(3), 0, 1, {options}))\n"
+        "next(running)\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

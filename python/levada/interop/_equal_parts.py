@@ -108,7 +108,9 @@ class Plan:
                 f"no state has worker {missing} of {workers}: pass the states of all workers of "
                 "all ranks, as a list"
             )
-        return own or self._dealt(epoch, _left(runs), index, count)
+        _check_steps(runs)
+        left = _left(runs)  # also where it is not dealt again: it refuses runs that overlap
+        return own or self._dealt(epoch, left, index, count)
 
 
 class Run:
@@ -162,7 +164,7 @@ def _run(state: Mapping[str, Any], plan: Plan) -> Run:
         whole = 0 <= index < count and count % of.world == 0 and run.steps >= 0
         whole = whole and all(_possible(piece, plan.counts) for piece in pieces)
         whole = whole and run.spare() in run.plan.spare(index // of.world, count // of.world)
-    except (TypeError, ValueError, KeyError, ZeroDivisionError):
+    except (TypeError, ValueError, KeyError, IndexError, ZeroDivisionError):
         whole = False
     if not whole:
         raise InvalidArgumentError("the state is corrupt: it has impossible batches of its parts")
@@ -186,6 +188,19 @@ def _runs(state: Any, plan: Plan) -> dict[tuple[int, int], Run]:
                 "that all ranks saved at one step"
             )
     return runs
+
+
+def _check_steps(runs: Mapping[tuple[int, int], Run]) -> None:
+    """Checks that all ranks have equally many steps left."""
+    steps: dict[int, int] = {}
+    for run in runs.values():
+        rank = run.worker[0] % run.plan.world
+        steps[rank] = steps.get(rank, 0) + run.steps
+    if len(set(steps.values())) > 1:
+        raise FailedPreconditionError(
+            f"ranks have different numbers of steps left ({dict(sorted(steps.items()))}): pass the "
+            "states that all ranks saved at one step"
+        )
 
 
 def _left(runs: Mapping[tuple[int, int], Run]) -> list[Piece]:

@@ -123,8 +123,10 @@ def _collates():
     return False
 
 
-def _leave(iterator: _Part | _Leaves) -> None:
-    """Hands the position of an iteration that does not go on to its dataset."""
+def _leave(iterator: _Part | _Leaves, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+    """Hands the position of an iteration that does not go on to its dataset; not at exit."""
+    if ending():
+        return
     owner, iterator._owner = iterator._owner, None
     if owner is None or iterator._done or owner._iterator is None:
         return
