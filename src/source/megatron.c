@@ -142,6 +142,10 @@ static levada_status megatron_records(const megatron_index *x, bool documents,
 {
     int64_t last = 0, first = 0;
 
+    if (documents && x->documents == 0 && x->sequences > 0)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "%lld sequences are in no document; pass documents=false",
+                           (long long)x->sequences);
     for (int64_t i = 0; !documents && i < x->sequences; i++)
         LEVADA_TRY(megatron_add(x, i, i + 1, to, &last, err));
     for (int64_t i = 0; documents && i < x->documents; i++) {

@@ -223,6 +223,14 @@ static void records_have_numbers_and_lengths(void **state)
                  true, 13);
 }
 
+static void sequences_without_documents_are_refused(void **state)
+{
+    (void)state;
+    write_pair("g", 3, (int[]){ 1, 1, 2 }, 0, NULL);
+    expect("g", "", "1|2|3 4|");
+    refused("g", ",documents=true", LEVADA_EDATA_LOSS, "3 sequences are in no document");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +240,7 @@ int main(void)
         cmocka_unit_test(an_index_that_does_not_fit_is_refused),
         cmocka_unit_test(a_cut_file_loses_its_last_records),
         cmocka_unit_test(records_have_numbers_and_lengths),
+        cmocka_unit_test(sequences_without_documents_are_refused),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
