@@ -4,6 +4,7 @@
 import levada as lv
 import numpy as np
 import pytest
+from levada.errors import LevadaError
 
 WORDS = np.array([[b"\x0a\x00", b""], [b"", b"\x0a\x00"], [b"", b""]], object)
 COLUMNS = {
@@ -92,3 +93,24 @@ def test_a_decoder_keeps_columns_that_were_not_known_before():
     batch = next(iter(parsed.shuffle(100, seed=1).batch(600)))
     assert sorted(batch) == ["id", "s", "x"]
     assert batch["x"].tolist() == batch["id"].tolist()
+
+
+def test_each_refusal_of_a_small_file_names_the_file_and_a_remedy(tmp_path):
+    """Files without records or fields were refused without their name."""
+    cases = {
+        "empty.jsonl": ("", "set source="),
+        "blank.jsonl": ("\n\n", "set source="),
+        "no_fields.jsonl": ("{}\n{}\n", "pass the fields"),
+        "empty_list.json": ("[]", "pass the fields"),
+        "number.json": ("[ 1, 2]", "the value at byte 2 is not an object; write one object"),
+        "scalar.json": ("7", "the value at byte 0 is not an object; write one object"),
+        "object.json": ('{\n"a": [{"b": 1}]}', "with the source json and its option field"),
+        "strings.csv": ("a,b\nc,d\n", "set header=true, or record_defaults"),
+        "key.jsonl": ('{"": 1}\n', "pass the fields"),
+    }
+    for name, (text, remedy) in cases.items():
+        path = tmp_path / name
+        path.write_text(text)
+        with pytest.raises(LevadaError) as error:
+            lv.open(str(path))
+        assert str(path) in str(error.value) and remedy in str(error.value), name

@@ -207,7 +207,10 @@ levada_status levada_proto_infer(const levada_dataset *input, const char *field,
 
     if (st == LEVADA_OK)
         st = levada_infer_records(input, field, infer_record, &job, &job.records, err);
-    if (st == LEVADA_OK) st = infer_all(&job, plain, lists, err);
+    if (st == LEVADA_OK) {
+        st = infer_all(&job, plain, lists, err);
+        if (st != LEVADA_OK) levada_infer_name_file(input, err);
+    }
     if (st == LEVADA_OK) {
         *features = plain;
         plain = NULL;

@@ -224,14 +224,38 @@ static bool scan_is_json_line(const uint8_t *head, int64_t size)
 }
 
 /* Is the document a list of objects, or empty? */
+static int64_t scan_past_space(const uint8_t *head, int64_t at, int64_t size)
+{
+    while (at < size && isspace(head[at])) at++;
+    return at;
+}
+
 static bool scan_is_json_list(const uint8_t *head, int64_t size)
 {
-    int64_t at = levada_utf8_mark(head, size);
+    int64_t at = scan_past_space(head, levada_utf8_mark(head, size), size);
 
-    while (at < size && isspace(head[at])) at++;
-    if (at == size || head[at++] != '[') return false;
-    while (at < size && isspace(head[at])) at++;
+    if (at == size || head[at] != '[') return false;
+    at = scan_past_space(head, at + 1, size);
     return at < size && (head[at] == '{' || head[at] == ']');
+}
+
+/* Refuses a JSON document that is neither a list of objects nor lines of objects. */
+static levada_status scan_refuse_json(const char *path, const uint8_t *head, int64_t size,
+                                      levada_error *err)
+{
+    int64_t at = scan_past_space(head, levada_utf8_mark(head, size), size);
+
+    if (at < size && head[at] == '{') {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "'%s' is a JSON document, but not a list of objects, nor one object per "
+                           "line; read a list in it with the source json and its option field",
+                           path);
+    }
+    if (at < size && head[at] == '[') at = scan_past_space(head, at + 1, size);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "'%s' is a JSON document, but not a list of objects: the value at byte %lld "
+                       "is not an object; write one object for each record",
+                       path, (long long)at);
 }
 
 /* The options of the file reader that the source names; NULL where it names none. */
@@ -275,11 +299,7 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
     content = scan_best(env, head, first);
     scan->sure = content && content->def.format.probe(head, first) >= SCAN_SURE;
     if (json && !scan->sure && !scan_is_json_line(head, made)) {
-        if (!scan_is_json_list(head, made))
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "'%s' is a JSON document, but not a list of objects, nor one object "
-                               "per line; read a list in it with the source json and its option "
-                               "field", path);
+        if (!scan_is_json_list(head, made)) return scan_refuse_json(path, head, made, err);
         said = levada_registry_find(env, "json");
     }
     scan->empty = made == 0 && !scan->damaged;

@@ -88,6 +88,19 @@ static const levada_dataset *infer_source(const levada_dataset *input)
     }
 }
 
+void levada_infer_name_file(const levada_dataset *input, levada_error *err)
+{
+    const levada_value *files;
+    size_t              size = 0;
+
+    while (input->ninputs > 0) input = input->inputs[0];
+    files = levada_value_get(input->options, "files");
+    if (levada_value_kind_of(files) == LEVADA_VALUE_LIST) files = levada_value_item(files, 0);
+    if (levada_value_kind_of(files) == LEVADA_VALUE_TEXT) {
+        levada_error_place(err, NULL, levada_value_as_text(files, &size), -1, -1);
+    }
+}
+
 /* Looks at the first records under this error policy. */
 static levada_status infer_pass(infer_job *job, const levada_dataset *source, const char *errors,
                                 levada_error *why)

@@ -27,6 +27,9 @@ LEVADA_MUST_USE levada_status levada_infer_records(const levada_dataset *input, 
                                                    levada_infer_look look, void *user,
                                                    int64_t *records, levada_error *err);
 
+/* Adds the first file of the input to an error. */
+void levada_infer_name_file(const levada_dataset *input, levada_error *err);
+
 /* Sets map[key] = item. Takes the item; NULL = no memory. */
 LEVADA_MUST_USE levada_status levada_infer_set(levada_value *map, const char *key,
                                                levada_value *item, levada_error *err);

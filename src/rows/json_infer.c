@@ -465,7 +465,10 @@ levada_status levada_json_infer(const levada_dataset *input, const char *field, 
     if (st == LEVADA_OK) st = levada_json_parser_open(&job.parser, replace, err);
     if (st == LEVADA_OK)
         st = levada_infer_records(input, field, infer_record, &job, &records, err);
-    if (st == LEVADA_OK) st = infer_all(&job, fields, err);
+    if (st == LEVADA_OK) {
+        st = infer_all(&job, fields, err);
+        if (st != LEVADA_OK) levada_infer_name_file(input, err);
+    }
     if (st == LEVADA_OK) st = levada_value_set(map, "fields", &fields, err);
     if (st == LEVADA_OK) {
         *out = map;
