@@ -161,3 +161,16 @@ def test_lists_of_objects_exchange_their_names(tmp_path):
     assert json.loads((tmp_path / "out.jsonl").read_text()) == {"b": row["a"], "a": row["b"]}
     with pytest.raises(lv.errors.InvalidArgumentError, match="unknown field 'c'"):
         lv.open(tmp_path / "in.jsonl").rename({"c": "d"})
+
+
+def test_members_are_padded_alike_and_unbatch_makes_objects_again(tmp_path):
+    rows = [{"id": n, "m": [{"role": "u" * k, "n": k} for k in range(n)]} for n in (2, 0, 3)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fields = {"id": lv.int64, "m": [{"role": lv.text, "n": lv.int64}]}
+    ds = lv.jsonl(str(path), fields=fields)
+    batch = ds.padded_batch(3).first()
+    assert batch["m.n"].tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 2]]
+    assert batch["m.role"].tolist() == [["", "u", ""], ["", "", ""], ["", "u", "uu"]]
+    assert batch.lengths("m.n").tolist() == batch.lengths("m.role").tolist() == [2, 0, 3]
+    assert [record["m"] for record in ds.padded_batch(2).unbatch()] == [row["m"] for row in rows]
