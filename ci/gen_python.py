@@ -13,6 +13,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import example_calls
+
 # Written by hand, because they need more than the table says.
 BY_HAND = set(
     "cache call concat filter flat_map group_by_window interleave map memory mix random range "
@@ -181,12 +183,11 @@ def describe(row: dict, arg: dict) -> str:
     return f"{arg['name']} ({kind}{default}): {in_python(arg['doc'] or '')}{choices}"
 
 
-def quoted(text: str, width: int) -> list[str]:
-    """The call that makes a dataset of a text, in lines of the width."""
-    if len(text) + 15 <= width:
-        return [f"        lv.from_text({text!r})"]
-    parts = textwrap.wrap(text, width - 8, drop_whitespace=False, break_on_hyphens=False)
-    return ["        lv.from_text(", *(f"            {part!r}" for part in parts), "        )"]
+def example(row: dict, rows: dict[str, dict], width: int) -> list[str]:
+    """The lines of the section Example."""
+    positions = {name: [arg["name"] for arg in ordered(each)[0]] for name, each in rows.items()}
+    lines = example_calls.calls(row["example"], rows, lambda each: positions[each["name"]], width)
+    return [f"        {line}" for line in lines]
 
 
 def returned(row: dict) -> str:
@@ -200,7 +201,7 @@ def wrap(text: str, width: int, first: str, rest: str) -> list[str]:
     )
 
 
-def function(row: dict, indent: str) -> str:
+def function(row: dict, rows: dict[str, dict], indent: str) -> str:
     by_position, by_name = ordered(row)
     every = [*by_position, *by_name]
     width = 100 - len(indent)
@@ -225,7 +226,7 @@ def function(row: dict, indent: str) -> str:
     lines += ["", "    Returns:", f"        {returned(row)}"]
     lines += ["", "    Raises:", "        InvalidArgumentError: an option or a field is invalid."]
     lines += ["", "    Example:"]
-    lines += quoted(row["example"], width - 8)
+    lines += example(row, rows, width - 8)
     lines += ['    """']
     call = "_source" if is_source(row) else "self._stage"
     passed = [f'"{row["name"]}"', *(f"{arg['name']}={arg['name']}" for arg in every)]
@@ -252,26 +253,27 @@ def result(row: dict) -> str:
     return "Dataset[T]"
 
 
-def sources(rows: list[dict]) -> str:
+def sources(rows: list[dict], every: dict[str, dict]) -> str:
     """The module _sources.py."""
     chosen = [row for row in rows if is_source(row)]
     names = "".join(f'    "{row["name"]}",\n' for row in chosen)
-    code = HELPER + "".join(f"\n\n{function(row, '')}\n" for row in chosen)
+    code = HELPER + "".join(f"\n\n{function(row, every, '')}\n" for row in chosen)
     return HEAD.format(what="Sources") + f"__all__ = [\n{names}]\n" + code
 
 
-def stages(rows: list[dict]) -> str:
+def stages(rows: list[dict], every: dict[str, dict]) -> str:
     """The module _stages.py."""
     chosen = [row for row in rows if not is_source(row) and row["inputs"][0] == 1]
-    code = CLASS + "".join(f"\n{function(row, '    ')}\n" for row in chosen)
+    code = CLASS + "".join(f"\n{function(row, every, '    ')}\n" for row in chosen)
     return HEAD.format(what="Stages") + code
 
 
 def main(folder: Path) -> int:
     rows = json.load(sys.stdin)
+    every = {row["name"]: row for row in rows}
     rows = [row for row in rows if row["name"] not in BY_HAND and not row.get("plugin")]
-    (folder / "_sources.py").write_text(sources(rows))
-    (folder / "_stages.py").write_text(stages(rows))
+    (folder / "_sources.py").write_text(sources(rows, every))
+    (folder / "_stages.py").write_text(stages(rows, every))
     ruff = Path(sys.executable).with_name("ruff")
     files = [str(folder / name) for name in ("_sources.py", "_stages.py")]
     subprocess.run([ruff, "check", "--quiet", "--fix", "--select", "F401", *files], check=True)

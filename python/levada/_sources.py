@@ -149,9 +149,11 @@ def csv(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text(
-            'csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],columns=[nam'
-            'e,age,height],header=true'
+        lv.csv(
+            "people.csv",
+            record_defaults=["string", "int32", {"dtype": "float32", "default": 0}],
+            columns=["name", "age", "height"],
+            header=True,
         )
     """
     return _source(
@@ -223,7 +225,7 @@ def delimited(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('delimited:messages.pb')
+        lv.delimited("messages.pb")
     """
     return _source(
         "delimited",
@@ -277,7 +279,7 @@ def fasta(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('fasta:genes.fa')
+        lv.fasta("genes.fa")
     """
     return _source(
         "fasta",
@@ -332,7 +334,7 @@ def fastq(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('fastq:reads.fq')
+        lv.fastq("reads.fq")
     """
     return _source(
         "fastq",
@@ -362,7 +364,7 @@ def files(pattern: Paths, *, shuffle: bool = False) -> Dataset[dict[str, Any]]:
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('files:*.txt')
+        lv.files("*.txt")
     """
     return _source("files", pattern=pattern, shuffle=shuffle)
 
@@ -416,7 +418,7 @@ def fixed_length(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('fixed_length:images.bin,record_bytes=4')
+        lv.fixed_length("images.bin", record_bytes=4)
     """
     return _source(
         "fixed_length",
@@ -495,9 +497,14 @@ def framed(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text(
-            'framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,alig'
-            'n_bytes=4,magic=5243'
+        lv.framed(
+            "images.rec",
+            header_bytes=4,
+            length_offset=2,
+            length_bytes=2,
+            big_endian=True,
+            align_bytes=4,
+            magic="5243",
         )
     """
     return _source(
@@ -576,7 +583,7 @@ def json(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('json:notes.json,fields={id:int64,text:text,tokens:[int64]}')
+        lv.json("notes.json", fields={"id": "int64", "text": "text", "tokens": ["int64"]})
     """
     return _source(
         "json",
@@ -645,9 +652,10 @@ def jsonl(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text(
-            'jsonl:notes.jsonl,fields={id:int64,text:text,tokens:[int64],turns:[{who:text,score:{'
-            'dtype:float32,default:0}}]}'
+        lv.jsonl(
+            "notes.jsonl",
+            fields={"id": "int64", "text": "text", "tokens": ["int64"], "turns":
+                [{"who": "text", "score": {"dtype": "float32", "default": 0}}]},
         )
     """
     return _source(
@@ -705,7 +713,7 @@ def litdata(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('litdata:chunk.bin,columns={s:str,n:"values:int16"}')
+        lv.litdata("chunk.bin", columns={"s": "str", "n": "values:int16"})
     """
     return _source(
         "litdata",
@@ -760,7 +768,7 @@ def mds(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('mds:samples.mds,columns={s:str,n:uint8}')
+        lv.mds("samples.mds", columns={"s": "str", "n": "uint8"})
     """
     return _source(
         "mds",
@@ -817,7 +825,7 @@ def megatron(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('megatron:tokens.bin')
+        lv.megatron("tokens.bin")
     """
     return _source(
         "megatron",
@@ -874,7 +882,7 @@ def tar(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('tar:samples.tar,fields=[txt,cls]')
+        lv.tar("samples.tar", fields=["txt", "cls"])
     """
     return _source(
         "tar",
@@ -937,7 +945,7 @@ def text_lines(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('text_lines:lines.txt')
+        lv.text_lines("lines.txt")
     """
     return _source(
         "text_lines",
@@ -995,7 +1003,7 @@ def tfrecord(
         InvalidArgumentError: an option or a field is invalid.
 
     Example:
-        lv.from_text('tfrecord:examples.tfrecord')
+        lv.tfrecord("examples.tfrecord")
     """
     return _source(
         "tfrecord",

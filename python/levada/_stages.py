@@ -57,9 +57,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:samples.bin,record_bytes=4 | decode_raw:int16 | '
-                'add_noise:record,snr=[3,30]'
+            (
+                lv.fixed_length("samples.bin", record_bytes=4)
+                .decode_raw("record", lv.int16)
+                .add_noise("record", snr=[3, 30])
             )
         """
         return self._stage("add_noise", field=field, snr=snr, seed=seed, noise=noise)
@@ -80,7 +81,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:sound.wav,record_bytes=52 | audio_info')
+            lv.fixed_length("sound.wav", record_bytes=52).audio_info("record")
         """
         return self._stage("audio_info", field=field, out=out)
 
@@ -98,7 +99,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | batch:4')
+            lv.range(10).batch(4)
         """
         return self._stage("batch", batch_size=batch_size, drop_remainder=drop_remainder)
 
@@ -165,9 +166,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4'
-            )
+            lv.range(30).bucket_by_sequence_length("value", boundaries=[10, 20], batch_sizes=4)
         """
         return self._stage(
             "bucket_by_sequence_length",
@@ -203,7 +202,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | cast:value,dtype=float32')
+            lv.range(10).cast("value", dtype=lv.float32)
         """
         return self._stage("cast", field=field, dtype=dtype)
 
@@ -240,9 +239,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 | '
-                'change_speed:record,factors=[0.9,1,1.1]'
+            (
+                lv.fixed_length("samples.bin", record_bytes=8)
+                .decode_raw("record", lv.int16)
+                .change_speed("record", factors=[0.9, 1, 1.1])
             )
         """
         return self._stage(
@@ -265,7 +265,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | batch:4 | collect')
+            lv.range(10).batch(4).collect()
         """
         return self._stage("collect")
 
@@ -317,8 +317,9 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'text_lines:people.csv | decode_csv:[string,int32,{dtype:float32,default:0}]'
+            (
+                lv.text_lines("people.csv")
+                .decode_csv("line", ["string", "int32", {"dtype": "float32", "default": 0}])
             )
         """
         return self._stage(
@@ -369,7 +370,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:sound.flac,record_bytes=61 | decode_flac:1')
+            lv.fixed_length("sound.flac", record_bytes=61).decode_flac("record", channels=1)
         """
         return self._stage(
             "decode_flac",
@@ -448,9 +449,9 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:image.png,record_bytes=81 | '
-                'decode_image:3,random_resized_crop=[3,2],orient=true'
+            (
+                lv.fixed_length("image.png", record_bytes=81)
+                .decode_image("record", channels=3, random_resized_crop=[3, 2], orient=True)
             )
         """
         return self._stage(
@@ -540,7 +541,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1,orient=true')
+            lv.fixed_length("gray.jpg", record_bytes=166).decode_jpeg("record", 1, orient=True)
         """
         return self._stage(
             "decode_jpeg",
@@ -586,9 +587,13 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'text_lines:notes.txt | '
-                'decode_json:{id:int64,tokens:[int64],turns:[{who:text}]},invalid=replace'
+            (
+                lv.text_lines("notes.txt")
+                .decode_json(
+                    "line",
+                    {"id": "int64", "tokens": ["int64"], "turns": [{"who": "text"}]},
+                    invalid="replace",
+                )
             )
         """
         return self._stage("decode_json", field=field, fields=fields, invalid=invalid)
@@ -618,7 +623,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:numbers.npy,record_bytes=71 | decode_npy:int16')
+            lv.fixed_length("numbers.npy", record_bytes=71).decode_npy("record", lv.int16)
         """
         return self._stage("decode_npy", field=field, dtype=dtype, shape=shape, out=out)
 
@@ -657,7 +662,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:image.png,record_bytes=81 | decode_png:3')
+            lv.fixed_length("image.png", record_bytes=81).decode_png("record", 3)
         """
         return self._stage(
             "decode_png",
@@ -699,7 +704,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:numbers.bin,record_bytes=4 | decode_raw:int16')
+            lv.fixed_length("numbers.bin", record_bytes=4).decode_raw("record", lv.int16)
         """
         return self._stage(
             "decode_raw",
@@ -743,7 +748,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:sound.wav,record_bytes=52 | decode_wav:1')
+            lv.fixed_length("sound.wav", record_bytes=52).decode_wav("record", channels=1)
         """
         return self._stage(
             "decode_wav",
@@ -770,7 +775,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10,start=5 | enumerate')
+            lv.range(5, 15).enumerate()
         """
         return self._stage("enumerate", start=start, field=field)
 
@@ -794,9 +799,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:samples.bin,record_bytes=4 | decode_raw:int16 | '
-                'gain:record,db=[-6,6]'
+            (
+                lv.fixed_length("samples.bin", record_bytes=4)
+                .decode_raw("record", lv.int16)
+                .gain("record", db=[-6, 6])
             )
         """
         return self._stage("gain", field=field, db=db, seed=seed)
@@ -817,7 +823,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:30 | group_by:"value // 4"')
+            lv.range(30).group_by("value // 4")
         """
         return self._stage("group_by", key=key, max_records=max_records)
 
@@ -837,7 +843,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:image.png,record_bytes=81 | image_info')
+            lv.fixed_length("image.png", record_bytes=81).image_info("record")
         """
         return self._stage("image_info", field=field, out=out)
 
@@ -889,9 +895,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 | '
-                'log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2'
+            (
+                lv.fixed_length("samples.bin", record_bytes=16)
+                .decode_raw("record", lv.float32)
+                .log_mel("record", rate=8, n_fft=4, hop=2, n_mels=2)
             )
         """
         return self._stage(
@@ -941,10 +948,16 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
-                'reshape:record,shape=[2,2,3] | '
-                'normalize:record,mean=[0.485,0.456,0.406],std=[0.229,0.224,0.225],layout=chw'
+            (
+                lv.fixed_length("pixels.bin", record_bytes=12)
+                .decode_raw("record", lv.uint8)
+                .reshape("record", shape=[2, 2, 3])
+                .normalize(
+                    "record",
+                    mean=[0.485, 0.456, 0.406],
+                    std=[0.229, 0.224, 0.225],
+                    layout="chw",
+                )
             )
         """
         return self._stage("normalize", field=field, mean=mean, std=std, layout=layout, scale=scale)
@@ -963,7 +976,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('fixed_length:numbers.npy,record_bytes=71 | npy_info')
+            lv.fixed_length("numbers.npy", record_bytes=71).npy_info("record")
         """
         return self._stage("npy_info", field=field)
 
@@ -1006,7 +1019,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('text_lines:lines.txt | pack:20,fields=line')
+            lv.text_lines("lines.txt").pack(20, fields="line")
         """
         return self._stage(
             "pack",
@@ -1047,9 +1060,11 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
-                'reshape:record,shape=[-1,2,3] | pad_to:record,size=[3,4],value=[1,2,3]'
+            (
+                lv.fixed_length("pixels.bin", record_bytes=12)
+                .decode_raw("record", lv.uint8)
+                .reshape("record", shape=[-1, 2, 3])
+                .pad_to("record", size=[3, 4], value=[1, 2, 3])
             )
         """
         return self._stage("pad_to", field=field, size=size, value=value, position=position)
@@ -1085,7 +1100,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | padded_batch:4')
+            lv.range(10).padded_batch(4)
         """
         return self._stage(
             "padded_batch",
@@ -1114,9 +1129,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'tfrecord:train.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}'
-            )
+            lv.tfrecord("train.tfrecord").parse_example({"tokens": lv.VarLenFeature(lv.int64)})
         """
         return self._stage("parse_example", spec=spec, field=field)
 
@@ -1140,9 +1153,11 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'tfrecord:train.tfrecord | '
-                'parse_sequence_example:{frames:{kind:FixedLenSequence,shape:[16],dtype:float32}}'
+            (
+                lv.tfrecord("train.tfrecord")
+                .parse_sequence_example(
+                    sequences={"frames": lv.FixedLenSequenceFeature([16], lv.float32)},
+                )
             )
         """
         return self._stage(
@@ -1163,7 +1178,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | prefetch:2')
+            lv.range(10).prefetch(2)
         """
         return self._stage("prefetch", n=n, bytes=bytes)
 
@@ -1187,9 +1202,11 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
-                'reshape:record,shape=[2,2,3] | random_flip:record,up_down=0.5'
+            (
+                lv.fixed_length("pixels.bin", record_bytes=12)
+                .decode_raw("record", lv.uint8)
+                .reshape("record", shape=[2, 2, 3])
+                .random_flip("record", up_down=0.5)
             )
         """
         return self._stage(
@@ -1232,9 +1249,11 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
-                'reshape:record,shape=[2,2,3] | random_resized_crop:record,size=[3,1]'
+            (
+                lv.fixed_length("pixels.bin", record_bytes=12)
+                .decode_raw("record", lv.uint8)
+                .reshape("record", shape=[2, 2, 3])
+                .random_resized_crop("record", size=[3, 1])
             )
         """
         return self._stage(
@@ -1261,7 +1280,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | rename:{value:x}')
+            lv.range(10).rename({"value": "x"})
         """
         return self._stage("rename", fields=fields)
 
@@ -1278,7 +1297,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:5 | repeat:2')
+            lv.range(5).repeat(2)
         """
         return self._stage("repeat", count=count)
 
@@ -1313,9 +1332,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 | '
-                'resample:record,rate=16000,input_rate=8000'
+            (
+                lv.fixed_length("samples.bin", record_bytes=8)
+                .decode_raw("record", lv.int16)
+                .resample("record", rate=16000, input_rate=8000)
             )
         """
         return self._stage(
@@ -1343,9 +1363,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | '
-                'reshape:record,shape=[2,2]'
+            (
+                lv.fixed_length("numbers.bin", record_bytes=4)
+                .decode_raw("record", lv.uint8)
+                .reshape("record", shape=[2, 2])
             )
         """
         return self._stage("reshape", field=field, shape=shape)
@@ -1377,9 +1398,11 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | '
-                'reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]'
+            (
+                lv.fixed_length("pixels.bin", record_bytes=12)
+                .decode_raw("record", lv.uint8)
+                .reshape("record", shape=[2, 2, 3])
+                .resize_image("record", size=[3, 1])
             )
         """
         return self._stage(
@@ -1408,7 +1431,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | shard:1,count=3')
+            lv.range(10).shard(1, count=3)
         """
         return self._stage("shard", index=index, count=count, equal=equal, sync=sync)
 
@@ -1431,7 +1454,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:100 | shuffle:10,seed=1')
+            lv.range(100).shuffle(10, seed=1)
         """
         return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)
 
@@ -1448,7 +1471,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | skip:3')
+            lv.range(10).skip(3)
         """
         return self._stage("skip", count=count)
 
@@ -1471,9 +1494,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | '
-                'slice:record,begin=[1],size=[2]'
+            (
+                lv.fixed_length("numbers.bin", record_bytes=4)
+                .decode_raw("record", lv.uint8)
+                .slice("record", begin=[1], size=[2])
             )
         """
         return self._stage("slice", field=field, begin=begin, size=size)
@@ -1514,9 +1538,11 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'fixed_length:frames.bin,record_bytes=16 | decode_raw:float32 | '
-                'reshape:record,shape=[2,2] | spec_augment:record,time_width=1,frequency_width=1'
+            (
+                lv.fixed_length("frames.bin", record_bytes=16)
+                .decode_raw("record", lv.float32)
+                .reshape("record", shape=[2, 2])
+                .spec_augment("record", time_width=1, frequency_width=1)
             )
         """
         return self._stage(
@@ -1544,7 +1570,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | take:7')
+            lv.range(10).take(7)
         """
         return self._stage("take", count=count)
 
@@ -1558,7 +1584,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | batch:4 | unbatch')
+            lv.range(10).batch(4).unbatch()
         """
         return self._stage("unbatch")
 
@@ -1638,9 +1664,10 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text(
-                'text_lines:lines.txt | decode_raw:uint8,field=line | '
-                'unroll:4,batch_size=2,zero_length=segment'
+            (
+                lv.text_lines("lines.txt")
+                .decode_raw("line", lv.uint8)
+                .unroll(4, batch_size=2, zero_length="segment")
             )
         """
         return self._stage(
@@ -1708,7 +1735,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('range:10 | window:4,shift=2')
+            lv.range(10).window(4, shift=2)
         """
         made: Dataset[Any] = self._stage(
             "window",
@@ -1751,7 +1778,7 @@ class Stages(Typed[T]):
             InvalidArgumentError: an option or a field is invalid.
 
         Example:
-            lv.from_text('text_lines:lines.txt | window_steps:6,shift=4,fields=line')
+            lv.text_lines("lines.txt").window_steps(6, shift=4, fields="line")
         """
         return self._stage(
             "window_steps",
