@@ -43,6 +43,7 @@ try_wheel() {
     bare=$(cd "$trial" && pwd)
     (cd "$bare" && env -i PATH="$bare/bin" HOME="$bare" "$bare/bin/python" "$OLDPWD/ci/try_wheel.py" \
         "$most_bytes")
+    "$bare/bin/python" ci/try_pages.py
 }
 
 make_wheel
