@@ -216,12 +216,12 @@ def page(report):
     lines = [
         "# Results of the benches",
         "",
-        "`make bench` writes this page. Each row comes from one run. In it, levada and the other "
-        f"libraries take turns ({report['repeats']} repeats), pinned to the same cores, each after "
-        "its file was read into the page cache. Values are medians (least..most). A ratio is that "
-        "of levada to the other library, or its inverse if less is better: more is always better. "
-        "Compare ratios, not values: another machine has other values. After a goal that is "
-        "missed, `limit` is the ratio that a limit of the row would have.",
+        "`make bench` writes this page. Each row comes from one run, in which levada and the other "
+        f"libraries take turns ({report['repeats']} repeats) on the same cores, after their file "
+        "was read into the page cache. Values are medians (least..most). A ratio above 1 means "
+        "that levada is better, for speed and for size alike. Compare ratios instead of values, "
+        "because another machine has other values. If levada misses a goal, `limit` shows the "
+        "ratio that the limit of the hardware in that row would reach.",
         "",
         f"Machine: {about['processor']} (CPU level {about['cpu_level']}; {about['caches']}), "
         f"{about['cores']} cores, {about['memory_gib']} GiB, "

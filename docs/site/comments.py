@@ -73,7 +73,8 @@ def restructured(text: str, options: bool) -> list[str]:
     for block in re.split(r"\n\s*\n", text):
         lines = block.split("\n")
         indented = [line.startswith("    ") for line in lines if line]
-        if indented and (all(indented) or (any(indented) and not options)):  # code, a grammar
+        table = all(line.startswith("  ") for line in lines)
+        if indented and (table or (any(indented) and not options)):  # code, a grammar
             out += ["::", "", *(f"    {line}" for line in lines), ""]
         else:
             out += paragraph(inline(block).split("\n"), options)

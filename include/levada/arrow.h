@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks as Arrow arrays, and Arrow arrays as blocks: the Arrow C data and stream interfaces, for
- * Polars, DuckDB, pandas, pyarrow, Rust and every other program that has them. No library is
- * needed.
+ * Exports blocks as Arrow arrays and imports Arrow arrays as blocks, by the Arrow C data and stream
+ * interfaces, which Polars, DuckDB, pandas, pyarrow, arrow-rs and other programs support. No
+ * library is needed.
  *
  * How types map:
  *
