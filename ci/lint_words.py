@@ -39,6 +39,7 @@ COMMENT = [
     (r"anew", "again"),
     (r"beside a restore", "during a restore"),
     (r"begun again", "restarted"),
+    (r"also (if|when|with)(?! their)", "even if, even when, even with"),
 ]
 # in strings of code
 MESSAGE = [
@@ -50,6 +51,8 @@ MESSAGE = [
     (r"may not have", "must not contain"),
     (r"name(s)? another", "choose another"),
     (r"exclude each other", "cannot be combined"),
+    (r"must be [^;]*, not(?= [%{])", "must be RULE, got VALUE"),
+    (r"leave (it|them) out", "omit it, drop it with select"),
 ]
 # in pages for users and in strings of code: one word for one thing
 CONCEPT = [

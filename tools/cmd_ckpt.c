@@ -52,11 +52,12 @@ static levada_status cmd_ckpt_begin(ckpt_state *state, const levada_cli_part *pa
     LEVADA_TRY(levada_cli_part_position(part, &position, err));
     at = position.state;
     if (position.size < 52)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the checkpoint is corrupt: it is truncated; use an earlier one");
     state->format = (uint32_t)levada_cli_le(at + 8, 2);
     if (state->format != 4)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "format %u is not supported; this version reads format 4",
+                           "the checkpoint has format %u; this version reads format 4",
                            state->format);
     state->fingerprint = at + 12;
     state->seed = (int64_t)levada_cli_le(at + 28, 8);
@@ -100,7 +101,8 @@ static levada_status cmd_ckpt_next(ckpt_state *state, ckpt_entry *e, levada_erro
         e->at = state->next + 9;
         good = e->size <= (size_t)(state->end - e->at);
     }
-    if (!good) return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
+    if (!good) return levada_fail(err, LEVADA_EDATA_LOSS,
+                                  "the checkpoint is corrupt: it is truncated; use an earlier one");
     state->next = e->at + e->size;
     state->left--;
     return LEVADA_OK;

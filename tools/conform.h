@@ -89,7 +89,7 @@ extern const levada_conform_check levada_conform_opener_checks[];
 /* Those of byte filters. */
 extern const levada_conform_check levada_conform_filter_checks[];
 
-/* Two of them with a choice: cuts at each step-th block only (0 = at every one, also with one
+/* Two of them with a choice: cuts at each step-th block only (0 = at every one, even with one
  * record in a block). */
 levada_conform_verdict levada_conform_alike(levada_conform *c);
 levada_conform_verdict levada_conform_cuts(levada_conform *c, int64_t step);

@@ -81,7 +81,8 @@ static levada_status example_make_string(make_values *v, const levada_value *val
                                          levada_error *err)
 {
     if (!levada_dtype_is_bytes(example_make_dtype_of(value)))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes strings with other types");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a list must hold values of one type, got strings and other values");
     if (!example_make_bytes(&v->bytes, value))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "an object must be {\"base64\":\"...\"} with valid base64, or "
@@ -100,7 +101,8 @@ static levada_status example_make_number(make_values *v, const levada_value *val
     float        number = (float)levada_value_as_float(value);
 
     if (own != LEVADA_INT64 && own != LEVADA_FLOAT32)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes numbers with other types");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a list must hold values of one type, got numbers and other values");
     if (own == LEVADA_INT64 && levada_value_kind_of(value) == LEVADA_VALUE_BOOL)
         number = (float)whole;
     if (!example_make_special(value, &number) && !isfinite(number))
@@ -108,7 +110,8 @@ static levada_status example_make_number(make_values *v, const levada_value *val
                            levada_value_as_float(value));
     if (dtype == LEVADA_FLOAT32) levada_cli_add(&v->numbers, &number, sizeof number);
     else if (own == LEVADA_INT64) levada_cli_add(&v->numbers, &whole, sizeof whole);
-    else return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list of int64 contains a float");
+    else return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                            "a list of int64 must hold integers, got a float");
     return LEVADA_OK;
 }
 
@@ -256,7 +259,8 @@ static levada_status example_make_entry(levada_example *out, const char *key,
                        : example_make_single(out, &name, value, err);
     } else {
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                             "base64 in a name must be valid, and needed");
+                             "a name that begins with base64: must continue with valid base64 of "
+                             "bytes that are not text");
     }
     levada_cli_buffer_clear(&bytes);
     if (status != LEVADA_OK) levada_error_wrap(err, "'%.100s'", key);

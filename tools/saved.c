@@ -99,7 +99,8 @@ levada_status levada_cli_parts_next(levada_cli_parts *parts, levada_cli_part *ou
     name = left < 12 ? 0 : levada_cli_le(at, 4);
     size = left < 12 ? 0 : levada_cli_le(at + 4, 8);
     if (left < 12 || name > left - 12 || size > left - 12 - name)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is corrupt");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the checkpoint is corrupt: it is truncated; use an earlier one");
     *out = (levada_cli_part){ (const char *)at + 12, (size_t)name, at + 12 + name, (size_t)size };
     parts->next = at + 12 + name + size;
     return LEVADA_OK;

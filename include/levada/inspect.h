@@ -194,7 +194,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_lengths(const levada_dat
  * cast, select, rename, prefetch and similar. Returns EFAILED_PRECONDITION for other datasets. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_count(const levada_dataset *dataset,
                                                               int64_t *records, levada_error *err);
-/* Returns record `number` (from 0, in file order, also with shuffle_records) of a dataset as in
+/* Returns record `number` (from 0, in file order, even with shuffle_records) of a dataset as in
  * levada_inspect_count, as a block of one row that the caller owns. The dataset caches its reader
  * between calls; each call opens the file and its index again to detect changes. Returns
  * EOUT_OF_RANGE if the record does not exist. */

@@ -93,8 +93,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char 
                                                           size_t *size, levada_error *err);
 /* Like levada_iter_save, for callers that use records one by one: saves the position before record
  * `row` of `last`, the block that next() returned last. Returns EINVALID_ARGUMENT if the block does
- * not have this row or is a batch, and EFAILED_PRECONDITION also if the block was returned to the
- * iterator (binding.h). */
+ * not have this row or is a batch, and EFAILED_PRECONDITION as levada_iter_save does, or if the
+ * block was returned to the iterator (binding.h). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save_at(levada_iter        *it,
                                                              const levada_block *last,
                                                              int64_t row, char **out,

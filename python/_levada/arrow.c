@@ -270,7 +270,8 @@ static levada_status arrow_take(const arrow_blocks *s, levada_block **out, levad
         return LEVADA_OK;
     }
     Py_DECREF(item);
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "an Arrow stream has blocks");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "an Arrow stream needs an iterable of blocks");
 }
 
 static levada_status arrow_next(void *user, levada_block **out, levada_error *err)

@@ -37,7 +37,7 @@ static const levada_column *block_column(PyObject *self, PyObject *index)
 
     if (i == -1 && PyErr_Occurred()) return NULL;
     column = levada_block_at(block_of(self), (int32_t)i);
-    if (!column) PyErr_SetString(PyExc_IndexError, "no such column");
+    if (!column) PyErr_Format(PyExc_IndexError, "column %ld does not exist", i);
     return column;
 }
 
@@ -480,7 +480,7 @@ static PyMethodDef block_methods[] = {
 static PyGetSetDef block_getset[] = {
     {"lanes", block_origin_parts, NULL, "Origins of a record.", NULL},
     {"rows", block_rows, NULL, "Records in the block.", NULL},
-    {"bytes", block_bytes, NULL, "Bytes of memory that it keeps alive.", NULL},
+    {"bytes", block_bytes, NULL, "Total memory in bytes that the block holds.", NULL},
     {"names", block_names, NULL, "Names of the columns, a tuple.", NULL},
     {"flags", block_flags, NULL, "Sum of levada_spec_flags: 1 open, 2 batched.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

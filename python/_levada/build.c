@@ -64,7 +64,8 @@ static bool build_read(build_row *row, PyObject *fields, Py_ssize_t i)
     int         p;
 
     if (parts > BUILD_PARTS) parts = BUILD_PARTS;
-    if (tuple && parts < BUILD_LENGTHS) PyErr_SetString(PyExc_ValueError, "a field has six parts");
+    if (tuple && parts < BUILD_LENGTHS)
+        PyErr_Format(PyExc_ValueError, "a field must have six parts, got %zd", parts);
     for (p = 0; p < parts; p++) row->part[p] = PySequence_GetItem(tuple, p);
     Py_XDECREF(tuple);
     if (PyErr_Occurred()) return false;
@@ -99,7 +100,7 @@ static bool build_level(levada_builder *b, int32_t i, int32_t level, PyObject *o
 
     if (!offsets || !build_bytes(offsets, &from)) return false;
     good = from.len >= (Py_ssize_t)sizeof *to;
-    if (!good) PyErr_SetString(PyExc_ValueError, "offsets have at least one entry");
+    if (!good) PyErr_SetString(PyExc_ValueError, "offsets must have at least one entry, got none");
     good = good && levada_py_ok(levada_builder_offsets(b, i, level,
                                                        from.len / (Py_ssize_t)sizeof *to - 1, &to,
                                                        &err),
@@ -121,7 +122,9 @@ static bool build_lengths(levada_builder *b, int32_t i, const build_row *row, in
     if (!row->field.padded) return true;
     if (!build_bytes(row->part[BUILD_LENGTHS], &from)) return false;
     good = from.len == (Py_ssize_t)(rows * (int64_t)sizeof *to);
-    if (!good) PyErr_SetString(PyExc_ValueError, "a padded column has one length for each record");
+    if (!good)
+        PyErr_Format(PyExc_ValueError, "a padded column must have %lld lengths, got %zd bytes",
+                     (long long)rows, from.len);
     good = good && levada_py_ok(levada_builder_lengths(b, i, &to, &err), &err);
     if (good) memcpy(to, from.buf, (size_t)from.len);
     for (int64_t r = 0; good && r < rows; r++) good = to[r] >= 0 && to[r] <= steps;
@@ -265,7 +268,9 @@ static PyObject *build_split(PyObject *module, PyObject *args)
         item = inside ? levada_py_string(text ? LEVADA_TEXT : LEVADA_BYTES,
                                          (const char *)data.buf + at[i], at[i + 1] - at[i])
                       : NULL;
-        if (!inside) PyErr_SetString(PyExc_ValueError, "offsets must be within the data");
+        if (!inside)
+            PyErr_Format(PyExc_ValueError, "offsets must be within the %zd bytes of data, got %ld",
+                         data.len, (long)at[i + 1]);
         if (!item || PyList_SetItem(list, i, item) < 0) Py_CLEAR(list);
     }
     PyBuffer_Release(&data);
@@ -319,7 +324,8 @@ static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const 
 
     if (out->len == 0) return true;
     if (n < 1 || size < 1 || out->len % n || width % size) {
-        PyErr_SetString(PyExc_ValueError, "the array has not the shape of padded rows");
+        PyErr_Format(PyExc_ValueError, "an array of %zd padded rows must have the same number of "
+                     "items of %zd bytes in each row, got %zd bytes", n, size, out->len);
         return false;
     }
     for (Py_ssize_t i = 1; i < size; i++)
@@ -329,7 +335,8 @@ static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const 
         uint8_t   *to = (uint8_t *)out->buf + i * width, *blank = to;
 
         if (at[i] < 0 || length < 0 || at[i + 1] > count) {
-            PyErr_SetString(PyExc_ValueError, "offsets must ascend and be within the values");
+            PyErr_Format(PyExc_ValueError, "offsets must ascend up to %zd values, got %ld and %ld",
+                         count, (long)at[i], (long)at[i + 1]);
             return false;
         }
         ahead = build_fetched(at, n, i + BUILD_ROWS_AHEAD, count, size);
@@ -426,7 +433,8 @@ static PyObject *build_padded(PyObject *module, PyObject *const *args, Py_ssize_
     Py_buffer values, marks;
 
     if (n != 3) {
-        PyErr_SetString(PyExc_TypeError, "padded wants numpy.empty, values and offsets");
+        PyErr_Format(PyExc_TypeError,
+                     "padded takes numpy.empty, values and offsets, got %zd arguments", n);
         return NULL;
     }
     if (!build_plain(args[1], "?bBhHiIlLqQefd", &values)) Py_RETURN_NONE;

@@ -24,7 +24,7 @@ PyObject *levada_py_dataset_new(levada_py_state *state, levada_dataset **dataset
 levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object)
 {
     if (Py_IS_TYPE(object, state->dataset)) return ((levada_py_dataset *)object)->dataset;
-    PyErr_SetString(PyExc_TypeError, "not a dataset of levada");
+    PyErr_Format(PyExc_TypeError, "expected a levada dataset, got %R", (PyObject *)Py_TYPE(object));
     return NULL;
 }
 

@@ -436,7 +436,9 @@ levada_queue *levada_py_queue_required(const levada_py_state *state, PyObject *o
 {
     levada_queue *queue = object ? levada_py_queue_of(state, object) : NULL;
 
-    if (!queue && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "not a queue of levada");
+    if (!queue && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "expected a levada queue, got %R",
+                     object ? (PyObject *)Py_TYPE(object) : Py_None);
     return queue;
 }
 

@@ -67,7 +67,7 @@ static bool records_column(const Py_buffer *values, const Py_buffer *offsets, re
     }
     if (good) return true;
     records_forget(out);
-    PyErr_SetString(PyExc_ValueError, "offsets do not ascend within the values");
+    PyErr_SetString(PyExc_ValueError, "offsets must ascend within the values");
     return false;
 }
 

@@ -43,7 +43,7 @@ static PyObject *segments_get_mark(PyObject *object, PyObject *which)
     const levada_tensor *tensor;
 
     if (PyErr_Occurred() || !segments_view(self, &v)) return NULL;
-    if (i < 0 || i > 6) return PyErr_SetString(PyExc_IndexError, "no such value"), NULL;
+    if (i < 0 || i > 6) return PyErr_Format(PyExc_IndexError, "value %ld does not exist", i), NULL;
     tensor = segments_mark(&v, (int)i, &slot);
     return segments_array(self, self->saver->slots.n - LEVADA_PY_MARKS + slot, tensor);
 }
@@ -58,7 +58,7 @@ static PyObject *segments_get_field(PyObject *object, PyObject *which)
 
     if (PyErr_Occurred() || !segments_view(self, &v)) return NULL;
     if (i < 0 || c >= self->saver->ncontext)
-        return PyErr_SetString(PyExc_IndexError, "no such field"), NULL;
+        return PyErr_Format(PyExc_IndexError, "field %d does not exist", (int)i), NULL;
     values = segments_array(self, i, c < 0 ? v.sequences[i] : v.context[c]);
     if (values)
         offsets = segments_array(self, self->saver->slots.n - LEVADA_PY_MARKS + LEVADA_PY_INT64,
@@ -77,7 +77,7 @@ static PyObject *segments_get_state(PyObject *object, PyObject *which)
 
     if (PyErr_Occurred() || !segments_view(self, &v)) return NULL;
     if (i < 0 || i >= self->saver->nstates)
-        return PyErr_SetString(PyExc_IndexError, "no such state"), NULL;
+        return PyErr_Format(PyExc_IndexError, "state %d does not exist", (int)i), NULL;
     return segments_array(self, self->saver->nsequences + self->saver->ncontext + i, v.states[i]);
 }
 
@@ -96,7 +96,7 @@ static PyObject *segments_save(PyObject *object, PyObject *args)
         return NULL;
     if (!levada_py_saver_is_settled(self->saver)) return NULL;
     if (i < 0 || i >= self->saver->nstates)
-        return PyErr_SetString(PyExc_IndexError, "no such state"), NULL;
+        return PyErr_Format(PyExc_IndexError, "state %d does not exist", (int)i), NULL;
     tensor = levada_py_tensor(NULL, &self->saver->slots,
                               self->saver->nsequences + self->saver->ncontext + i, value, true,
                               &rows);

@@ -53,7 +53,7 @@ static PyObject *sink_add(PyObject *object, PyObject *given)
     levada_status    st;
 
     if (!PyObject_TypeCheck(given, state->block)) {
-        PyErr_SetString(PyExc_TypeError, "a block is expected");
+        PyErr_Format(PyExc_TypeError, "expected a block, got %R", (PyObject *)Py_TYPE(given));
         return NULL;
     }
     sink = sink_enter(self);

@@ -66,7 +66,7 @@ static PyObject *saver_tensor(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "iOp:tensor", &field, &value, &many)) return NULL;
     if (!levada_py_saver_is_settled(self)) return NULL;
     if (field < 0 || field >= self->slots.n)
-        return PyErr_SetString(PyExc_IndexError, "no such field"), NULL;
+        return PyErr_Format(PyExc_IndexError, "field %d does not exist", field), NULL;
     tensor = levada_py_tensor(NULL, &self->slots, field, value, many, &rows);
     if (!tensor) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     made = levada_py_tensor_object(self->state, tensor);

@@ -323,7 +323,9 @@ static levada_tensor *tensor_one_string(levada_env *env, PyObject *value)
 
     levada_py_clear(&err);
     if (!text) return NULL;
-    if (size > INT32_MAX) return PyErr_SetString(PyExc_ValueError, "more than 2 GiB"), NULL;
+    if (size > INT32_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "a byte string must have less than 2 GiB, got %zd bytes", size), NULL;
     offsets[1] = (int32_t)size;
     (void)levada_py_ok(levada_tensor_create_strings(env, &shape, offsets, text, &made, &err), &err);
     return made;
@@ -339,7 +341,8 @@ static levada_tensor *tensor_strings_of(levada_env *env, PyObject *pair)
     if (dims && list && tensor_dims(&shape, dims)) {
         if (PySequence_Size(list) == shape.bytes)
             made = levada_py_strings(env, &shape.shape, list);
-        else PyErr_SetString(PyExc_ValueError, "strings do not fill their shape");
+        else PyErr_Format(PyExc_ValueError, "the shape needs %zd strings, got %zd",
+                          (Py_ssize_t)shape.bytes, PySequence_Size(list));
     }
     Py_XDECREF(shape.dims);
     Py_XDECREF(dims);
@@ -512,7 +515,7 @@ PyObject *levada_py_tensor_object(levada_py_state *state, levada_tensor *tensor)
 levada_tensor *levada_py_tensor_of_object(const levada_py_state *state, PyObject *object)
 {
     if (Py_TYPE(object) == state->tensor) return ((tensor_object *)object)->tensor;
-    PyErr_SetString(PyExc_TypeError, "not a tensor of the extension");
+    PyErr_Format(PyExc_TypeError, "expected a levada tensor, got %R", (PyObject *)Py_TYPE(object));
     return NULL;
 }
 

@@ -219,7 +219,7 @@ class Batch(_levada.Batch):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the batch keeps alive."""
+        """Total memory in bytes that this batch holds."""
         return self._block.bytes
 
     def column(self, name: str) -> _levada.View:

@@ -127,7 +127,7 @@ class Kind:
         elif self.dtype is None:
             self.dtype = common(dtypes)
         elif self.guessed and dtypes != {array_type(self.dtype)}:
-            raise TypeError(f"{common(dtypes)} values came after empty ones alone{ADVICE}")
+            raise TypeError(f"{common(dtypes)} values came after empty values alone{ADVICE}")
         else:
             self.guessed = False
         return self.dtype
@@ -156,7 +156,7 @@ def kinds_of(spec):
     if not spec:
         return {}
     if not hasattr(spec, "items"):
-        raise TypeError(f"spec is {{field: dtype or feature}}, not {_shown(spec)}")
+        raise TypeError(f"spec must be {{field: dtype or feature}}, got {_shown(spec)}")
     return {_name(name): _kind_of(name, given) for name, given in spec.items()}
 
 
@@ -164,7 +164,8 @@ def _kind_of(name, given):
     if isinstance(given, list):
         if len(given) != 1:
             raise InvalidArgumentError(
-                f"field {name!r}: a list has one dtype or object: [lv.int64], [{{'a': lv.int64}}]"
+                f"field {name!r}: a list must have one dtype or object: [lv.int64], "
+                f"[{{'a': lv.int64}}]"
             )
         return [_kind_of(name, given[0])]
     if isinstance(given, dict) and isinstance(given.get("dtype", {}), (dict, list)):
@@ -281,7 +282,7 @@ class Columns:
         """Copies of the kinds, which are those of the first row where none are known."""
         for row in rows:
             if not hasattr(row, "keys"):
-                raise TypeError(f"a record is a dict, not {type(row).__name__}")
+                raise TypeError(f"a record must be a dict, got {type(row).__name__}")
         if self.kinds or not rows:
             return {name: kind.copy() for name, kind in self.kinds.items()}
         kinds = _first_kinds(rows[0], "a record")
@@ -389,7 +390,7 @@ def _field(name, kind, values, count, bad):
 def _name(name):
     if isinstance(name, str):
         return name
-    raise TypeError(f"the name of a field is a str, not {_shown(name)}")
+    raise TypeError(f"the name of a field must be a str, got {_shown(name)}")
 
 
 def _entries(name, column):
@@ -400,7 +401,7 @@ def _entries(name, column):
         return len(column)
     except TypeError:
         raise TypeError(
-            f"field {name!r}: a column is an array or a list, one entry a record"
+            f"field {name!r} must be an array or a list with one entry per record"
         ) from None
 
 
@@ -446,8 +447,8 @@ def pack_column(kind, column, batched=False):
     if array.ndim > 1 and (kind.depth if kind.depth is not None else not batched):
         if batched:
             raise ValueError(
-                "an array of a batch has no lengths: a spec= of FixedLenFeature([None]) says that, "
-                "a Ragged or levada.Padded(array, lengths) has some"
+                "an array of a batch must have lengths: return a Ragged or levada.Padded(array, "
+                "lengths), or declare an array without lengths by spec= FixedLenFeature([None])"
             )
         n, steps, *inner = array.shape
         return _pack_arrays(kind, [steps] * n, [array.reshape(n * steps, *inner)])

@@ -28,7 +28,7 @@ def _text_of(description):
     if isinstance(description, (bytes, bytearray)):
         return bytes(description).decode()
     if not isinstance(description, str):
-        raise TypeError(f"a pipeline must be a str, not {type(description).__name__}")
+        raise TypeError(f"a pipeline must be a str, got {type(description).__name__}")
     return description
 
 
@@ -221,7 +221,7 @@ def _joint(name, datasets, options):
         raise ValueError(f"{name} needs at least one dataset")
     for dataset in datasets:
         if not isinstance(dataset, Dataset):
-            raise TypeError(f"{name} takes datasets, not {type(dataset).__name__}")
+            raise TypeError(f"{name}: every input must be a Dataset, got {type(dataset).__name__}")
     return datasets[0]._append(name, options, datasets[1:])
 
 
@@ -367,7 +367,9 @@ def from_arrays(
     from levada._columns import Columns
 
     if not hasattr(mapping, "keys"):
-        raise TypeError(f"from_arrays takes {{field: column}}, not {type(mapping).__name__}")
+        raise TypeError(
+            f"from_arrays: the columns must be {{field: column}}, got {type(mapping).__name__}"
+        )
     block = Columns(spec).batch(dict(mapping))
     return Dataset(_levada.append("memory", {"data": block}, ()))
 
@@ -401,7 +403,8 @@ def from_records(
         raise TypeError("from_records takes records one by one; columns go to from_arrays")
     if not (callable(records) or hasattr(records, "__iter__") or _functions.is_sequence(records)):
         raise TypeError(
-            f"from_records takes an iterable or a function, not {type(records).__name__}"
+            f"from_records: the records must be an iterable or a function, got "
+            f"{type(records).__name__}"
         )
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)

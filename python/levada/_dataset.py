@@ -248,7 +248,7 @@ class Dataset(Divided[T]):
         from levada import _functions
 
         if not callable(fn):
-            raise TypeError(f"map takes a function, not {type(fn).__name__}")
+            raise TypeError(f"map: fn must be a function, got {type(fn).__name__}")
         if fields is not None:
             fn = self._on_fields(fn, [fields] if isinstance(fields, str) else list(fields))
         if processes:
@@ -295,7 +295,7 @@ class Dataset(Divided[T]):
         from levada import _functions
 
         if not callable(fn):
-            raise TypeError(f"flat_map takes a function, not {type(fn).__name__}")
+            raise TypeError(f"flat_map: fn must be a function, got {type(fn).__name__}")
         target = _functions.FlatMap(fn, spec, rng)
         handle = _functions.handle(target, fn, workers=workers, per_record=True)
         return self._append("flat_map", with_spec(handle, spec))
@@ -446,7 +446,7 @@ class Dataset(Divided[T]):
 
         A hash of the record's file and number (or of a field) decides about its part. So a record
         is in the same part in every epoch, whatever order, threads, ranks and resumed runs there
-        are, also if more files are added.
+        are, even if more files are added.
 
         Args:
             fractions (float): expected share of each part, such as ``0.9, 0.1``; the sum is at

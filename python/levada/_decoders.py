@@ -258,7 +258,7 @@ def json_fields(fields: Any) -> Any:
     if isinstance(fields, str):
         return fields
     if not hasattr(fields, "items"):
-        raise InvalidArgumentError(f"fields must be {{name: dtype, ...}} or 'auto', not {fields!r}")
+        raise InvalidArgumentError(f"fields must be {{name: dtype, ...}} or 'auto', got {fields!r}")
     return {name: _json_type(entry) for name, entry in dict(fields).items()}
 
 
@@ -359,7 +359,7 @@ def _flat(value):
     parts = [_flat(item) for item in value]
     shapes = {shape for _, shape in parts}
     if len(shapes) > 1:
-        raise ValueError("the lists of strings differ in length")
+        raise ValueError("the lists of strings must have the same length")
     inner = shapes.pop() if shapes else ()
     return [string for strings, _ in parts for string in strings], (len(parts), *inner)
 

@@ -123,7 +123,7 @@ class Divided(Stages[T]):
         """Record `number` of a dataset whose files have an index, as a dict.
 
         ``lv.tfrecord("a.tfrecord", index=True)[7]``, also downstream of decoders, ``map``,
-        ``cast``, ``select``, ``rename``. The order is that of the files, also with
+        ``cast``, ``select``, ``rename``. The order is that of the files, even with
         ``shuffle_records``; negative numbers count from the end. Iterate to read many
         records: each call opens the file again. IndexError for a number that does not exist.
         """

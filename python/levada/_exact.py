@@ -101,7 +101,7 @@ def _texts(array, value):
         if is_text(item):
             continue
         what = shown(item) if array.ndim == 0 else f"{shown(item)} in {shown(value)}"
-        raise TypeError(f"{what} is neither a number nor a byte string nor an array")
+        raise TypeError(f"{what} must be a number, a byte string or an array")
 
 
 def check_mixed(array, items, advice=ADVICE):
@@ -147,7 +147,7 @@ def cast(array: Any, name: str, rounds: bool = False) -> Any:
     import numpy as np
 
     target = array_type(name)
-    if name == "bfloat16" and array.dtype == np.uint16:  # the bits, also with ml_dtypes
+    if name == "bfloat16" and array.dtype == np.uint16:  # the bits, even with ml_dtypes
         made = array
     elif array.dtype == target or not array.size:
         made = array.astype(target, copy=False) if array.size else np.empty(array.shape, target)

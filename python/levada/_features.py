@@ -436,7 +436,7 @@ def spec_value(features, steps=False):
     spec = {}
     for name, feature in features.items():
         if not isinstance(name, str):
-            raise TypeError(f"the name of a feature is a str, not {name!r}")
+            raise TypeError(f"the name of a feature must be a str, got {name!r}")
         value = dict(feature) if isinstance(feature, Mapping) else None
         if value is None and not hasattr(feature, "to_value"):
             raise ValueError(f"Invalid feature {name}: {feature!r}")

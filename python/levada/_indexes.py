@@ -22,7 +22,7 @@ def _paths(files):
         raise ValueError("index needs at least one file")
     for name in map(os.fspath, files):
         if not isinstance(name, str):
-            raise TypeError(f"a path is a str, not {type(name).__name__}")
+            raise TypeError(f"a path must be a str, got {type(name).__name__}")
         if not glob.has_magic(name):
             yield name
             continue

@@ -102,7 +102,7 @@ class _Files:
 
 def _state(state):
     if isinstance(state, (int, str)) or state is None:
-        raise TypeError(f"a state is bytes, not {type(state).__name__}")
+        raise TypeError(f"a state must be bytes, got {type(state).__name__}")
     return bytes(state)
 
 

@@ -266,7 +266,7 @@ def _members(name, values, path, depth, mark):
     mark = mark[: level - 1] + bytes([name.count(".") + 1]) + mark[level:]
     for key in dict.fromkeys(key for item in items for key in item):
         if not isinstance(key, str):
-            raise TypeError(f"field {name!r}: the name of a member is a str, not {key!r}")
+            raise TypeError(f"field {name!r}: the name of a member must be a str, got {key!r}")
         inner = [item[key] for item in items if key in item]
         here = [*path, (lists, key)]
         if _dicts([value for value in inner if _is_list(value) and value]):

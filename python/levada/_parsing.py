@@ -113,7 +113,7 @@ def _strings(serialized, single):
 def _as_bytes(item):
     if isinstance(item, (bytearray, memoryview)):
         return bytes(item)
-    raise TypeError(f"serialized messages are bytes, not {type(item).__name__}")
+    raise TypeError(f"serialized messages must be bytes, got {type(item).__name__}")
 
 
 def _text(name):

@@ -49,7 +49,7 @@ def _row(index, n, what):
     try:
         i = operator.index(index)
     except TypeError:
-        raise TypeError(f"{what} is indexed by integers and slices, not {index!r}") from None
+        raise TypeError(f"{what} must be indexed by integers and slices, got {index!r}") from None
     if not -n <= i < n:
         raise IndexError(f"row {i} does not exist: {what} has {n} rows")
     return i % n
@@ -270,7 +270,9 @@ class Ragged:
 
         inner = np.asarray(self._inner[self.offsets[0] : self.offsets[-1]])
         if (self.lengths != self.lengths[:1]).any():
-            raise ValueError("rows of different lengths are no array: to_padded() fills them up")
+            raise ValueError(
+                "the rows of an array must have the same length; to_padded() pads them"
+            )
         length = int(self.lengths[0]) if len(self) else 0
         array = inner.reshape(len(self), length, *inner.shape[1:])
         return array if dtype is None else array.astype(dtype)
@@ -457,10 +459,12 @@ class Padded:
         check_mask(lengths)
         self.values, given = np.asarray(values), np.asarray(lengths)
         if self.values.ndim < 2:
-            raise ValueError(f"a padded column has the shape [n, T, ...], not {self.values.shape}")
+            raise ValueError(
+                f"a padded column must have the shape [n, T, ...], got {self.values.shape}"
+            )
         n, steps = self.values.shape[:2]
         if given.shape != (n,) or (n and given.dtype.kind not in "iu"):
-            raise ValueError(f"lengths are {n} integers, not {given.dtype}{list(given.shape)}")
+            raise ValueError(f"lengths must be {n} integers, got {given.dtype}{list(given.shape)}")
         if n and (given.min() < 0 or given.max() > steps):
             raise ValueError(f"lengths must be 0 to {steps}, got {given.min()} to {given.max()}")
         self.lengths = given.astype(np.int32)

@@ -205,7 +205,7 @@ class Numbered(_functions._Target):
             return {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
         if not self.fields:
             kind = type(row).__name__
-            raise TypeError(f"a record is a dict, not {kind}; name its values with fields=")
+            raise TypeError(f"a record must be a dict, got {kind}; name its values with fields=")
         if len(self.fields) == 1 and not isinstance(row, tuple):
             return {self.fields[0]: row}
         if len(row) != len(self.fields):

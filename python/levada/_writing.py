@@ -70,7 +70,7 @@ class TFRecordWriter:
         except TypeError:
             kind = type(record).__name__
             raise TypeError(
-                f"a record is bytes, not {kind}; lv.make_example makes one from a dict"
+                f"a record must be bytes, got {kind}; lv.make_example makes one from a dict"
             ) from None
 
     def flush(self) -> None:
@@ -138,7 +138,7 @@ def write(
     """Writes every record of a dataset to files, and returns the number of records.
 
     Files appear when all are complete; after an exception, no file appears. A set replaces an
-    older set of the same path, also with another number of files.
+    older set of the same path, even with another number of files.
 
     A path that ends in ".parquet" or ".arrow" is written with pyarrow, as one file. Ragged fields
     are lists, lists of objects are lists of structs, and byte strings are binary.
@@ -314,7 +314,7 @@ def _bytes(key, item):
 def _features(features):
     """Those that have a kind: an empty list could be of any, and is what a missing feature is."""
     if not hasattr(features, "items"):
-        raise TypeError(f"features are {{name: values}}, not {type(features).__name__}")
+        raise TypeError(f"features must be {{name: values}}, got {type(features).__name__}")
     given = (_feature(key, value) for key, value in features.items())
     return [feature for feature in given if feature[1]]
 

@@ -123,6 +123,7 @@ def test_spec_augment_draws_widths_and_places_uniformly():
     frames = np.zeros((60, 8), np.float32)
     ds = lv.from_records([{"s": frames}] * 5000)
     ds = ds.spec_augment("s", time_masks=1, time_width=9, frequency_masks=0, value=1.0)
+    ds = ds.with_options(seed=7)
     begins = {width: [] for width in range(10)}
     for record in ds:
         mask = np.asarray(record["s"])[:, 0] == 1

@@ -449,7 +449,7 @@ def test_a_timeout_loses_nothing(running):
         ({"batch_size": 2.5}, TypeError, "batch_size must be an integer or a list"),
         ({"batch_size": [1, "x"]}, TypeError, "batch_size must be an integer"),
         ({"batch_size": "12"}, TypeError, "batch_size"),
-        ({"batch_size": 2**70}, ValueError, "out of range"),
+        ({"batch_size": 2**70}, ValueError, "must be within int64"),
         ({"num_buckets": 0}, ValueError, "num_buckets=0"),
         ({"num_buckets": 2**40}, ValueError, "num_buckets=2147483647"),
         ({"num_buckets": None}, TypeError, "num_buckets must be an integer"),

@@ -117,7 +117,7 @@ def test_wrong_paths_of_checkpoints_are_named(tmp_path):
 @pytest.mark.parametrize("state", [None, 5, "abc"])
 def test_what_is_no_state_is_named(state):
     it = iter(lv.range(5))
-    with pytest.raises(TypeError, match=f"a state is bytes, not {type(state).__name__}"):
+    with pytest.raises(TypeError, match=f"a state must be bytes, got {type(state).__name__}"):
         it.restore(state)
     for wrong in (state, {}, {"levada": state}):
         with pytest.raises(TypeError):

@@ -123,7 +123,7 @@ def test_a_spec_fixes_everything():
 
 
 def test_not_a_dict_is_a_type_error():
-    with pytest.raises(TypeError, match="a record is a dict, not int"):
+    with pytest.raises(TypeError, match="a record must be a dict, got int"):
         Columns().block([3])
 
 
@@ -319,12 +319,12 @@ class TestWhatIsNoRecord:
         [
             ([{"a": "x"}, {"a": 1}], "field 'a': expected a byte string, got 1 .int."),
             ([{"a": 1}, {"a": "x"}], "field 'a': expected int64 values, got strings; spec="),
-            ([{"a": 1}, None], "a record is a dict, not NoneType"),
-            ([{"a": None}], "field 'a': None .NoneType. is neither"),
-            ([{"a": {"b": 1}}], "field 'a': {'b': 1} .dict. is neither"),
+            ([{"a": 1}, None], "a record must be a dict, got NoneType"),
+            ([{"a": None}], "field 'a': None .NoneType. must be a number"),
+            ([{"a": {"b": 1}}], "field 'a': {'b': 1} .dict. must be a number"),
             ([{"a": [[1], [2, 3]]}], "a Ragged can hold it"),
             ([{"a": 2**70}], "fits neither int64 nor uint64"),
-            ([{5: 1}], "the name of a field is a str, not 5"),
+            ([{5: 1}], "the name of a field must be a str, got 5"),
         ],
     )
     def test_in_records(self, records, message):
@@ -333,15 +333,15 @@ class TestWhatIsNoRecord:
 
     @pytest.mark.parametrize("column", [5, np.array(5), "abc", b"abc", (i for i in range(3))])
     def test_in_columns(self, column):
-        with pytest.raises(TypeError, match="field 'a': a column is an array or a list"):
+        with pytest.raises(TypeError, match="field 'a' must be an array or a list"):
             lv.from_arrays({"a": column})
 
     def test_as_a_whole(self):
         with pytest.raises(TypeError, match="columns go to from_arrays"):
             lv.from_records({"a": [1, 2]})
-        with pytest.raises(TypeError, match=r"from_arrays takes .* not NoneType"):
+        with pytest.raises(TypeError, match=r"from_arrays: the columns must be .* got NoneType"):
             lv.from_arrays(None)
-        with pytest.raises(TypeError, match=r"spec is \{field: dtype or feature\}, not"):
+        with pytest.raises(TypeError, match=r"spec must be \{field: dtype or feature\}, got"):
             lv.from_records([], spec=["a"])
 
     def test_rows_of_nothing_are_ragged(self):
@@ -374,7 +374,7 @@ class TestRaggedAsked:
         with pytest.raises(IndexError, match="row -3 does not exist"):
             strings[-3]
         for index in ("a", 1.0, [0]):
-            with pytest.raises(TypeError, match="indexed by integers and slices, not"):
+            with pytest.raises(TypeError, match="indexed by integers and slices, got"):
                 self.rows[index]
 
 

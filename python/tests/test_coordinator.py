@@ -296,9 +296,9 @@ def test_types_that_are_none_are_refused(types):
 @pytest.mark.parametrize("given", [None, 3, "thread", threading.Thread])
 def test_only_threads_are_joined(coord, given):
     """Told where the mistake is made: a join that fails later would leave all others running."""
-    with pytest.raises(TypeError, match="a coordinator joins threads, not"):
+    with pytest.raises(TypeError, match="every thread of join must be a thread, got"):
         coord.register_thread(given)
-    with pytest.raises(TypeError, match="a coordinator joins threads, not"):
+    with pytest.raises(TypeError, match="every thread of join must be a thread, got"):
         coord.join([given])
     with pytest.raises(TypeError, match="threads must be a list of threads"):
         coord.join(threading.Thread())

@@ -260,13 +260,13 @@ def test_wrong_arguments_are_named():
             lv.range(5).iterate(epoch=epoch)
     with pytest.raises(ValueError, match=f"{2**70} does not fit int64"):
         lv.range(5).take(2**70)
-    with pytest.raises(TypeError, match="map takes a function, not NoneType"):
+    with pytest.raises(TypeError, match="map: fn must be a function, got NoneType"):
         lv.range(5).map(None)
-    with pytest.raises(TypeError, match="zip takes datasets, not int"):
+    with pytest.raises(TypeError, match="zip: every input must be a Dataset, got int"):
         lv.zip(lv.range(5), 5)
-    with pytest.raises(TypeError, match="concat takes datasets, not int"):
+    with pytest.raises(TypeError, match="concat: every input must be a Dataset, got int"):
         lv.concat(5)
-    with pytest.raises(TypeError, match="a pipeline must be a str, not NoneType"):
+    with pytest.raises(TypeError, match="a pipeline must be a str, got NoneType"):
         lv.from_text(None)
     assert len(lv.from_json(lv.range(5).to_json().encode())) == 5
     assert [record["value"] for record in lv.mix(lv.range(3))] == [0, 1, 2]

@@ -199,7 +199,7 @@ def test_a_column_of_strings_is_parsed_as_its_list():
         assert [*lv.parse_example(part, features)["s"]] == [m[0] for m in zip(
             lv.parse_example(list(part), features)["s"], strict=True)]  # fmt: skip
     wrong = lv.Bytes(np.zeros(3, np.uint8), np.array([0, 2, 9], np.int32))
-    with pytest.raises(ValueError, match="offsets do not ascend"):
+    with pytest.raises(ValueError, match="offsets must ascend"):
         lv.parse_example(wrong, features)
 
 

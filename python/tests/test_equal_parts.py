@@ -263,8 +263,8 @@ def test_states_that_do_not_fit_are_refused():
     for given, world, changed, kind, text in (
         (states[:1], 3, {}, FailedPreconditionError, "no state has worker 1 of 2"),
         ([states[0], early[0], states[1]], 3, {}, FailedPreconditionError, "of worker 0"),
-        (states, 2, {"equal": "pad"}, FailedPreconditionError, "equal='drop', this dataset"),
-        (states, 2, {"parts": 5}, FailedPreconditionError, "parts=4, equal='drop', this"),
+        (states, 2, {"equal": "pad"}, FailedPreconditionError, "equal='drop', but this dataset"),
+        (states, 2, {"parts": 5}, FailedPreconditionError, "parts=4, equal='drop', but this"),
         (states, 2, {"equal": False}, FailedPreconditionError, "saved with equal='drop'"),
         ([corrupt], 2, {}, InvalidArgumentError, "corrupt"),
         ([{**states[0], "epoch": 1}, states[1]], 3, {}, FailedPreconditionError, "moments"),

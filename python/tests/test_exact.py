@@ -179,14 +179,14 @@ def test_declared_dtypes_hold_the_value_or_refuse_it(dtype, length):
         ([2**60 + 1, 0.5], None, "among floats"),
         ([[2**60 + 1, 0.5]], None, "among floats"),
         (["a", 1], None, "expected a byte string, got"),
-        ([["a", 1]], None, "1 .int. in .* is neither"),
+        ([["a", 1]], None, "1 .int. in .* must be a number"),
         ([1, 2.5, "x"], None, "got strings"),
-        ([None], None, "is neither a number nor a byte string"),
+        ([None], None, "must be a number, a byte string or an array"),
         ([np.ma.array([1, 2], mask=[0, 1])], None, "masked"),
         ([np.datetime64("2020-01-01")], None, "datetime64.* is not a dtype"),
         ([np.float32(0.5)] * 9 + [0.1], None, r"0.1 does not fit float32; spec="),
         ([1] * 9 + [2.5], None, "expected int64 values, got float64; spec="),
-        ([[]] * 9 + [[1]], None, "int64 values came after empty ones alone; spec="),
+        ([[]] * 9 + [[1]], None, "int64 values came after empty values alone; spec="),
     ],
 )
 def test_what_would_change_is_named(records, spec, message):

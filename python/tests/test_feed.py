@@ -59,7 +59,7 @@ def test_fields_that_are_not_there_are_named():
         queue.enqueue_from(records())
     with pytest.raises(ValueError, match="has 2 components, the dataset 1 fields"):
         train.FIFOQueue(10, ["int64", "int64"]).enqueue_from(records())
-    with pytest.raises(TypeError, match="takes a Dataset, not list"):
+    with pytest.raises(TypeError, match="dataset must be a Dataset, got list"):
         queue.enqueue_from([1, 2])
 
 

@@ -189,7 +189,11 @@ ODD = {
         {"a": [[1, 2]], "b": 2},
         "expected a single value, got a value of",
     ),
-    "object": ({"a": 1, "b": 2}, {"a": object(), "b": 2}, "nor a byte string nor an array"),
+    "object": (
+        {"a": 1, "b": 2},
+        {"a": object(), "b": 2},
+        "must be a number, a byte string or an array",
+    ),
 }
 
 

@@ -166,7 +166,7 @@ def test_a_state_of_another_rank_is_refused():
 
 def test_what_cannot_be_in_step_is_refused():
     ds = bucketed(100, batch_sizes=4)
-    with pytest.raises(ValueError, match="must follow bucket_by_sequence_length, not batch"):
+    with pytest.raises(ValueError, match="must follow bucket_by_sequence_length, got batch"):
         dataset(10).batch(2).shard(0, 2, sync="buckets")
     with pytest.raises(ValueError, match="sync="):
         ds.shard(0, 2, sync="batches")
@@ -187,9 +187,9 @@ def test_what_cannot_be_in_step_is_refused():
 
 def test_batches_are_divided_between_ranks_once():
     one = bucketed(60, batch_sizes=4).shard(1, 2, sync="buckets")
-    with pytest.raises(ValueError, match="have ranks already"):
+    with pytest.raises(ValueError, match="are divided between ranks already"):
         one.shard(0, 2, sync="buckets")
-    with pytest.raises(ValueError, match="have ranks already"):
+    with pytest.raises(ValueError, match="are divided between ranks already"):
         one.prefetch(2).shard(0, 2, sync="buckets")
 
 

@@ -59,7 +59,7 @@ def test_keys_are_ordered_by_their_text(running):
         ([1, [1]], "the first was one array"),
         ([np.zeros(3), np.zeros(4)], r"Expected \[3\], got \[4\]"),
         ([{"a": 1}, {"a": "x"}], "does not fit the first one"),
-        ([[]], "at least one tensor"),
+        ([[]], "at least one field"),
     ],
 )
 def test_examples_that_do_not_fit_are_errors(examples, match):
@@ -102,7 +102,7 @@ def test_wrong_arguments_are_refused_at_once():
     for join, more in ((lt.batch_join, ()), (lt.shuffle_batch_join, (32, 16))):
         with pytest.raises(ValueError, match="Expected at least one input in"):
             join([], 3, *more)
-        with pytest.raises(TypeError, match="list of sources"):
+        with pytest.raises(TypeError, match="sources must be a list"):
             join(lambda: 1, 3, *more)
     for source in (7, "tokens", None, object()):
         with pytest.raises(TypeError, match="a function that returns one example"):

@@ -193,7 +193,7 @@ def test_arguments_need_a_target(coord, given):
 
 
 def test_a_target_is_a_function(coord):
-    with pytest.raises(TypeError, match="target must be a function, not 3"):
+    with pytest.raises(TypeError, match="target must be a function, got 3"):
         LooperThread(coord, 1, target=3)
 
 

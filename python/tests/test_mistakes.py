@@ -186,9 +186,9 @@ class TestRefusedWhenWritten:
 
     def test_a_loader_of_something_else(self):
         pytest.importorskip("torch")
-        refused(TypeError, lambda: lv.torch_dataset(3), "expects a Dataset", "not int")
+        refused(TypeError, lambda: lv.torch_dataset(3), "must be a Dataset", "got int")
         loading = lv.torch_dataset(lv.range(3))
-        refused(TypeError, lambda: loading.load_state_dict(3), "state_dict()", "not int")
+        refused(TypeError, lambda: loading.load_state_dict(3), "state_dict()", "got int")
 
 
 def public_methods(kind):
@@ -292,7 +292,7 @@ class TestTracebacks:
 
         rows = lv.from_records([{"a": [1, 2]}, {"a": [1]}]).batch(2).first()
         state, barrier = iter(lv.range(3)), lt.Barrier(["int32"])
-        refused(TypeError, lambda: state.restore(3), "a state is bytes")
+        refused(TypeError, lambda: state.restore(3), "a state must be bytes, got int")
         refused(KeyError, lambda: rows["b"], "available: a")
         refused(ValueError, lambda: rows["a"].to_padded("x"), "'x'")
         refused(TypeError, lambda: lt.Coordinator().join(3), "list of threads")
@@ -330,7 +330,7 @@ def test_the_inputs_of_mix_one_by_one_or_as_a_list():
     one, two = lv.range(3), lv.range(4)
     assert lv.mix(one, two, seed=1) == lv.mix([one, two], seed=1)
     assert lv.mix(one) == lv.mix([one])
-    refused(TypeError, lambda: lv.mix(one, [two]), "mix takes datasets")
+    refused(TypeError, lambda: lv.mix(one, [two]), "mix: every input must be a Dataset")
     refused(ValueError, lambda: lv.mix(), "mix needs at least one dataset")
 
 

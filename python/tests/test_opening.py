@@ -125,7 +125,7 @@ class TestOpen:
             lv.open(tmp_path / "a.csv", spec={"a": lv.FixedLenFeature([], lv.int64)})
         (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
         for spec, message in [
-            (["a"], "fields must be {name: dtype, ...} or 'auto', not ['a']"),
+            (["a"], "fields must be {name: dtype, ...} or 'auto', got ['a']"),
             ({"a": lv.FixedLenFeature([], lv.int64)}, "is for tf.train.Example messages; write"),
         ]:
             with pytest.raises(InvalidArgumentError, match=re.escape(message)):

@@ -277,7 +277,7 @@ def test_states_that_do_not_fit_are_refused(files):
         iter(again)
     other = lv.torch_dataset(ds, 0, 1, parts=8)
     other.load_state_dict(states)
-    with pytest.raises(FailedPreconditionError, match="the state has 16 parts"):
+    with pytest.raises(FailedPreconditionError, match="the checkpoint has 16 parts"):
         iter(other)
     twice = lv.torch_dataset(ds, 0, 1, parts=16)
     next(readers[0])

@@ -469,7 +469,7 @@ def test_threads_that_share_an_iterable_are_listed_in_front_of_it():
 
 
 def test_readers_say_what_they_need():
-    with pytest.raises(TypeError, match="reads names from a queue"):
+    with pytest.raises(TypeError, match="must come from a queue"):
         lt.IdentityReader().read(["a"])
     with pytest.raises(errors.InvalidArgumentError, match="num_records=0"):
         lt.IdentityReader().read_up_to(names("a"), 0)

@@ -129,5 +129,5 @@ def test_steps_of_bytes_and_numbers_are_refused():
 def test_what_is_no_feature_is_named(value, kind, message):
     with pytest.raises(kind, match=message):
         lv.make_example({"a": value})
-    with pytest.raises(TypeError, match=r"features are {name: values}, not list"):
+    with pytest.raises(TypeError, match=r"features must be {name: values}, got list"):
         lv.make_example([value])

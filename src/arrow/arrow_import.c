@@ -210,10 +210,10 @@ static const struct import_absent {
 } import_absent[] = {
     { "d:", "decimals", "cast it to float64, or to int64 of its unit" },
     { "+m", "maps", "select its keys and values as two list columns" },
-    { "+u", "unions", "leave it out" },
-    { "ti", "intervals", "leave it out" },
-    { "n", "columns of nulls", "leave it out" },
-    { "", "Arrow types of this format", "leave it out" },
+    { "+u", "unions", "omit it" },
+    { "ti", "intervals", "omit it" },
+    { "n", "columns of nulls", "omit it" },
+    { "", "Arrow types of this format", "omit it" },
 };
 
 static levada_status import_missing(const char *format, const char *name, levada_error *err)
@@ -342,7 +342,7 @@ static levada_status import_list(import_spec *s, const struct ArrowSchema *schem
     if (f.depth == LEVADA_MAX_DEPTH) {
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,
-            "field '%s': more than %d levels of lists is not supported; leave it out", f.name,
+            "field '%s': more than %d levels of lists is not supported; omit it", f.name,
             LEVADA_MAX_DEPTH);
     }
     LEVADA_TRY(levada_arrow_type(schema->children[0], f.name, &item, err));
@@ -361,7 +361,7 @@ static levada_status import_fixed(import_spec *s, const struct ArrowSchema *sche
 
     if (f.ndim + n > LEVADA_MAX_DIMS) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s': more than %d dimensions is not supported; leave it out",
+                           "field '%s': more than %d dimensions is not supported; omit it",
                            f.name, LEVADA_MAX_DIMS);
     }
     for (int32_t d = 0; d < n; d++) f.dims[f.ndim++] = type->ndim ? type->dims[d] : type->size;

@@ -49,7 +49,8 @@ levada_status levada_bucket_stage_divide(const void *args, const levada_rank *ra
     if (!rank->in_step) return LEVADA_OK;
     if (a->ranks.n > 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the buckets have ranks already: sync=buckets divides them once");
+                           "the buckets are divided between ranks already; call "
+                           "shard(sync=buckets) once");
     }
     snprintf(text, sizeof text, "{\"ranks\": [%lld, %lld], \"tail\": \"%s\"}",
              (long long)rank->index, (long long)rank->count, rank->equal);

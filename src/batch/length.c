@@ -42,7 +42,8 @@ levada_status levada_length_check(const char *length, const levada_spec *in, lev
     if (f->depth > 0 || f->ndim > 0 || levada_dtype_is_bytes(f->dtype) || length_integer(f)) {
         return LEVADA_OK;
     }
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is %s without a dimension",
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "length='%s' must be a sequence or an integer, got one %s per record",
                        length, levada_dtype_name(f->dtype));
 }
 

@@ -42,8 +42,9 @@ static levada_status packing_check(const levada_packing *p, const levada_spec *i
         f = levada_spec_field(in, i);
         if (!f || packing_is_range(f)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' cannot be packed: it is %s, not a sequence", f->name,
-                           levada_dtype_name(f->dtype));
+                           "field '%s' must be a sequence to be packed, got one %s per record; "
+                           "omit "
+                           "it from fields=", f->name, levada_dtype_name(f->dtype));
     }
     for (int32_t i = 0; i < levada_spec_count(in); i++) any = any || packing_has(p, in, i);
     if (any || open) return LEVADA_OK;

@@ -30,6 +30,7 @@ static levada_status padding_names(const char *option, const levada_value *map,
 static levada_status padding_shape(const levada_value *list, const levada_field *field,
                                    levada_padding *how, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     if (levada_value_kind_of(list) != LEVADA_VALUE_LIST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "padded_shapes of '%s' must be a list of lengths", field->name);
@@ -47,7 +48,8 @@ static levada_status padding_shape(const levada_value *list, const levada_field 
         if (levada_value_kind_of(v) == LEVADA_VALUE_NULL) continue;
         if (levada_value_kind_of(v) != LEVADA_VALUE_INT || levada_value_as_int(v) < -1) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "padded_shapes of '%s' must hold lengths or null", field->name);
+                               "padded_shapes of '%s' must hold lengths or null, got %s",
+                               field->name, levada_value_shown(v, LEVADA_PRINT_TEXT, shown));
         }
         how->dims[d] = levada_value_as_int(v);
     }

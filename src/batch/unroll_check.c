@@ -3,6 +3,7 @@
  * The options of the stage `unroll`: whether they fit each other, and the columns.
  */
 #include "batch/unroll_priv.h"
+#include "tensor/tensor_priv.h"
 
 #include <string.h>
 
@@ -45,7 +46,8 @@ static levada_status unroll_check_ranks(const levada_unroll_args *a, levada_erro
     if (a->ranks.n != 2 || a->ranks.at[0] >= a->ranks.at[1]) {
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,
-            "ranks must be [rank, world] with rank below world, such as ranks=[0,8]");
+            "ranks must be [rank, world] with rank below world, such as ranks=[0,8]; got %lld "
+            "numbers, the first is %lld", (long long)a->ranks.n, (long long)a->ranks.at[0]);
     }
     if (a->layout == LEVADA_UNROLL_READY) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ranks= needs layout=slots");
@@ -85,6 +87,7 @@ static levada_status unroll_check_layout(const levada_unroll_args *a, levada_err
 levada_status levada_unroll_states(const levada_unroll_args *a, levada_spec **out,
                                    levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     levada_spec *spec = NULL;
     levada_status st = levada_spec_read(a->states, 0, &spec, err);
     int32_t n = st == LEVADA_OK ? levada_spec_count(spec) : 0;
@@ -101,8 +104,8 @@ levada_status levada_unroll_states(const levada_unroll_args *a, levada_spec **ou
         if (good && !strchr(f->name, ':')) continue;
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                          good ? "the name of state '%s' must not contain a colon"
-                              : "state '%s' must have numbers of one known shape",
-                         f->name);
+                              : "state '%s' must have numbers of one known shape, got %s",
+                         f->name, levada_field_shown(f, shown));
     }
     if (st == LEVADA_OK) *out = spec;
     else levada_spec_unref(&spec);

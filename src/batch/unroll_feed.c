@@ -42,6 +42,7 @@ static levada_status feed_check_finite(const levada_ready_state *own,
 static levada_status feed_check(const levada_unroll_state *s, const levada_ready_batch *batch,
                                 int32_t state, const levada_column *c, levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     const levada_ready_state *own = s->own;
     const levada_field *f = levada_spec_field(own->states, state);
     levada_shape have = { 0, { 0 } }, want = { 0, { 0 } };
@@ -49,11 +50,13 @@ static levada_status feed_check(const levada_unroll_state *s, const levada_ready
 
     if (c->field->depth || levada_dtype_is_bytes(c->field->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "state '%s' must have numbers, the same shape in each row", f->name);
+                           "state '%s' must have numbers, the same shape in each row; got %s",
+                           f->name, levada_field_shown(c->field, shown));
     }
     if (c->field->dtype != f->dtype) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "state '%s' is %s, not %s", f->name,
-                           levada_dtype_name(f->dtype), levada_dtype_name(c->field->dtype));
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "state '%s' must be %s, got %s",
+                           f->name, levada_dtype_name(f->dtype),
+                           levada_dtype_name(c->field->dtype));
     }
     have.rank = c->field->ndim;
     want.rank = f->ndim;

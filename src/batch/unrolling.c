@@ -6,6 +6,7 @@
 #include "batch/padding.h"
 #include "description/columns.h"
 #include "tensor/segments.h"
+#include "tensor/tensor_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,7 @@ static levada_status unrolling_check_names(const levada_spec *in, const levada_t
 static levada_status unrolling_check_key(const levada_unrolling *u, const levada_spec *in,
                                          levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     const levada_field *f;
     int32_t i = -1;
 
@@ -110,12 +112,14 @@ static levada_status unrolling_check_key(const levada_unrolling *u, const levada
     f = levada_spec_field(in, i);
     if (!f || (f->depth == 0 && f->ndim == 0)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "key='%s' must be one value per record, a number or a byte string", u->key);
+                       "key='%s' must be one value per record, a number or a byte string; got %s",
+                       u->key, levada_field_shown(f, shown));
 }
 
 static levada_status unrolling_check_length(const levada_unrolling *u, const levada_spec *in,
                                             levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     const levada_field *f;
     int32_t i = -1;
 
@@ -127,7 +131,8 @@ static levada_status unrolling_check_length(const levada_unrolling *u, const lev
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "length='%s' must be an integer field: the steps of the record", u->length);
+                       "length='%s' must be one integer per record, its number of steps; got %s",
+                       u->length, levada_field_shown(f, shown));
 }
 
 static levada_status unrolling_check(const levada_unrolling *u, const levada_spec *in,

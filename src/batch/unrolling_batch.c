@@ -279,14 +279,17 @@ static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *ho
     for (int32_t k = 1; k < j->rows->nfrom; k++) {
         if (unrolling_alike(&j->rows->from[k]->columns[how->from], first, skip)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has different shapes in the records of a batch; pad them",
-                           f->name);
+                           "field '%s' must have one shape in all records of a batch; pad it, or "
+                           "drop "
+                           "it with select", f->name);
     }
     how->inner = unrolling_inner(first, how->steps);
     how->each = how->inner * (how->steps ? j->u->width : 1);
     if (how->each > LEVADA_BLOCK_LIMIT / j->n) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "field '%s' would have more than 1 GiB in a batch", f->name);
+                           "field '%s' would have more than 1 GiB in a batch of %lld records; "
+                           "lower "
+                           "batch_size or num_unroll", f->name, (long long)j->n);
     }
     if (how->steps && f->depth == 0) {
         memcpy(dims + 1, first->dims + skip, (size_t)(f->ndim - 1) * sizeof dims[0]);

@@ -28,7 +28,7 @@ static levada_status decode_json_check(const void *args, levada_spec **out, leva
 
     if (a->fields) return levada_json_columns_spec(a, out, err);
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "fields must be a map of names and dtypes, or auto");
+                       "fields must be a map of names and dtypes, or auto; got none");
 }
 
 static levada_status decode_json_open(void *state, const void *args, const levada_context *context,

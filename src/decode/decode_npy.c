@@ -89,7 +89,8 @@ static levada_status decode_npy_look(const levada_field *f, const uint8_t *data,
         rows *= out->dims[i];
         if (rows <= DECODE_NPY_ROWS) continue;
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
-                           "an array without values must have at most %d rows", DECODE_NPY_ROWS);
+                           "an array without values must have at most %d rows, got %lld",
+                           DECODE_NPY_ROWS, (long long)rows);
     }
     return LEVADA_OK;
 }

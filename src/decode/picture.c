@@ -27,7 +27,8 @@ static levada_status picture_random_crop(levada_ints size, levada_picture_option
 {
     if (size.n != 2 || size.at[0] > INT32_MAX || size.at[1] > INT32_MAX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "random_crop is [height, width], not %lld numbers", (long long)size.n);
+                           "random_crop must be [height, width], got %lld numbers",
+                           (long long)size.n);
     }
     o->crops = o->draws = true;
     o->crop = (levada_picture_window){ 0, 0, (int32_t)size.at[0], (int32_t)size.at[1] };
@@ -84,12 +85,15 @@ levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_pi
     if (crop.n == 0) return LEVADA_OK;
     if (crop.n != 4) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "crop is [y, x, height, width], not %lld numbers", (long long)crop.n);
+                           "crop must be [y, x, height, width], got %lld numbers",
+                           (long long)crop.n);
     }
     if (at[0] < 0 || at[1] < 0 || at[2] < 1 || at[3] < 1 || at[0] + at[2] > INT32_MAX ||
         at[1] + at[3] > INT32_MAX || at[0] > INT32_MAX || at[1] > INT32_MAX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "crop=[%lld,%lld,%lld,%lld] is not a window of an image",
+                           "crop=[%lld,%lld,%lld,%lld] must be [y, x, height, width] with y and "
+                           "x of "
+                           "at least 0, and height and width of at least 1",
                            (long long)at[0], (long long)at[1], (long long)at[2],
                            (long long)at[3]);
     }

@@ -153,7 +153,7 @@ static levada_status plan_read(levada_proto_plan *plan, const levada_value *spec
         levada_status st = levada_feature_read(plan, levada_value_key(spec, i),
                                                levada_value_item(spec, i), steps, f, err);
 
-        plan->nfeatures++; /* also when it failed: destroy frees its default */
+        plan->nfeatures++; /* even when it failed: destroy frees its default */
         LEVADA_TRY(st);
     }
     return LEVADA_OK;

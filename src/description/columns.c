@@ -179,6 +179,7 @@ levada_status levada_spec_require(const levada_spec *spec, const char *name, int
 
 static levada_status columns_shape(const levada_value *shape, levada_field *f, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     int64_t n = levada_value_count(shape);
 
     if (n > LEVADA_MAX_DIMS) {
@@ -194,7 +195,8 @@ static levada_status columns_shape(const levada_value *shape, levada_field *f, l
         f->dims[d] = any ? -1 : levada_value_as_int(dim);
         if (f->dims[d] < -1 || (!any && levada_value_kind_of(dim) != LEVADA_VALUE_INT)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s': a dimension must be null or at least 0", f->name);
+                               "field '%s': a dimension must be null or at least 0, got %s",
+                               f->name, levada_value_shown(dim, LEVADA_PRINT_TEXT, shown));
         }
     }
     return LEVADA_OK;
@@ -210,7 +212,8 @@ static levada_status columns_field(const levada_value *value, levada_field *f, l
 
     f->dtype = word ? levada_dtype_find(word) : LEVADA_NONE;
     if (f->dtype == LEVADA_NONE) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s': '%s' is not a dtype",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s': '%s' is not a dtype, such as int64, float32 or string",
                            f->name, word ? word : "");
     }
     if (how && (strcmp(how, "VarLen") == 0 || strcmp(how, "Ragged") == 0 ||
@@ -218,8 +221,8 @@ static levada_status columns_field(const levada_value *value, levada_field *f, l
         f->depth = 1;
     } else if (!how || strcmp(how, "FixedLen") != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s': kind must be FixedLen, VarLen, Ragged or FixedLenSequence",
-                           f->name);
+                           "field '%s': kind must be FixedLen, VarLen, Ragged or FixedLenSequence, "
+                           "got '%s'", f->name, how ? how : "");
     }
     return map ? columns_shape(levada_value_get(value, "shape"), f, err) : LEVADA_OK;
 }
@@ -389,10 +392,10 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
         }
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,
-            "field '%s' of %s, %d ragged levels and %d dimensions came where '%s' of "
-            "%s, %d and %d was expected",
-            b->name, levada_dtype_name(b->dtype), b->depth, b->ndim, a->name,
-            levada_dtype_name(a->dtype), a->depth, a->ndim);
+            "expected field '%s' of %s, %d ragged levels and %d dimensions; got '%s' of %s, %d "
+            "and %d",
+            a->name, levada_dtype_name(a->dtype), a->depth, a->ndim, b->name,
+            levada_dtype_name(b->dtype), b->depth, b->ndim);
     }
     return LEVADA_OK;
 }

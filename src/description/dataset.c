@@ -96,8 +96,8 @@ static levada_status dataset_measure(levada_dataset *ds, levada_error *err)
     dataset_measure_value(ds->options, &ds->depth, &ds->nodes);
     ds->depth++;
     if (ds->nest > LEVADA_NEST_VALUE) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "nested too deeply (at most %d)",
-                           LEVADA_NEST_VALUE);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a pipeline must be nested at most %d levels deep", LEVADA_NEST_VALUE);
     }
     if (ds->depth > LEVADA_DATASET_DEPTH || ds->nodes > LEVADA_DATASET_NODES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -323,7 +323,7 @@ static levada_status dataset_fold(levada_dataset **ds, levada_error *err)
     LEVADA_TRY(levada_dataset_rank((*ds)->inputs[0], &rank, &made, err));
     if (!made) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "sync=buckets must follow bucket_by_sequence_length, not %s",
+                           "sync=buckets must follow bucket_by_sequence_length, got %s",
                            levada_dataset_last((*ds)->inputs[0])->op->name);
     }
     dataset_free(*ds);
@@ -381,7 +381,8 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
         goto out;
     }
     if (options != NULL && levada_value_kind_of(options) != LEVADA_VALUE_MAP) {
-        status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s: options must be a map", name);
+        status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                             "%s: options must be a map of names to values", name);
         goto out;
     }
     for (int32_t i = 0; i < ninputs; i++) refs[i] = (levada_dataset *)(uintptr_t)inputs[i];

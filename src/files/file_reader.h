@@ -177,7 +177,7 @@ LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader  *re
 bool levada_file_reader_is_whole(const levada_file_reader *reader);
 /* Returns the columns of its blocks, of bytes. Borrowed for the life of the reader. */
 const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
-/* Returns the columns of its records, also if its blocks have numbers. Borrowed likewise. */
+/* Returns the columns of its records, even if its blocks have numbers. Borrowed likewise. */
 const levada_spec *levada_file_reader_records(const levada_file_reader *reader);
 /* Returns the path of a file, NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);

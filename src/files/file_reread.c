@@ -43,7 +43,8 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
 
     if (x->lengths) {
         if (st == LEVADA_END) {
-            st = levada_fail(err, LEVADA_EDATA_LOSS, "the file ends before the record");
+            st = levada_fail(err, LEVADA_EDATA_LOSS,
+                             "the file ends before the record, so it has changed");
         }
         levada_error_place(err, NULL, path, o->record, o->offset);
         return st;
@@ -53,7 +54,7 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
         return st;
     }
     if (err && err->code == LEVADA_OK) {
-        (void)levada_fail(err, st, "the file ends before the record");
+        (void)levada_fail(err, st, "the file ends before the record, so it has changed");
     }
     if (err) err->code = LEVADA_EFAILED_PRECONDITION;
     levada_error_wrap(err,

@@ -49,7 +49,9 @@ static levada_status foreign_add(levada_index_sink *sink, int64_t offset, int64_
 
     if (offset < f->end || size < 0 || size > INT64_MAX - offset || length < 0)
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "record %lld: %lld bytes at byte %lld do not follow the record before",
+                           "record %lld must follow the record before, got %lld bytes at byte "
+                           "%lld; make "
+                           "the index again",
                            (long long)f->count, (long long)size, (long long)offset);
     if (size > UINT32_MAX || length > UINT32_MAX)
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,

@@ -43,7 +43,7 @@ LEVADA_MUST_USE levada_status levada_index_stages(const levada_dataset *dataset,
 LEVADA_MUST_USE levada_status levada_index_hash(const levada_dataset *dataset,
                                                 const levada_dataset *source, uint8_t out[16],
                                                 levada_error *err);
-/* Looks up the lengths in all records of the files, also if the dataset reads a part of them, deals
+/* Looks up the lengths in all records of the files, even if the dataset reads a part of them, deals
  * them to ranks, shuffles or repeats them; those of all inputs of `concat` and `mix`. `each` may
  * have been called for some inputs if another one does not have them. EFAILED_PRECONDITION: a file
  * has changed since it was indexed. */

@@ -25,14 +25,17 @@ static levada_status concat_field(levada_field *to, const levada_field *is, int3
                                   levada_error *err)
 {
     if (!is) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "input %d has no field '%s'", (int)input,
-                           to->name);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the fields of all inputs must be equal: input 0 has '%s', input %d has "
+                           "not; use select to make them equal", to->name, (int)input);
     }
     if (is->dtype != to->dtype || is->depth != to->depth || is->ndim != to->ndim ||
         is->padded != to->padded || is->left != to->left) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' of input %d is %s with %d ragged levels and %d dimensions, "
-                           "of input 0 %s with %d and %d",
+                           "the fields of all inputs must be equal: '%s' of input %d is %s with %d "
+                           "ragged levels and %d dimensions, of input 0 %s with %d and %d; use "
+                           "cast, or "
+                           "map, to make them equal",
                            to->name, (int)input, levada_dtype_name(is->dtype), is->depth, is->ndim,
                            levada_dtype_name(to->dtype), to->depth, to->ndim);
     }
@@ -47,7 +50,9 @@ static levada_status concat_merge(levada_field *fields, int32_t n, const levada_
 {
     if (levada_spec_count(is) != n) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the number of fields of input %d is %d, and %d of input 0", (int)input,
+                           "the fields of all inputs must be equal: input %d has %d fields, "
+                           "input 0 has %d; "
+                           "use select to make them equal", (int)input,
                            (int)levada_spec_count(is), (int)n);
     }
     for (int32_t i = 0; i < n; i++) {

@@ -406,7 +406,7 @@ static levada_status mix_ended(mix_state *s, const mix_args *a, mix_input *input
     if (a->stop == MIX_FIRST_EXHAUSTED || (a->stop == MIX_ALL_READ && mix_all_read(s, a))) {
         for (int32_t i = 0; i < s->n; i++) mix_drop(&s->inputs[i]);
     }
-    mix_drop(input); /* also if it began again, and is empty */
+    mix_drop(input); /* even if it began again, and is empty */
     mix_sum(s);
     return LEVADA_OK;
 }

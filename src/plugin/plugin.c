@@ -129,7 +129,7 @@ static levada_status plugin_open(const char *path, void **library, levada_error 
     return LEVADA_OK;
 }
 
-/* Errors that any table can have, also if levada_plugin_main returned early because of them. */
+/* Errors that any table can have, even if levada_plugin_main returned early because of them. */
 static levada_status plugin_fits(const char *path, const levada_plugin *plugin, levada_error *err)
 {
     if (plugin->abi != LEVADA_PLUGIN_ABI) {

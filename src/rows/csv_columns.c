@@ -46,12 +46,15 @@ static levada_status columns_check_select(const levada_csv_args *a, int64_t n, l
 
 static levada_status columns_check_number(const levada_csv_args *a, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     int64_t n = levada_value_count(a->record_defaults);
 
     if ((levada_value_kind_of(a->record_defaults) != LEVADA_VALUE_LIST &&
          !levada_csv_is_named(a)) || n == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "record_defaults must be a map or a list with one entry per column");
+                           "record_defaults must be a map or a list with one entry per column, "
+                           "got %s",
+                           levada_value_shown(a->record_defaults, LEVADA_PRINT_TEXT, shown));
     }
     if (levada_csv_is_named(a) && a->columns.n > 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

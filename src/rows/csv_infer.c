@@ -65,7 +65,7 @@ static const char *infer_split(infer_job *job, int64_t row, int64_t *n)
     const char *wrong = levada_csv_split_row(&job->csv, job->rows->data[row], job->rows->size[row],
                                              job->fields, 1, LEVADA_CSV_COLUMNS, n);
 
-    return wrong || *n <= LEVADA_CSV_COLUMNS ? wrong : "too many fields";
+    return wrong || *n <= LEVADA_CSV_COLUMNS ? wrong : "a row must have at most 4096 fields";
 }
 
 static levada_status infer_split_first(infer_job *job, levada_error *err)

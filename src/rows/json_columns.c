@@ -412,7 +412,7 @@ static levada_status columns_row(levada_json_columns *c, const levada_strings *i
     LEVADA_TRY(levada_json_parser_read(&c->parser, in->data[row], (size_t)in->size[row], &wrong,
                                        &root, err));
     if (!wrong && c->n > 0 && levada_json_kind_of(root) != LEVADA_JSON_MAP)
-        wrong = "it is not an object";
+        wrong = "a record must be an object, such as {\"id\": 1}";
     bad = wrong != NULL;
     if (wrong) LEVADA_TRY(columns_reject(out, row, err, "invalid JSON: %s", wrong));
     else if (c->n > 0 && c->rows++ == 0) (void)levada_json_each_member(root, columns_name, c);

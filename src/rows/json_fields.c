@@ -132,6 +132,7 @@ static levada_status fields_members(fields_walk *w, const levada_value *map, lev
 /* Reads [dtype], [[dtype]], or [{...}], whose members begin another step. */
 static levada_status fields_list(fields_walk *w, const levada_value *value, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     levada_json_column before = w->at;
     levada_json_step  *step = &w->at.step[w->at.nsteps];
     levada_status      st;
@@ -139,8 +140,9 @@ static levada_status fields_list(fields_walk *w, const levada_value *value, leva
     for (; levada_value_kind_of(value) == LEVADA_VALUE_LIST; w->at.depth++) {
         if (levada_value_count(value) != 1 || w->at.depth == LEVADA_JSON_DEPTH)
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "a list has one dtype or object, and at most %d levels: [[int64]]",
-                               LEVADA_JSON_DEPTH);
+                               "a list must have one dtype or object, and at most %d levels, as in "
+                               "[[int64]]; got %s", LEVADA_JSON_DEPTH,
+                               levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
         value = levada_value_item(value, 0);
     }
     if (levada_value_kind_of(value) == LEVADA_VALUE_MAP && !fields_is_leaf(value)) {
@@ -284,6 +286,7 @@ static levada_status fields_make(const levada_json_column *columns, int64_t n, l
 levada_status levada_json_columns_spec(const levada_json_args *args, levada_spec **out,
                                        levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     static const levada_field line = { .name = "line", .dtype = LEVADA_TEXT };
     int64_t                   n = levada_value_count(args->fields);
     levada_json_column       *columns = NULL;
@@ -292,8 +295,9 @@ levada_status levada_json_columns_spec(const levada_json_args *args, levada_spec
     if (!args->fields) return levada_spec_create(&line, 1, LEVADA_SPEC_PLAIN, out, err);
     if (levada_value_kind_of(args->fields) != LEVADA_VALUE_MAP || n == 0 || n > FIELDS_MOST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "fields must be a map of 1 to %d names and dtypes, or auto",
-                           FIELDS_MOST);
+                           "fields must be a map of 1 to %d names and dtypes, or auto; got %s",
+                           FIELDS_MOST,
+                           levada_value_shown(args->fields, LEVADA_PRINT_TEXT, shown));
     LEVADA_TRY(levada_json_fields_read(args->fields, &columns, &n, err));
     st = fields_make(columns, n, out, err);
     levada_json_fields_free(columns, n);

@@ -46,7 +46,7 @@ typedef struct levada_stage_state {
     bool live;
 } levada_stage_state;
 
-/* Opens it->self, with an open state; freed with the node, also when this fails. */
+/* Opens it->self, with an open state; freed with the node, even when this fails. */
 LEVADA_MUST_USE levada_status levada_stage_state_open(levada_node *it,
                                                       const levada_stage_hooks *hooks,
                                                  levada_error *err);

@@ -20,8 +20,8 @@ static levada_status barrier_check(int32_t n, const levada_dtype *dtypes,
 
     if (n < 1 || n > LEVADA_BARRIER_COMPONENTS || dtypes == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a barrier has 1 to %d components, not %d", LEVADA_BARRIER_COMPONENTS,
-                           (int)n);
+                           "a barrier must have 1 to %d components, got %d",
+                           LEVADA_BARRIER_COMPONENTS, (int)n);
     }
     for (int32_t i = 0; i < n; i++) {
         if (!levada_dtype_is_bytes(dtypes[i]) && levada_dtype_size(dtypes[i]) == 0) {
@@ -227,7 +227,7 @@ static levada_status barrier_check_insert(const levada_barrier *b, const barrier
                            (int)in->component, (int)b->ncomponents);
     }
     if (!levada_dtype_is_bytes(keys->dtype) || keys->shape.rank != 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "keys must be byte strings [n], not %s%s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "keys must be byte strings [n], got %s%s",
                            levada_dtype_name(keys->dtype), levada_shape_print(&keys->shape, x));
     }
     levada_shape want = levada_shape_rows(&b->shapes[in->component], keys->count);

@@ -102,7 +102,7 @@ void levada_coordinator_settle_locked(levada_coordinator *c, levada_woken *woken
     }
 }
 
-/* Returns DONE also if the event came and was gone again (clear_stop) before this thread looked. */
+/* Returns DONE even if the event came and was gone again (clear_stop) before this thread looked. */
 static levada_wait_end coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait,
                                             const char *what, int64_t until)
 {

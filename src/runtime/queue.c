@@ -50,7 +50,7 @@ static levada_status queue_check_shape(const levada_queue_options *o, int32_t i,
                            levada_shape_print(shape, text));
     }
     if (o->kind == LEVADA_QUEUE_PRIORITY && i == 0 && shape->rank != 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the priority must be a scalar, not %s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the priority must be a scalar, got %s",
                            levada_shape_print(shape, text));
     }
     if (levada_shape_count(shape) >= 0) return LEVADA_OK;
@@ -65,18 +65,20 @@ static levada_status queue_check_components(const levada_queue_options *o, levad
                            (int)o->ncomponents);
     }
     if (o->ncomponents < 1 || o->dtypes == NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "empty component types for a queue");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a queue must have at least one component type, got an empty list");
     }
     if (o->ncomponents > LEVADA_QUEUE_COMPONENTS) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%d components are more than %d",
-                           (int)o->ncomponents, LEVADA_QUEUE_COMPONENTS);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a queue must have at most %d components, got %d",
+                           LEVADA_QUEUE_COMPONENTS, (int)o->ncomponents);
     }
     if (o->kind == LEVADA_QUEUE_PADDING && o->shapes == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "when providing partial shapes, a list of shapes must be provided");
     }
     if (o->kind == LEVADA_QUEUE_PRIORITY && o->dtypes[0] != LEVADA_INT64) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the priority must be int64, not %s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the priority must be int64, got %s",
                            levada_dtype_name(o->dtypes[0]));
     }
     for (int32_t i = 0; i < o->ncomponents; i++) {

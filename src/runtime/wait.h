@@ -106,10 +106,10 @@ void levada_wake(levada_woken *woken);
 levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, const char *what,
                                    int64_t n, int64_t until);
 /* Waits in the line that the waiter was appended to, and leaves the line if the wait ends early.
- * Without the lock, after prepare. DONE: also if the waiter was finished while the wait ended. */
+ * Without the lock, after prepare. DONE: even if the waiter was finished while the wait ended. */
 levada_wait_end levada_line_wait(levada_line *line, levada_lock *lock, levada_waiter *waiter,
                                  levada_site *site, const char *what, int64_t until);
-/* Waits in the line with the lock, which others may take meanwhile. Returns also if the wait is
+/* Waits in the line with the lock, which others may take meanwhile. Returns even if the wait is
  * cancelled: the caller looks again. */
 void levada_line_wait_locked(levada_line *line, levada_lock *lock, levada_site *site,
                              const char *what);

@@ -247,7 +247,7 @@ levada_status levada_example_add_values(levada_example *example, const char *key
     case LEVADA_NONE: return encode_begin(example, &f, &p, err);
     default:
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "an Example can hold int64, float32 and bytes, not %s",
+                           "an Example must hold int64, float32 or bytes, got %s",
                            levada_dtype_name(values->dtype));
     }
 }
@@ -289,7 +289,8 @@ levada_status levada_example_end_list(levada_example *example, levada_error *err
     uint8_t *p;
 
     if (!example->open) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "no feature list is open");
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "no feature list is open; call levada_example_begin_list() first");
     }
     entry = encode_sized_size(key->size) + encode_sized_size(steps->size);
     LEVADA_TRY(encode_reserve(b, entry + ENCODE_HEAD, err));

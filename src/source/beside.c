@@ -102,7 +102,7 @@ static levada_status beside_lines(const char *at, bool named, levada_beside_line
 
         if (*at == '\n') at++;
         else if (!beside_parse(&at, named, numbers))
-            return levada_fail(err, LEVADA_EDATA_LOSS, "line %lld is not a line of numbers",
+            return levada_fail(err, LEVADA_EDATA_LOSS, "line %lld must consist of numbers",
                                (long long)line);
         else LEVADA_TRY(each(user, numbers, err));
     }

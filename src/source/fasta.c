@@ -97,7 +97,8 @@ static levada_status fasta_next(void *state, const void *args, const uint8_t *da
     out->used = at;
     if (n > 0) return LEVADA_OK; /* damage returns with the next call */
     if (mark == size || (data[mark] == '>' && !(within && mark == 0))) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EDATA_LOSS, "a record must begin with '>'");
+    return levada_fail(err, LEVADA_EDATA_LOSS, "a record must begin with '>', got byte 0x%02x",
+                       data[mark]);
 }
 
 static levada_status fasta_foreign(levada_env *env, const void *args, const char *path,

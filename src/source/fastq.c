@@ -161,7 +161,8 @@ static levada_status fastq_next(void *state, const void *args, const uint8_t *da
     out->used = out->need = 0;
     s->within = false;
     if (within && data[0] == '@')
-        return levada_fail(err, LEVADA_EDATA_LOSS, "a record must begin with '@'");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "a record must end before the next '@', and its quality is missing");
     for (; n < out->capacity; n++) {
         int64_t mark = levada_sequence_blank(data, size, at);
 

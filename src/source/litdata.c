@@ -150,7 +150,8 @@ static levada_status litdata_files(const levada_value *chunks, const char *path,
         char       *file = NULL;
         levada_status st;
 
-        if (!name) return levada_fail(err, LEVADA_EDATA_LOSS, "a chunk has no filename");
+        if (!name) return levada_fail(err, LEVADA_EDATA_LOSS,
+                                      "chunk %lld of index.json has no filename", (long long)i);
         LEVADA_TRY(levada_mds_join(path, false, name, true, &file, err));
         st = levada_mds_put(files, NULL, file, err);
         levada_free(file);

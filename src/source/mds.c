@@ -50,7 +50,9 @@ static levada_status mds_columns_of(const levada_value *shard, levada_value **ou
     if (levada_value_count(names) < 1 ||
         levada_value_count(names) != levada_value_count(encodings))
         return levada_fail(err, LEVADA_EDATA_LOSS, "a shard of MDS must list column_names and as "
-                           "many column_encodings");
+                           "many column_encodings, got %lld and %lld",
+                           (long long)levada_value_count(names),
+                           (long long)levada_value_count(encodings));
     *out = levada_value_map();
     for (int64_t i = 0; st == LEVADA_OK && i < levada_value_count(names); i++) {
         const char *name = levada_value_as_text(levada_value_item(names, i), NULL);

@@ -80,14 +80,18 @@ static bool mds_encoding(const char *text, levada_mds_column *out)
 levada_status levada_mds_read_layout(const levada_mds_args *args, bool sized,
                                      levada_mds_layout *out, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     int64_t n = levada_value_count(args->columns);
 
     *out = (levada_mds_layout){ 0 };
     if (!args->columns || levada_value_kind_of(args->columns) != LEVADA_VALUE_MAP || n < 1 ||
         n > LEVADA_MDS_COLUMNS)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "columns must be a map of 1 to %d names to encodings",
-                           LEVADA_MDS_COLUMNS);
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "columns must be a map of 1 to %d names to encodings, such as {text: "
+            "str}; got %s",
+            LEVADA_MDS_COLUMNS,
+            args->columns ? levada_value_shown(args->columns, LEVADA_PRINT_TEXT, shown) : "none");
     for (int64_t i = 0; i < n; i++) {
         const char *text = levada_value_as_text(levada_value_item(args->columns, i), NULL);
 

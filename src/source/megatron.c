@@ -66,7 +66,8 @@ static levada_status megatron_head(const uint8_t *head, int64_t size, megatron_i
     size_t codes = sizeof megatron_dtypes / sizeof *megatron_dtypes;
 
     if (memcmp(head, "MMIDIDX\0\0", 9) != 0)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "not an index of Megatron");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "not an index of Megatron: it must begin with MMIDIDX");
     if (megatron_number(head + 9, 8) != 1)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "the index has version %lld; levada reads version 1",

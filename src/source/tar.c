@@ -467,7 +467,8 @@ static const char *tar_add(tar_columns *c, const levada_tar_member *m, const uin
     int32_t nkey = tar_key(m), from = nkey < m->length ? nkey + 1 : nkey, size = m->length - from;
 
     if (c->n == 0) c->nkey = nkey;
-    if (c->n == TAR_FIELDS || c->used + size > TAR_TEXT) return "a sample has too many members";
+    if (c->n == TAR_FIELDS || c->used + size > TAR_TEXT) 
+        return "a sample must have at most 256 members, and 64 KiB of names";
     memcpy(c->text + c->used, m->name + from, (size_t)size);
     if (tar_find(c, m->name + from, size, false) >= 0)
         return "a sample has two members of one name";

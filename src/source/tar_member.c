@@ -204,7 +204,8 @@ static levada_tar_kind member_extension(member_reader *r, char type, int64_t siz
     if (r->left - r->at < all) return member_cut(r, false, r->at + all);
     if ((type == 'x' || type == 'X') && !member_pax(r, data, size))
         return member_bad(r, "a PAX header is damaged");
-    if (type == 'L' && !member_set_name(r, data, size)) return member_bad(r, "a name is too long");
+    if (type == 'L' && !member_set_name(r, data, size)) return member_bad(r, "the name of a "
+                                                                             "member is too long");
     r->at += all;
     return LEVADA_TAR_NOTHING;
 }
@@ -334,7 +335,7 @@ levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end,
         if (check && !levada_tar_is_header(block, &magic))
             return member_bad(&r, "invalid member header: wrong checksum");
         size = member_number(block + MEMBER_SIZE, MEMBER_SIZE_SIZE);
-        if (size < 0) return member_bad(&r, "the size of a member is not a number");
+        if (size < 0) return member_bad(&r, "invalid member header: the size is not a number");
         if (member_is_extension(block[MEMBER_TYPE]))
             kind = member_extension(&r, (char)block[MEMBER_TYPE], size);
         else if (block[MEMBER_TYPE] == 'g') return member_global(&r, size);

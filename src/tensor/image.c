@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor/image.h"
 
+#include "tensor/tensor_priv.h"
+
 levada_status levada_image_check(const levada_field *f, levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     if (!levada_dtype_is_bytes(f->dtype) && f->depth <= 2 && f->depth + f->ndim >= 2 && !f->padded)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "field '%s' must have images, numbers of shape [height, width, channels], "
-                       "got %d dimensions of %s%s", f->name, f->depth + f->ndim,
-                       levada_dtype_name(f->dtype), f->padded ? ", padded" : "");
+                       "got %s", f->name, levada_field_shown(f, shown));
 }
 
 int64_t levada_image_channels(const levada_field *f)

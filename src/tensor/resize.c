@@ -2,6 +2,7 @@
 #include "tensor/resize.h"
 
 #include "base/alloc.h"
+#include "tensor/tensor_priv.h"
 
 #include <math.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static void resize_even(levada_resize_axis *x)
     }
 }
 
-/* Makes the weights of another size. They are at most 2 * from + 4 * to, also if they are even. */
+/* Makes the weights of another size. They are at most 2 * from + 4 * to, even if they are even. */
 static bool resize_prepare(levada_resize_axis *x, int64_t from, int64_t to,
                            levada_resize_method method, bool even)
 {
@@ -205,13 +206,15 @@ static bool resize_takes(const levada_field *f, levada_resize_method method)
 levada_status levada_resize_field(levada_field *f, levada_resize_method method, int64_t height,
                                   int64_t width, levada_error *err)
 {
+    char    shown[LEVADA_FIELD_SHOWN];
     int32_t dims = f->depth + f->ndim;
 
     if (!resize_takes(f, method)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has no images: %s", f->name,
-                           method == LEVADA_RESIZE_NEAREST
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' must have images, %s; got %s",
+                           f->name, method == LEVADA_RESIZE_NEAREST
                                ? "[height, width] or [height, width, channels] of numbers"
-                               : "[height, width, channels] of uint8 or float32");
+                               : "[height, width, channels] of uint8 or float32",
+                           levada_field_shown(f, shown));
     }
     if (dims == 3) f->dims[2] = f->dims[f->ndim - 1];
     f->depth = 0;
@@ -241,7 +244,8 @@ levada_status levada_resize(levada_resizer *s, const levada_image *from,
     bool    bytes = to->dtype == LEVADA_UINT8, nearest = to->method == LEVADA_RESIZE_NEAREST, ok;
 
     if (from->height < 1 || from->width < 1) {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "an image of %lld x %lld pixels",
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "an image must have at least one pixel to be resized, got %lld x %lld",
                            (long long)from->height, (long long)from->width);
     }
     if (!s->kernels) s->kernels = levada_kernels_for(LEVADA_CPU_AUTO);

@@ -86,3 +86,16 @@ const char *levada_shape_print(const levada_shape *shape, char text[LEVADA_SHAPE
     snprintf(text + at, LEVADA_SHAPE_TEXT - at, "]");
     return text;
 }
+
+const char *levada_field_shown(const levada_field *f, char text[LEVADA_FIELD_SHOWN])
+{
+    levada_shape shape = { f->depth + f->ndim, { 0 } };
+    char         dims[LEVADA_SHAPE_TEXT];
+
+    for (int32_t i = 0; i < f->depth; i++) shape.dims[i] = -1;
+    for (int32_t i = 0; i < f->ndim; i++) shape.dims[f->depth + i] = f->dims[i];
+    snprintf(text, LEVADA_FIELD_SHOWN, "%s%s%s%s", levada_dtype_name(f->dtype),
+             shape.rank ? " " : "", shape.rank ? levada_shape_print(&shape, dims) : "",
+             f->padded ? ", padded" : "");
+    return text;
+}

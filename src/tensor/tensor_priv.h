@@ -66,4 +66,9 @@ levada_shape levada_shape_row(const levada_shape *shape);
 /* Prints "[3,?]"; "any shape" where the rank is not known. Returns text. */
 const char *levada_shape_print(const levada_shape *shape, char text[LEVADA_SHAPE_TEXT]);
 
+#define LEVADA_FIELD_SHOWN (LEVADA_SHAPE_TEXT + 24)
+
+/* Prints dtype and shape of a field for a message, such as "float32 [?,3]". Returns `text`. */
+const char *levada_field_shown(const levada_field *f, char text[LEVADA_FIELD_SHOWN]);
+
 #endif

@@ -233,8 +233,9 @@ static levada_status bucket_read_types(levada_bucket *b, const levada_bucket_opt
                            "Expected at least one tensor in bucket().");
     }
     if (n > BUCKET_COMPONENTS) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%d components are more than %d", (int)n,
-                           (int)BUCKET_COMPONENTS);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "an example must have at most %d components, got %d",
+                           (int)BUCKET_COMPONENTS, (int)n);
     }
     if (o->key == NULL) {
         LEVADA_TRY(bucket_check_component("key_component", o->key_component, n, err));
@@ -295,7 +296,7 @@ static levada_status bucket_make_top(levada_bucket *b, const levada_bucket_optio
         }
         if (types->shapes[i].rank < 0 || rows.rank < 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "component %d: a shape has 0 to %d dimensions, not %d",
+                               "component %d: a shape must have 0 to %d dimensions, got %d",
                                (int)(i - b->by_length), LEVADA_MAX_DIMS - 1,
                                (int)types->shapes[i].rank);
         }

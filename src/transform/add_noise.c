@@ -3,6 +3,7 @@
  * add_noise - audio with noise at a signal-to-noise ratio that each record draws: white noise, or
  * the sound of another field.
  */
+#include "tensor/tensor_priv.h"
 #include "transform/augment.h"
 
 #include <math.h>
@@ -45,6 +46,7 @@ static const levada_arg add_noise_options[] = {
 static levada_status add_noise_check_noise(const add_noise_args *a, const levada_spec *in,
                                            levada_error *err)
 {
+    char a_shown[LEVADA_FIELD_SHOWN], b_shown[LEVADA_FIELD_SHOWN];
     const levada_field *f, *g;
     int32_t             sound = -1, noise = -1;
 
@@ -59,8 +61,10 @@ static levada_status add_noise_check_noise(const add_noise_args *a, const levada
     if (f->dtype == g->dtype && levada_samples_channels(f) == levada_samples_channels(g))
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "fields '%s' and '%s' must have the same dtype and number of channels",
-                       f->name, g->name);
+                       "fields '%s' and '%s' must have the same dtype and number of channels, "
+                       "got %s "
+                       "and %s", f->name, g->name, levada_field_shown(f, a_shown),
+                       levada_field_shown(g, b_shown));
 }
 
 static levada_status add_noise_check(const void *args, const levada_spec *in, levada_spec **out,
@@ -179,7 +183,9 @@ static levada_status add_noise_fill(const void *work, const levada_augment_row *
     scale = noise_power(&sound, 0, sound.n) / pow(10, snr / 10) / (power > 0 ? power : 1);
     if (!isfinite(scale) || !isfinite(power)) {
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
-                           "audio or noise with samples that are not finite, or too large");
+                           "the samples of audio and noise must be finite, got a power of %g and "
+                           "%g",
+                           noise_power(&sound, 0, sound.n), power);
     }
     noise_add(r, &noise, first, w->noise && frames == 0 ? 0 : sqrt(scale));
     return LEVADA_OK;

@@ -43,7 +43,9 @@ levada_status levada_range_read(levada_floats option, const char *name, levada_r
         if (out->low <= out->high) return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "%s must be a number, or two that ascend: [low, high]", name);
+                       "%s must be a number, or two that ascend: [low, high]; got %lld numbers, "
+                       "the "
+                       "first is %g", name, (long long)option.n, option.n ? option.at[0] : 0);
 }
 
 double levada_range_draw(levada_range range, uint64_t bits)
@@ -70,7 +72,7 @@ static levada_status augment_offsets(const augment_work *w, int64_t *total, leva
         *total += frames;
         if (*total * w->size > LEVADA_BLOCK_LIMIT)
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "more than 1 GiB of numbers in one block");
+                               "more than 1 GiB of numbers in one block; lower block_rows");
         if (offsets) offsets[i + 1] = (int32_t)*total;
     }
     return LEVADA_OK;

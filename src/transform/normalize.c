@@ -55,7 +55,9 @@ static const levada_arg normalize_options[] = {
 static levada_status normalize_check_list(const char *name, levada_floats list, bool divides,
                                           levada_error *err)
 {
-    if (list.n == 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is empty", name);
+    if (list.n == 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                        "%s must have at least one number, got an empty list",
+                                        name);
     for (int64_t i = 0; i < list.n; i++) {
         if (isfinite(list.at[i]) && !(divides && !(list.at[i] > 0))) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s[%lld]=%g must be %s", name,

@@ -80,8 +80,9 @@ static levada_status pad_to_field(const void *args, levada_field *f, levada_erro
                            "number, got %lld numbers", (long long)a->size.n);
     }
     if (f->ndim - first > LEVADA_MAX_DIMS - 2) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has too many dimensions",
-                           f->name);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' must have at most %d dimensions, got %d",
+                           f->name, LEVADA_MAX_DIMS, f->ndim - first + 2);
     }
     memmove(f->dims + 2, f->dims + first, (size_t)(f->ndim - first) * sizeof *f->dims);
     f->ndim = (uint8_t)(f->ndim - first + 2);

@@ -103,7 +103,7 @@ static levada_status random_flip_shape(const random_flip_work *w, int64_t *bytes
         *bytes += m.height * m.width * m.pixel_bytes;
         if (lines > INT32_MAX || *bytes > LEVADA_BLOCK_LIMIT)
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "more than 1 GiB of pixels in one block");
+                               "more than 1 GiB of pixels in one block; lower block_rows");
         if (heights) heights[i + 1] = (int32_t)lines;
     }
     if (depth < 2) return LEVADA_OK;

@@ -89,14 +89,17 @@ static levada_status rename_field(rename_names *r, const char *old, const char *
 
 static levada_status rename_all(rename_names *r, const levada_value *map, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     for (int64_t k = 0; k < levada_value_count(map); k++) {
         const levada_value *value = levada_value_item(map, k);
         size_t              size = 0;
         const char         *name = levada_value_as_text(value, &size);
 
         if (levada_value_kind_of(value) != LEVADA_VALUE_TEXT) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the new name of '%s' must be a text",
-                               levada_value_key(map, k));
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the new name of '%s' must be a string, got %s",
+                               levada_value_key(map, k),
+                               levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
         }
         if (strlen(name) != size) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -43,7 +43,9 @@ static levada_status reshape_count(const reshape_args *a, int64_t *count, levada
                                (long long)i, (long long)size);
         }
         if (*count > INT32_MAX / size) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape has more than 2^31 values");
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "shape must have fewer than 2^31 values; dimension %lld is %lld",
+                               (long long)i, (long long)size);
         }
         *count *= size;
     }

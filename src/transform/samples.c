@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transform/samples.h"
 
+#include "tensor/tensor_priv.h"
+
 #include <levada/block.h>
 #include <string.h>
 
 levada_status levada_samples_check(const levada_field *f, levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     int32_t dims = f->depth + f->ndim;
 
     if (f->depth <= 1 && (dims == 1 || dims == 2) && !levada_dtype_is_bytes(f->dtype) &&
@@ -14,8 +17,8 @@ levada_status levada_samples_check(const levada_field *f, levada_error *err)
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' must be audio: numbers of shape [frames] or [frames, channels]",
-                       f->name);
+                       "field '%s' must be audio, numbers of shape [frames] or [frames, channels]; "
+                       "got %s", f->name, levada_field_shown(f, shown));
 }
 
 levada_status levada_samples_check_audio(const levada_field *f, levada_error *err)
@@ -26,7 +29,7 @@ levada_status levada_samples_check_audio(const levada_field *f, levada_error *er
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' of %s: expected float32, float64, int16 or int32", f->name,
+                       "field '%s' must be float32, float64, int16 or int32, got %s", f->name,
                        levada_dtype_name(f->dtype));
 }
 
@@ -149,10 +152,12 @@ const uint8_t *levada_samples_row(const levada_column *c, int64_t row, int64_t *
 
 levada_status levada_rate_check(const levada_field *f, levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     if ((f->dtype == LEVADA_INT32 || f->dtype == LEVADA_INT64) && f->depth == 0 && f->ndim == 0)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' is not a rate: one int32 or int64 per record", f->name);
+                       "field '%s' must be a rate, one int32 or int64 per record; got %s", f->name,
+                       levada_field_shown(f, shown));
 }
 
 int64_t levada_rate_row(const levada_column *c, int64_t row)

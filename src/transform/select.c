@@ -62,6 +62,17 @@ static levada_status select_check(const void *args, const levada_spec *in, levad
     return st;
 }
 
+/* Reports a field that the records of an open spec lack. */
+static levada_status select_lacks(const void *args, const levada_spec *in, levada_error *err)
+{
+    const levada_texts *names = &((const select_args *)args)->fields;
+    int64_t             k = 0;
+
+    while (k + 1 < names->n && levada_spec_find(in, names->at[k]) >= 0) k++;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "a record lacks field '%s'; return it in all records", names->at[k]);
+}
+
 static levada_status select_apply(void *state, const void *args, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
@@ -69,10 +80,7 @@ static levada_status select_apply(void *state, const void *args, const levada_bl
     const levada_spec    *spec = NULL;
 
     LEVADA_TRY(levada_derived_get(&s->columns, select_check, args, in->spec, &spec, err));
-    if (levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a record lacks one of the selected fields; return them in all records");
-    }
+    if (levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) return select_lacks(args, in->spec, err);
     return levada_columns_pick(levada_env_pool(s->context->env), in, spec, NULL, out, err);
 }
 

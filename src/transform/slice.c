@@ -202,8 +202,9 @@ static levada_status slice_reject(slice_work *w, int64_t row, levada_builder *b,
     }
     if (!w->values) return LEVADA_OK;
     (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "field '%s' is too small for begin and size; filter such records before, or "
-                      "set errors=skip", w->from->field->name);
+                      "field '%s' must contain begin and size, got a record that is too small; "
+                      "filter "
+                      "such records before, or set errors=skip", w->from->field->name);
     return levada_builder_reject(b, row, &why, err);
 }
 

@@ -3,6 +3,7 @@
  * spec_augment - masks of time and of frequency on spectrograms, as in "SpecAugment: A Simple Data
  * Augmentation Method for Automatic Speech Recognition" (Park et al., 2019), without time warping.
  */
+#include "tensor/tensor_priv.h"
 #include "transform/augment.h"
 
 #include <math.h>
@@ -43,12 +44,13 @@ static const levada_arg spec_augment_options[] = {
 
 static levada_status spec_augment_field(const void *args, levada_field *f, levada_error *err)
 {
+    char shown[LEVADA_FIELD_SHOWN];
     (void)args;
     LEVADA_TRY(levada_samples_check(f, err));
     if (f->dtype == LEVADA_FLOAT32 && f->depth + f->ndim == 2) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' is not a spectrogram; expected [frames, frequencies] of float32",
-                       f->name);
+                       "field '%s' must be a spectrogram, [frames, frequencies] of float32; got %s",
+                       f->name, levada_field_shown(f, shown));
 }
 
 static levada_status spec_augment_check(const void *args, const levada_spec *in, levada_spec **out,

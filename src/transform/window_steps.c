@@ -96,7 +96,9 @@ static levada_status window_check(const void *args, const levada_spec *in, levad
         f = levada_spec_field(in, at);
         if (f && !window_is_range(f)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s' must be a sequence; omit it from fields=", f->name);
+                               "field '%s' must be a sequence, got one %s per record; omit it "
+                               "from fields=",
+                               f->name, levada_dtype_name(f->dtype));
         }
     }
     for (int32_t i = 0; i < levada_spec_count(in); i++) {

@@ -33,12 +33,14 @@ static const levada_arg with_columns_options[] = {
 static levada_status with_columns_parse(const levada_value *columns, int64_t i, const char **name,
                                         levada_expression **out, levada_error *err)
 {
+    char shown[LEVADA_VALUE_SHOWN];
     const levada_value *item = levada_value_item(columns, i);
 
     *name = levada_value_key(columns, i);
     if (levada_value_kind_of(item) != LEVADA_VALUE_TEXT) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the column '%s' must be an expression",
-                           *name ? *name : "");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "column '%s' must be an expression, such as \"len(tokens)\"; got %s",
+                           *name ? *name : "", levada_value_shown(item, LEVADA_PRINT_TEXT, shown));
     }
     return levada_expression_parse(levada_value_as_text(item, NULL), out, err);
 }
@@ -129,23 +131,22 @@ static levada_status with_columns_fill(const with_columns_state *s, const levada
                                        const levada_block *in, levada_builder *b,
                                        const levada_spec *spec, levada_error *err)
 {
-    int64_t filled = 0;
+    for (int64_t k = 0; k < s->n; k++) {
+        const char *name = levada_value_key(columns, k);
 
+        if (levada_spec_find(spec, name) >= 0) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a record lacks a field of column '%s'; return it in all records", name);
+    }
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         const char *name = levada_spec_field(spec, i)->name;
         int64_t     k = 0;
 
         while (k < s->n && strcmp(levada_value_key(columns, k), name) != 0) k++;
-        if (k == s->n) {
-            levada_builder_share(b, i, levada_block_at(in, i));
-        } else {
-            LEVADA_TRY(levada_expression_fill(s->expressions[k], in, b, i, err));
-            filled++;
-        }
+        if (k == s->n) levada_builder_share(b, i, levada_block_at(in, i));
+        else LEVADA_TRY(levada_expression_fill(s->expressions[k], in, b, i, err));
     }
-    if (filled == s->n) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "a record lacks a field of an expression; return it in all records");
+    return LEVADA_OK;
 }
 
 static levada_status with_columns_apply(void *state, const void *args, const levada_block *in,

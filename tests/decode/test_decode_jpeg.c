@@ -58,13 +58,13 @@ static void what_is_wrong_is_told(void **state)
     t_picture_refused("decode_jpeg", "{ratio:3}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
                       "ratio must be 1, 2, 4, or 8, got 3");
     t_picture_refused("decode_jpeg", "{crop:[1,2,3]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
-                      "crop is [y, x, height, width]");
+                      "crop must be [y, x, height, width]");
     t_picture_refused("decode_jpeg", "{crop:[0,0,5,6]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
                       "does not fit into an image of 4 x 6 pixels");
     t_picture_refused("decode_jpeg", "{random_crop:[5,6]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
                       "does not fit into an image of 4 x 6 pixels");
     t_picture_refused("decode_jpeg", "{random_crop:[5]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
-                      "random_crop is [height, width]");
+                      "random_crop must be [height, width]");
     t_picture_refused("decode_jpeg", "{random_crop:[1,1],crop:[0,0,1,1]}", SAMPLE,
                       LEVADA_EINVALID_ARGUMENT, "cannot be combined");
 }

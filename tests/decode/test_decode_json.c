@@ -38,7 +38,7 @@ static void what_is_no_object_is_refused(void **state)
     (void)state;
     t_picture_refused("decode_json", options, "", 0, LEVADA_EINVALID_ARGUMENT, "invalid JSON");
     t_picture_refused("decode_json", options, "[1]", 3, LEVADA_EINVALID_ARGUMENT,
-                      "not an object");
+                      "a record must be an object");
     t_picture_refused("decode_json", options, "{\"id\":\"7\"}", 10, LEVADA_EINVALID_ARGUMENT,
                       "field 'id' is not int32");
     t_picture_refused("decode_json", options, "{\"id\":1}{", 9, LEVADA_EINVALID_ARGUMENT,

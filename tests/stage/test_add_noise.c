@@ -117,7 +117,7 @@ static void samples_that_are_not_finite_are_bad(void **state)
                    "fixed_length:%s,record_bytes=8 | decode_raw:float32 | "
                    "add_noise:record,snr=[0,9]", t_path("t_noise.bin"));
     assert_int_equal(t_iter_ends(t_iter_open(text, 1, 1), LEVADA_EINVALID_ARGUMENT,
-                                 "not finite"), 1);
+                                 "must be finite"), 1);
     it = t_iter_open_policy(text, "skip", 1, 4);
     assert_int_equal(t_iter_read_rest(it, &o), LEVADA_END);
     assert_int_equal(o.rows, 3);

@@ -28,7 +28,7 @@ static void fields_go_by_name(void **state)
     t_expect_i64("concat(t_rows:3 | select:[n, x]; t_rows:4 | select:[x, n])", "n", n, 7);
     t_iter_refused("concat(range:3; t_rows:3)", LEVADA_EINVALID_ARGUMENT, "fields");
     t_iter_refused("concat(range:3; range:3 | rename:{value:x})", LEVADA_EINVALID_ARGUMENT,
-                   "no field \x27value\x27");
+                   "input 0 has \x27value\x27, input 1 has not");
     t_iter_refused("concat(range:3; range:3 | cast:value,dtype=int8)", LEVADA_EINVALID_ARGUMENT,
                    "int8");
     t_iter_refused("concat(range:3; range:3 | batch:2)", LEVADA_EINVALID_ARGUMENT, "batches");

@@ -49,7 +49,7 @@ static void refuses_what_does_not_fit(void **state)
     t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "the first column of the result");
     levada_iter_close(&it);
     it = t_iter_open("range:5 | flat_map:{c:spread},spec={value:int32}", 1, 7);
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "field 'value' of int64");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "got 'value' of int64");
     levada_iter_close(&it);
     t_iter_refused("range:5 | flat_map:{c:sum}", LEVADA_EINVALID_ARGUMENT, "not pure");
     t_iter_refused("range:5 | batch:2 | flat_map:{c:spread}", LEVADA_EINVALID_ARGUMENT, "records");

@@ -140,7 +140,7 @@ static void wrong_options_are_refused(void **state)
     t_iter_refused(SOUNDS "gain:value,db=[0,true]", LEVADA_EINVALID_ARGUMENT, "db");
     t_iter_refused("range:3 | gain:value,db=1", LEVADA_EINVALID_ARGUMENT, "must be audio");
     t_iter_refused("range:3 | reshape:value,shape=[1] | gain:value,db=1",
-                   LEVADA_EINVALID_ARGUMENT, "expected float32");
+                   LEVADA_EINVALID_ARGUMENT, "must be float32");
     t_iter_refused(SOUNDS "batch:2 | gain:value,db=1", LEVADA_EINVALID_ARGUMENT, "batch");
 }
 

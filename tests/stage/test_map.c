@@ -28,7 +28,7 @@ static void refuses_what_does_not_fit(void **state)
     t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "longer: the function must return 5 records, got 6");
     levada_iter_close(&it);
     it = t_iter_open("range:5 | map:{c:twice},spec={value:int32}", 1, 7);
-    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "field 'value' of int64");
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "got 'value' of int64");
     levada_iter_close(&it);
     t_iter_refused("range:5 | map:{c:sum}", LEVADA_EINVALID_ARGUMENT, "not pure");
     t_iter_refused("range:5 | map:{c:twice},spec={value:int65}", LEVADA_EINVALID_ARGUMENT, "dtype");

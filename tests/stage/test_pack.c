@@ -384,7 +384,7 @@ static void fields_that_cannot_be_packed_are_refused(void **state)
     t_iter_refused("t_rows:3 | pack:9,multiple_of=2", LEVADA_EINVALID_ARGUMENT,
                    "length=9 must be a multiple of multiple_of=2");
     t_iter_refused("t_rows:3 | pack:9,fields=v", LEVADA_EINVALID_ARGUMENT,
-                   "field 'v' cannot be packed: it is float32, not a sequence");
+                   "field 'v' must be a sequence to be packed, got one float32 per record");
     t_iter_refused("t_rows:3 | pack:9,fields=nope", LEVADA_EINVALID_ARGUMENT, "nope");
     t_iter_refused("t_rows:3 | select:[n,v] | pack:9", LEVADA_EINVALID_ARGUMENT,
                    "no field is a ragged sequence");

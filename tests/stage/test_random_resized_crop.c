@@ -87,7 +87,7 @@ static void invalid_options_are_refused(void **state)
             LEVADA_EINVALID_ARGUMENT)
             fail_msg("%s", wrong[i]);
     }
-    t_iter_refused(images("[12,16]", "size=4"), LEVADA_EINVALID_ARGUMENT, "has no images");
+    t_iter_refused(images("[12,16]", "size=4"), LEVADA_EINVALID_ARGUMENT, "must have images");
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static void refuses_what_does_not_fit(void **state)
     (void)state;
     t_iter_refused("t_rows:3 | rename:{n:l}", LEVADA_EINVALID_ARGUMENT, "two fields");
     t_iter_refused("t_rows:3 | rename:{y:l}", LEVADA_EINVALID_ARGUMENT, "unknown field");
-    t_iter_refused("t_rows:3 | rename:{n:5}", LEVADA_EINVALID_ARGUMENT, "must be a text");
+    t_iter_refused("t_rows:3 | rename:{n:5}", LEVADA_EINVALID_ARGUMENT, "must be a string, got 5");
     t_iter_refused("t_rows:3 | rename:{n:\"a\\u0000b\"}", LEVADA_EINVALID_ARGUMENT, "zero byte");
     t_iter_refused("t_rows:3 | rename:[n]", LEVADA_EINVALID_ARGUMENT, "must be a map");
 }

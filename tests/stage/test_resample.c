@@ -92,11 +92,12 @@ static void columns_are_checked(void **state)
     static const char *const texts[][2] = {
         { "range:4 | resample:value,rate=8000,input_rate=8000", "must be audio" },
         { "range:4 | cast:value,dtype=int8 | reshape:value,shape=[1] | "
-          "resample:value,rate=8000,input_rate=8000", "expected float32" },
+          "resample:value,rate=8000,input_rate=8000", "must be float32" },
         { "range:4 | cast:value,dtype=float32 | reshape:value,shape=[1] | resample:value,rate=8000",
           "sample_rate" },
         { "range:4 | cast:value,dtype=float32 | reshape:value,shape=[1] | "
-          "resample:value,rate=8000,rate_field=value", "not a rate" },
+          "resample:value,rate=8000,rate_field=value", "must be a rate, one int32 or int64 per "
+                                                       "record; got float32" },
     };
 
     (void)state;

@@ -32,7 +32,7 @@ static void what_cannot_be_is_refused_at_once(void **state)
     refused("range:4 | reshape:value,shape=[2]", "has 1 values, but shape needs");
     refused("range:4 | reshape:value,shape=[1,-1]", "only the first dimension may be -1");
     refused("range:4 | reshape:value,shape=[0]", "dimension 0 is 0");
-    refused("range:4 | reshape:value,shape=[2147483647,2147483647]", "more than 2^31");
+    refused("range:4 | reshape:value,shape=[2147483647,2147483647]", "fewer than 2^31 values");
 }
 
 int main(void)

@@ -64,9 +64,9 @@ static void refuses_to_divide_what_is_not_in_buckets(void **state)
 {
     (void)state;
     t_iter_refused("t_rows:40 | batch:2 | shard:0,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
-                   "shard: sync=buckets must follow bucket_by_sequence_length, not batch");
+                   "shard: sync=buckets must follow bucket_by_sequence_length, got batch");
     t_iter_refused("t_rows:40 | shard:0,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
-                   "must follow bucket_by_sequence_length, not t_rows");
+                   "must follow bucket_by_sequence_length, got t_rows");
     t_iter_refused(BUCKETS " | shard:0,count=2,sync=bucket", LEVADA_EINVALID_ARGUMENT,
                    "sync='bucket' must be buckets");
     t_iter_refused(BUCKETS " | shard:2,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
@@ -75,7 +75,7 @@ static void refuses_to_divide_what_is_not_in_buckets(void **state)
                    "equal='x' must be drop or pad");
     t_iter_refused(BUCKETS " | shard:0,count=2,sync=buckets | prefetch:2 | "
                    "shard:0,count=2,sync=buckets", LEVADA_EINVALID_ARGUMENT,
-                   "the buckets have ranks already");
+                   "the buckets are divided between ranks already");
 }
 
 static void goes_on_after_a_restore(void **state)

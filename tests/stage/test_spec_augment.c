@@ -146,9 +146,9 @@ static void wrong_columns_are_refused(void **state)
 {
     (void)state;
     t_iter_refused("t_rows:count=4,lengths=[2] | spec_augment:v", LEVADA_EINVALID_ARGUMENT,
-                   "is not a spectrogram");
+                   "must be a spectrogram");
     t_iter_refused("t_rows:count=4,lengths=[2] | reshape:x,shape=[-1,1] | spec_augment:x",
-                   LEVADA_EINVALID_ARGUMENT, "is not a spectrogram");
+                   LEVADA_EINVALID_ARGUMENT, "must be a spectrogram");
     t_iter_refused("t_rows:count=4,lengths=[2] | spec_augment:v,time_fraction=1.5",
                    LEVADA_EINVALID_ARGUMENT, "time_fraction");
 }

@@ -529,7 +529,7 @@ static void refuses_options_that_do_not_fit(void **state)
         { "t_rows:4,bare=true | unroll:4,batch_size=2,sequences=y", "y" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,sequences=n", "no steps" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,key=x", "one value per record" },
-        { "t_rows:4,bare=true | unroll:4,batch_size=2,length=x", "integer field" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,length=x", "must be one integer per record" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={n:1}",
           "padding_values has 'n'" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x_target:1}", "x_target" },

@@ -38,7 +38,7 @@ static void wrong_numbers_are_refused(void **state)
     REFUSED("capacity=0 must be at least 1", bad.capacity = 0);
     REFUSED("bucket_capacities=0", bad.capacities = sizes + 1, bad.ncapacities = 2);
     REFUSED("Expected at least one tensor", bad.ncomponents = 0);
-    REFUSED("255 components are more than 254", bad.ncomponents = 255);
+    REFUSED("an example must have at most 254 components, got 255", bad.ncomponents = 255);
     REFUSED("key_component=4 is not one of 4", bad.key_component = 4);
     REFUSED("keep_component=-2", bad.keep_component = -2);
     REFUSED("fully defined", bad.dynamic_pad = false);

@@ -279,7 +279,7 @@ static void depth_is_bounded(void **state)
     refused_long(repeated("", "t_pipes(", 100, "t_numbers:3"),
                  "expected ')', found the end at column 812");
     char *deep = repeated("t_numbers:3", "|t_pipes", 65, "");
-    refused_long(deep, "t_pipes: nested too deeply (at most 64)");
+    refused_long(deep, "t_pipes: a pipeline must be nested at most 64 levels deep");
     char *open = repeated("t_numbers:3|t_all:v=", "[", 65, "");
     refused_long(repeated(open, "]", 65, ""),
                  "t_all: v is nested too deeply (at most 64) at column 19");

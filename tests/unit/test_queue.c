@@ -60,7 +60,7 @@ static void refuses_wrong_options(void **state)
     o.capacity = 0;
     expect_refused(&o, "capacity=0");
     o = options_of(LEVADA_QUEUE_FIFO, 10, &dtype, &known, 0);
-    expect_refused(&o, "empty component types");
+    expect_refused(&o, "must have at least one component type");
     o = options_of(LEVADA_QUEUE_FIFO, 10, &none, &known, 1);
     expect_refused(&o, "unknown");
     o = options_of(LEVADA_QUEUE_FIFO, 10, &dtype, &open, 1);

@@ -508,7 +508,7 @@ static void a_close_ends_a_queue_runner_cleanly(void **state)
         assert_int_equal(levada_queue_runner_create(queue, &o, &r, NULL), LEVADA_OK);
         assert_int_equal(levada_queue_runner_start(r, c, NULL), LEVADA_OK);
         test_until_waiting(NULL, c != NULL ? 3 : 2); /* for space; one for the stop */
-        /* A plain close waits in line after the enqueues, also when it does not wait. */
+        /* A plain close waits in line after the enqueues, even when it does not wait. */
         assert_int_equal(levada_queue_close(queue, i % 2 != 0, 0, NULL),
                          i % 2 != 0 ? LEVADA_OK : LEVADA_EDEADLINE_EXCEEDED);
         while (test_take(queue) >= 0) left++;

@@ -647,7 +647,7 @@ def from_hf(
     _check_nulls(nulls)
     datasets = sys.modules.get("datasets")
     if datasets is None or isinstance(ds, dict):
-        raise TypeError(f"from_hf takes a datasets.Dataset, not {type(ds).__name__}")
+        raise TypeError(f"from_hf: ds must be a datasets.Dataset, got {type(ds).__name__}")
     if isinstance(ds, datasets.IterableDataset):
         from levada._combined import from_records
 

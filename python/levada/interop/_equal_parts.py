@@ -150,8 +150,9 @@ def _run(state: Mapping[str, Any], plan: Plan) -> Run:
         )
     if (state["parts"], state["equal"]) != (len(plan.counts), plan.equal):
         raise FailedPreconditionError(
-            f"the state is of parts={state['parts']}, equal={state['equal']!r}, this dataset has "
-            f"parts={len(plan.counts)}, equal={plan.equal!r}: both must stay"
+            f"the checkpoint has parts={state['parts']}, equal={state['equal']!r}, but this "
+            f"dataset has parts={len(plan.counts)}, equal={plan.equal!r}; pass the same parts= "
+            f"and equal="
         )
     try:
         pieces = [

@@ -57,8 +57,8 @@ def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
         )
     if state["parts"] != parts:
         raise FailedPreconditionError(
-            f"the state has {state['parts']} parts, this dataset has {parts}: the number of parts "
-            "must stay"
+            f"the checkpoint has {state['parts']} parts, but this dataset has {parts}; pass the "
+            "same parts="
         )
     states = state["states"]
     whole = isinstance(states, Mapping) and all(

@@ -267,8 +267,9 @@ class Shared:
         super().__init__()
         if not isinstance(ds, Dataset) and not callable(ds):
             raise TypeError(
-                f"torch_dataset expects a Dataset, or a function of (index, count) that returns "
-                f"one, not {type(ds).__name__}"
+                f"torch_dataset: ds must be a Dataset, or a function of (index, count) that "
+                f"returns "
+                f"one, got {type(ds).__name__}"
             )
         if equal not in ("drop", "pad", False, None):
             raise ValueError(f'{equal=} must be "drop", "pad", False or None')
@@ -558,7 +559,7 @@ class Shared:
         all ranks, whatever their number was."""
         if not isinstance(state, (Mapping, list, tuple)):
             raise TypeError(
-                "a state is the dict that state_dict() returned, or a list of them; not "
+                "a state must be the dict that state_dict() returned, or a list of them; got "
                 f"{type(state).__name__}"
             )
         self._state, self._left, self._iterator = state, None, None

@@ -103,7 +103,7 @@ class Barrier:
         if hasattr(keys, "tolist"):  # an array
             keys = keys.tolist()
         if isinstance(keys, (str, bytes)):
-            raise TypeError(f"keys must be a list of str or bytes, not {keys!r}")
+            raise TypeError(f"keys must be a list of str or bytes, got {keys!r}")
         self._barrier.insert_many(component_index, keys, values)
 
     def take_many(

@@ -78,7 +78,7 @@ def batch_sequences_with_states(
             batch.save_state("sum", batch.state("sum") + batch.sequences["notes"].sum(1))
     """
     if not isinstance(num_unroll, int):
-        raise ValueError(f"num_unroll must be an int, not {num_unroll!r}")
+        raise ValueError(f"num_unroll must be an int, got {num_unroll!r}")
     if operator.index(num_threads) < 1:
         raise ValueError(f"num_threads={num_threads} must be at least 1")
     saver = SequenceQueueingStateSaver(

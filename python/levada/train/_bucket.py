@@ -391,9 +391,9 @@ def _integer(value: Any, what: str) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{what} must be an integer, not {value!r:.60}") from None
+        raise TypeError(f"{what} must be an integer, got {value!r:.60}") from None
     if not -(2**63) <= number < 2**63:
-        raise ValueError(f"{what}={number} is out of range")
+        raise ValueError(f"{what}={number} must be within int64")
     return number
 
 
@@ -407,7 +407,7 @@ def _integers(values: Any, what: str) -> tuple[int, ...]:
     if _is_one(values):
         return (_integer(values, what),)
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} must be an integer or a list of integers, not {values!r:.60}")
+        raise TypeError(f"{what} must be an integer or a list of integers, got {values!r:.60}")
     return tuple(_integer(value, what) for value in values)
 
 

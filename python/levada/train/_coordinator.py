@@ -105,7 +105,7 @@ class Coordinator:
         if value is None:
             return None
         if not isinstance(value, BaseException):
-            raise TypeError(f"ex must be an exception, sys.exc_info() or None, not {ex!r}")
+            raise TypeError(f"ex must be an exception, sys.exc_info() or None, got {ex!r}")
         echo = self.should_stop() and isinstance(value, CancelledError)
         return None if echo or isinstance(value, self._clean) else (value, trace)
 
@@ -215,7 +215,7 @@ class Coordinator:
             coord.join()
         """
         if threads is not None and not isinstance(threads, Iterable):
-            raise TypeError(f"threads must be a list of threads, not {threads!r}")
+            raise TypeError(f"threads must be a list of threads, got {threads!r}")
         if math.isnan(stop_grace_period_secs):
             raise ValueError("stop_grace_period_secs must be a number of seconds, not nan")
         grace = max(stop_grace_period_secs, _LEAST_GRACE) if stop_grace_period_secs >= 0 else 0
@@ -266,7 +266,7 @@ class Coordinator:
 
 def _as_thread(thread: Any) -> Any:
     if not hasattr(thread, "is_alive") or isinstance(thread, type):
-        raise TypeError(f"a coordinator joins threads, not {thread!r}")
+        raise TypeError(f"every thread of join must be a thread, got {thread!r}")
     return thread
 
 
@@ -276,7 +276,7 @@ def _types_of(given: Iterable[type[BaseException]] | None) -> tuple[type[BaseExc
     kinds = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
         raise TypeError(
-            f"clean_stop_exception_types must be a list of exception classes, not {given!r}"
+            f"clean_stop_exception_types must be a list of exception classes, got {given!r}"
         )
     return kinds
 

@@ -20,7 +20,9 @@ class Feed:
 
     def __init__(self, queue: QueueBase, dataset: Dataset) -> None:
         if not isinstance(dataset, Dataset):
-            raise TypeError(f"enqueue_from takes a Dataset, not {type(dataset).__name__}")
+            raise TypeError(
+                f"enqueue_from: dataset must be a Dataset, got {type(dataset).__name__}"
+            )
         self._queue = queue
         self._dataset = dataset
         self._columns: list[int] | None = None

@@ -158,7 +158,7 @@ def sources_of(who: str, options: dict[str, Any]) -> list[Any]:
         return [_example_of(options["source"], who)]
     sources = options["sources"]
     if not isinstance(sources, (list, tuple)):
-        raise TypeError(f"{who} takes a list of sources, not {type(sources).__name__}")
+        raise TypeError(f"{who}: the sources must be a list, got {type(sources).__name__}")
     if not sources:
         raise ValueError(f"Expected at least one input in {who}().")
     return [_example_of(source, who) for source in sources]

@@ -50,11 +50,11 @@ class LooperThread(threading.Thread):
         kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(coord, Coordinator):
-            raise ValueError(f"'coord' argument must be a Coordinator, not {coord!r}")
+            raise ValueError(f"'coord' argument must be a Coordinator, got {coord!r}")
         if target is None and (args or kwargs):
             raise ValueError("'args' and 'kwargs' need a 'target'")
         if target is not None and not callable(target):
-            raise TypeError(f"target must be a function, not {target!r}")
+            raise TypeError(f"target must be a function, got {target!r}")
         interval = None if timer_interval_secs is None else float(timer_interval_secs)
         if interval is not None and math.isnan(interval):
             raise ValueError("timer_interval_secs must be a number of seconds or None, not nan")

@@ -275,13 +275,13 @@ def string_input_producer(
     """
     nothing = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, (str, bytes, os.PathLike)):
-        raise TypeError(f"string_tensor is a list of strings, not {string_tensor!r}")
+        raise TypeError(f"string_tensor must be a list of strings, got {string_tensor!r}")
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
         raise ValueError(nothing)
     if not callable(string_tensor):
         string_tensor = _as_rows(string_tensor)
         if len(string_tensor) and string_tensor.dtype != object:
-            raise TypeError(f"string_tensor is a list of strings, not of {string_tensor.dtype}")
+            raise TypeError(f"string_tensor must be a list of strings, got {string_tensor.dtype}")
     scope = name or "input_producer"
     gauge = Gauge(scope, capacity)
     return _produce(string_tensor, (), _options(locals()), scope, gauge, nothing)

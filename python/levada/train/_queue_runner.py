@@ -111,19 +111,19 @@ class QueueRunner:
 
     def _check(self) -> None:
         if not hasattr(self._queue, "name") or not hasattr(self._queue, "close"):
-            raise TypeError(f"queue must have a name and close(), {self._queue!r:.60} has not")
+            raise TypeError(f"queue must have a name and close(), got {self._queue!r:.60}")
         if not isinstance(self._enqueue_ops, list):
-            raise TypeError(f"enqueue_ops must be a list of functions, not {self._enqueue_ops!r}")
+            raise TypeError(f"enqueue_ops must be a list of functions, got {self._enqueue_ops!r}")
         for op in (*self._enqueue_ops, self.close_op, self.cancel_op):
             if not callable(op):
-                raise TypeError(f"an op must be a function of no arguments, not {op!r}")
+                raise TypeError(f"an op must be a function of no arguments, got {op!r}")
         kinds = self._closed_types
         if not (
             isinstance(kinds, tuple) and kinds and all(_is_error_class(kind) for kind in kinds)
         ):
             raise TypeError(
                 "queue_closed_exception_types must be a tuple, not empty, of classes of "
-                f"levada.errors, not {kinds!r}"
+                f"levada.errors, got {kinds!r}"
             )
 
     def _close_queue(self) -> None:
@@ -411,7 +411,7 @@ def _resolve(message: QueueRunnerDef, import_scope: str | None) -> tuple:
     from levada.train._queues import find_queue
 
     if not hasattr(message, "queue_name"):
-        raise TypeError(f"queue_runner_def must be a QueueRunnerDef, not {message!r:.60}")
+        raise TypeError(f"queue_runner_def must be a QueueRunnerDef, got {message!r:.60}")
 
     def scoped(name: str) -> str:
         return f"{import_scope}/{name}" if import_scope and name else name
@@ -440,8 +440,8 @@ def check_coordinator(coord: object) -> None:
     """TypeError unless ``coord`` is a Coordinator or None."""
     if coord is not None and not isinstance(coord, Coordinator):
         raise TypeError(
-            f"coord must be a Coordinator or None, not {coord!r}: levada has no sessions, so where "
-            "TensorFlow takes a `tf.Session` object first, leave it out"
+            f"coord must be a Coordinator or None, got {coord!r}: levada has no sessions, so where "
+            "TensorFlow takes a `tf.Session` object first, omit it"
         )
 
 
@@ -462,7 +462,7 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
         print(queue.dequeue_many(3))
     """
     if not hasattr(qr, "create_threads"):
-        raise TypeError(f"qr must be a QueueRunner, not {qr!r}")
+        raise TypeError(f"qr must be a QueueRunner, got {qr!r}")
     add_to_collection(collection, qr)
 
 

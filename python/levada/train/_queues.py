@@ -209,7 +209,7 @@ class QueueBase:
         """
         known = isinstance(queues, list) and queues
         if not known or not all(isinstance(queue, QueueBase) for queue in queues):
-            raise TypeError(f"from_list takes a list of queues, not {queues!r:.60}")
+            raise TypeError(f"from_list: queues must be a list of queues, got {queues!r:.60}")
         if any(queue.dtypes != queues[0].dtypes for queue in queues):
             raise TypeError("Queues do not have matching component dtypes")
         if any(queue.names != queues[0].names for queue in queues):

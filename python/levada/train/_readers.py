@@ -109,7 +109,7 @@ class _Reader:
         UnimplementedError for other readers than an IdentityReader.
         """
         if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise ValueError(f"a state is bytes, not {type(state).__name__}")
+            raise ValueError(f"a state must be bytes, got {type(state).__name__}")
         self._core.restore(bytes(state))
 
 
@@ -127,7 +127,9 @@ def _name_from(queue: Any) -> bytes:
     """One name from a queue or from what a producer returned."""
     take = getattr(queue, "dequeue", None) or queue
     if not callable(take):
-        raise TypeError(f"a reader reads names from a queue, not from {type(queue).__name__}")
+        raise TypeError(
+            f"the file names of a reader must come from a queue, got {type(queue).__name__}"
+        )
     name = take()
     if hasattr(name, "item") and getattr(name, "shape", None) in ((), (1,)):
         name = name.item()

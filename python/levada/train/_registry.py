@@ -89,9 +89,9 @@ def register_op(name: str, fn: Callable[[], object]) -> Callable[[], object]:
         lt.register_op("read_one", lambda: None)
     """
     if not isinstance(name, str) or not name:
-        raise TypeError(f"name must be a str that is not empty, not {name!r}")
+        raise TypeError(f"name must be a str that is not empty, got {name!r}")
     if not callable(fn):
-        raise TypeError(f"op {name!r} must be a function of no arguments, not {fn!r}")
+        raise TypeError(f"op {name!r} must be a function of no arguments, got {fn!r}")
     with _lock:
         _ops[name] = fn
     return fn

@@ -36,7 +36,7 @@ def as_shape(shape: Any) -> Shape:
     if shape is None or isinstance(shape, str):
         if shape is None:
             return None
-        raise TypeError(f"a shape is a sequence of integers, not {shape!r}")
+        raise TypeError(f"a shape must be a sequence of integers, got {shape!r}")
     dims = tuple(None if dim is None else int(dim) for dim in shape)
     if any(dim is not None and dim < 0 for dim in dims):
         raise ValueError(f"dimensions of shape {shape} must be at least 0, or None")
@@ -48,7 +48,7 @@ def as_shapes(shapes: Any, dtypes: list[Any]) -> list[Shape] | None:
     if shapes is None:
         return None
     if not isinstance(shapes, (list, tuple)):
-        raise TypeError(f"shapes must be a list of shapes, not {shapes!r}")
+        raise TypeError(f"shapes must be a list of shapes, got {shapes!r}")
     if all(dim is None or hasattr(dim, "__index__") for dim in shapes):
         shapes = [shapes] if len(dtypes) == 1 or shapes else shapes
     if len(shapes) != len(dtypes):

@@ -45,7 +45,7 @@ def getter(field: Any, what: str) -> Getter:
     if callable(field):
         return field
     if not isinstance(field, Hashable) or field is None:
-        raise TypeError(f"{what} must be the name of a field or a function, not {field!r}")
+        raise TypeError(f"{what} must be the name of a field or a function, got {field!r}")
 
     def get(example: Any) -> Any:
         try:
@@ -76,7 +76,7 @@ def getters(given: Any, what: str) -> dict[str, Getter]:
 def _check_names(given: Mapping[Any, Any], what: str) -> None:
     for name in given:
         if not isinstance(name, str):
-            raise TypeError(f"{what}: names must be str, not {name!r}")
+            raise TypeError(f"{what}: names must be str, got {name!r}")
         if ":" in name:
             raise ValueError(f"{what}: the name {name!r} must not contain a colon")
 
@@ -84,7 +84,7 @@ def _check_names(given: Mapping[Any, Any], what: str) -> None:
 def states_of(given: Any) -> dict[str, Any]:
     """{name: initial value or function}, sorted by name."""
     if not isinstance(given, Mapping):
-        raise TypeError(f"initial_states must be a dict, not {type(given).__name__}")
+        raise TypeError(f"initial_states must be a dict, got {type(given).__name__}")
     if not given:
         raise ValueError("initial_states may not be empty")
     _check_names(given, "initial_states")
@@ -99,7 +99,7 @@ def as_key(value: Any) -> bytes:
         return value.encode()
     if isinstance(value, bytes):
         return bytes(value)
-    raise TypeError(f"input_key must be str or bytes, not {value!r:.60}")
+    raise TypeError(f"input_key must be str or bytes, got {value!r:.60}")
 
 
 def as_length(value: Any) -> int:
@@ -111,7 +111,7 @@ def as_length(value: Any) -> int:
     except TypeError:
         length = None
     if length is None:
-        raise TypeError(f"Rank check failed for input_length: it must be an int, not {value!r:.60}")
+        raise TypeError(f"Rank check failed for input_length: it must be an int, got {value!r:.60}")
     if not 0 <= length < 2**31:
         raise InvalidArgumentError(
             f"Input length should be <= than length from sequences: {length} is not between 0 and "
@@ -320,7 +320,8 @@ def _ragged_rows(part: Part, value: Any) -> tuple[Any, Any]:
     steps, size = sparse.indices[:, 0], int(sparse.dense_shape[0])
     if len(steps) and not 0 <= int(steps.min()) <= int(steps.max()) < size:
         raise InvalidArgumentError(
-            f"sparse field {part.name!r}: an index of the first dimension is not in [0, {size})"
+            f"sparse field {part.name!r}: indices of the first dimension must be in [0, {size}), "
+            f"got {int(steps.min())} to {int(steps.max())}"
         )
     counts = np.bincount(steps, minlength=size) if len(steps) else np.zeros(size, np.int64)
     marks = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -39,7 +39,7 @@ class Structure:
 
     def __init__(self, kind: type | None, keys: list[Any]) -> None:
         if not keys:
-            raise InvalidArgumentError("an example without fields; expected at least one tensor")
+            raise InvalidArgumentError("an example must have at least one field, got an empty list")
         self.kind = kind
         self.keys = keys
         self.pick = itemgetter(*keys)
@@ -226,5 +226,5 @@ def as_source(source: Any, who: str) -> _Source:
     hint = "levada has no sessions: " if hasattr(source, "run") else ""
     raise TypeError(
         f"{who}: {hint}the source must be a function that returns one example, an iterable of "
-        f"examples, a Dataset or a queue, not {type(source).__name__}"
+        f"examples, a Dataset or a queue, got {type(source).__name__}"
     )

@@ -52,7 +52,7 @@ class Watchdog:
         if not limit > 0:
             raise ValueError(f"limit={limit} must be more than 0 seconds")
         if report is not None and not callable(report):
-            raise TypeError(f"report must be a function of a dict, not {report!r}")
+            raise TypeError(f"report must be a function of a dict, got {report!r}")
         self._limit, self._cancel = limit, cancel
         self._handle = _levada.watchdog_open(limit, cancel)
         self._thread = threading.Thread(
