@@ -167,7 +167,7 @@ def test_an_empty_sparse_value_may_be_written_in_any_way(value):
         (SPARSE([[0, 1]], [1, 2], [4, 3]), r"2 rows .* 2 columns .* got the shape \[1, 2\]"),
         (SPARSE([[0]], [1], [4, 3]), r"got the shape \[1, 1\]"),
         (SPARSE([[0, 1]], [], [4, 3]), r"0 rows .* got the shape \[1, 2\]"),
-        (SPARSE([[9, 1]], [1], [4, 3]), r"not in \[0, 4\)"),
+        (SPARSE([[9, 1]], [1], [4, 3]), r"must be in \[0, 4\)"),
     ],
 )
 def test_an_unfit_value_names_field_and_key(value, message):

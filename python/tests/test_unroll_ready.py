@@ -152,7 +152,7 @@ def test_states_are_checked():
             batch.save_state("batch_number", batch["batch_number"])
         with pytest.raises(InvalidArgumentError, match="shape received"):
             batch.save_state("h", np.zeros((2, 4), np.float32))
-        with pytest.raises(InvalidArgumentError, match="float32, not float64"):
+        with pytest.raises(InvalidArgumentError, match="float32, got float64"):
             batch.save_state("h", np.zeros((2, 3)))
         with pytest.raises(ValueError, match="not \\(2, "):
             batch.save_state("h", np.zeros((3, 3), np.float32))
