@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 
 from levada import _functions, _levada, errors
@@ -11,7 +12,8 @@ from levada._batch import column_of
 from levada._columns import Columns
 from levada._dataset import Dataset, with_spec
 from levada._objects import declaration
-from levada.errors import InvalidArgumentError
+from levada._values import integer
+from levada.errors import FailedPreconditionError, InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ class Reader:
         self.obj = obj
         self.name = name or type(obj).__name__
         self.count = len(obj)
+
+    def another(self):
+        """Returns a reader of the same records for another iterator; itself if it keeps nothing."""
+        return self
 
     def named(self):
         """How a description names it (`_identity`)."""
@@ -74,7 +80,11 @@ class Arrays(Reader):
     def __init__(self, arrays, name=None):
         from levada._features import FixedLenFeature
 
-        self.obj, self.name = arrays, name or type(next(iter(arrays.values()))).__name__
+        self.name = name or type(next(iter(arrays.values()))).__name__
+        self.obj = {
+            field: _Hdf5(array) if _is(array, "h5py", "Dataset") else array
+            for field, array in arrays.items()
+        }
         self.count = int(next(iter(arrays.values())).shape[0])
         self.spec = {}
         for field, array in arrays.items():
@@ -89,6 +99,39 @@ class Arrays(Reader):
 
     def __call__(self, numbers):
         return {field: _some(array, numbers) for field, array in self.obj.items()}
+
+
+class _Hdf5:
+    """A dataset of an HDF5 file, which each process opens for itself."""
+
+    def __init__(self, array):
+        self.file, self.name = array.file.filename, array.name
+        self.dtype, self.shape = array.dtype, array.shape
+        self.array, self.process = array, os.getpid()
+
+    def __getstate__(self):
+        return {**self.__dict__, "array": None, "process": None}
+
+    def __getitem__(self, numbers):
+        if self.process != os.getpid():
+            self.array, self.process = self._open(), os.getpid()
+        return self.array[numbers]
+
+    def _open(self):
+        import h5py
+
+        try:
+            array = h5py.File(self.file, "r")[self.name]
+        except (OSError, KeyError) as error:
+            raise FailedPreconditionError(
+                f"{self.file}: a process that reads {self.name!r} must open the file again: {error}"
+            ) from error
+        if (array.dtype, array.shape) != (self.dtype, self.shape):
+            raise FailedPreconditionError(
+                f"{self.file}: {self.name!r} was {self.dtype} {self.shape}, and is now "
+                f"{array.dtype} {array.shape}"
+            )
+        return array
 
 
 def _dtype_of(array):
@@ -163,26 +206,72 @@ def _arrow_like(obj):
     return any(_is(obj, module, name) for module, name in kinds)
 
 
+_OF_A_PROCESS = ("readers", "free", "pool")
+
+
 class Numbered(_functions._Target):
     """What levada calls with a block of numbers."""
 
-    def __init__(self, read, spec, fields, first=None):
+    def __init__(self, read, spec, fields, first=None, workers=1):
         self.read, self.fields, self.first = read, fields, first  # columns of the first records
+        self.workers = workers  # calls at the same time
         super().__init__(spec)
 
     def _begin(self):
         super()._begin()
+        self.readers = {}  # of each run
+        self.free = []  # (process, reader) of runs that are closed
+        self.pool = None  # threads of `workers`, and their process
         if self.first:
             self.columns.begin_like(*self.first)
 
+    def __getstate__(self):
+        return {k: v for k, v in super().__getstate__().items() if k not in _OF_A_PROCESS}
+
+    def reader(self, run):
+        """The reader of a run, which keeps what it has read last (a decoded row group)."""
+        if run not in self.readers:
+            process, free = self.free.pop() if self.free else (None, None)
+            self.readers[run] = free if process == os.getpid() else self.read.another()
+        return self.readers[run]
+
+    def close(self, run, _):
+        super().close(run, _)
+        if run in self.readers and len(self.free) < 1:
+            self.free.append((os.getpid(), self.readers.pop(run)))
+        self.readers.pop(run, None)
+
     def call(self, run, block):
-        numbers = column_of(block, 0)
+        numbers, read = column_of(block, 0), self.reader(run)
         try:
-            return self.block(self.read(numbers), len(numbers))
+            return self.block_of(read, numbers)
         except Exception:
             if run not in self.tasks:
                 raise
-        return self.one_by_one(run, numbers)
+        return self.one_by_one(run, numbers, read)
+
+    def block_of(self, read, numbers):
+        """The block of these records, read by as many calls as there are workers."""
+        if self.workers == 1 or len(numbers) == 1:
+            return self.block(read(numbers), len(numbers))
+        import numpy as np
+
+        step = -(-len(numbers) // self.workers)
+        parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
+        results = list(self._threads().map(read, parts))
+        if all(isinstance(got, list) for got in results):
+            return self.block([row for got in results for row in got], len(numbers))
+        blocks = [self.block(got, len(part)) for got, part in zip(results, parts, strict=True)]
+        held = [_levada.arrow_hold(*_levada.arrow_export(block)) for block in blocks]
+        firsts = np.arange(0, len(numbers), step, dtype=np.int64)
+        return _levada.arrow_pick(held, firsts, np.arange(len(numbers), dtype=np.int64))
+
+    def _threads(self):
+        if self.pool is None or self.pool[1] != os.getpid():
+            from concurrent.futures import ThreadPoolExecutor
+
+            self.pool = ThreadPoolExecutor(self.workers, "levada random access"), os.getpid()
+        return self.pool[0]
 
     def block(self, got, n):
         if isinstance(got, _levada.Block):
@@ -212,15 +301,15 @@ class Numbered(_functions._Target):
             raise ValueError(f"a record has {len(row)} values for {len(self.fields)} fields")
         return dict(zip(self.fields, row, strict=True))
 
-    def one_by_one(self, run, numbers):
+    def one_by_one(self, run, numbers, read):
         """The same after a failure: the records that fail alone are bad."""
         rows, rejects = [], []
         for i in range(len(numbers)):
             self.go_on(run)
             row = None
             try:
-                block = self.block(self.read(numbers[i : i + 1]), 1)
-                row = _only(block)
+                block = self.block(read(numbers[i : i + 1]), 1)
+                row = only(block)
                 self.columns.begin_like_block(block)
             except Exception as error:
                 rejects.append((i, *errors.keep(error, first=not rejects)))
@@ -233,7 +322,7 @@ def _check_count(got, n, field=""):
         raise InvalidArgumentError(f"{field}{n} numbers must return as many records, got {got}")
 
 
-def _only(block):
+def only(block):
     return {name: column_of(block, i)[0] for i, (name, *_) in enumerate(block.fields())}
 
 
@@ -323,6 +412,7 @@ def from_random_access(
     shuffle_records: bool = False,
     records: tuple[int, int] | None = None,
     part: tuple[int, int] | None = None,
+    workers: int = 1,
     name: str | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Returns the records of an object that has ``len(obj)`` and ``obj[number]``.
@@ -349,6 +439,10 @@ def from_random_access(
             epoch. The order is computed, so it needs no memory.
         records (tuple[int, int]): (start, stop): only the records with these numbers.
         part (tuple[int, int]): (i, n): only part i of n, a range of the records.
+        workers (int, default 1): calls at the same time, each on a thread of its own, for objects
+            that wait for a disk or a network. The numbers of a block (``block_rows`` of
+            ``with_options``, 256) are divided among them. The object must allow calls from several
+            threads. The order of records does not depend on it.
         name (str): name of the object in errors and in ``record_keys``; ``None`` = its type.
 
     Returns:
@@ -365,11 +459,12 @@ def from_random_access(
     read = reader_of(obj, fetch, count, fields, name)
     names = [fields] if isinstance(fields, str) else list(fields or ())
     spec = spec if spec is not None else read.spec
-    target = Numbered(read, spec, names)
+    workers = integer("workers", workers, 1, 256)
+    target = Numbered(read, spec, names, None, workers)
     if spec is None and read.count > 0:
         first = _first_columns(target, read.count)
         spec = _as_spec(*first)
-        target = Numbered(read, spec, names, first)
+        target = Numbered(read, spec, names, first, workers)
     if fingerprint is not None:
         read.mark = fingerprint.hex() if isinstance(fingerprint, bytes) else str(fingerprint)
     elif read.mark is None and fetch is None:

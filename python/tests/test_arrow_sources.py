@@ -6,6 +6,7 @@ import decimal
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import levada as lv
 import numpy as np
@@ -321,7 +322,7 @@ class Exporter:
 
 def test_other_exporters():
     assert len(lv.from_arrow(Exporter(rows_table(10)))) == 10
-    assert len(lv.from_arrow(rows_table(10).to_reader())) == 10
+    assert len(lv.from_arrow(rows_table(10).to_reader()).to_list()) == 10
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"x": [[1], []], "c": pl.Series(["a", "b"], dtype=pl.Categorical)})
     assert [r["x"].tolist() for r in lv.from_arrow(frame)] == [[1], []]
@@ -651,3 +652,160 @@ def test_shuffled_records_of_many_chunks(threads):
         rows = ds.with_options(threads=threads, block_rows=block_rows, seed=3).to_list()
         whole = lv.from_arrow(table, nulls="default").to_list()
         assert sorted(map(str, rows)) == sorted(map(str, whole)) and str(rows) != str(whole)
+
+
+# -- streams
+
+
+def stream_of(n=1000, size=300, seen=None):
+    schema = pa.schema({"x": pa.int64()})
+
+    def batches():
+        for at in range(0, n, size):
+            if seen is not None:
+                seen.append(at)
+            yield pa.record_batch([pa.array(range(at, min(at + size, n)))], schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def test_a_reader_is_streamed_once():
+    seen = []
+    ds = lv.from_arrow(stream_of(seen=seen)).with_options(threads=1)
+    assert list(ds.spec) == ["x"] and seen == []
+    it = iter(ds)
+    assert [next(it)["x"] for _ in range(10)] == list(range(10)) and seen == [0]
+    with pytest.raises(lv.errors.UnimplementedError, match="cannot be saved"):
+        it.save()
+    assert [row["x"] for row in it] == list(range(10, 1000))
+    with pytest.raises(lv.errors.FailedPreconditionError, match="can be read only once"):
+        ds.to_list()
+    for options in ({"shuffle_records": True}, {"records": (0, 3)}, {"part": (0, 2)}):
+        with pytest.raises(lv.errors.InvalidArgumentError, match="read_all"):
+            lv.from_arrow(stream_of(), **options)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 255, 256, 300, 301, 900, 999])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_function_that_returns_a_reader_resumes(cut, threads):
+    ds = lv.from_arrow(stream_of).repeat(2).with_options(threads=threads)
+    whole = [row["x"] for row in ds]
+    assert whole == [*range(1000)] * 2
+    it = iter(ds)
+    for _ in range(cut):
+        next(it)
+    state = it.save()
+    again = iter(ds)
+    again.restore(state)
+    assert [row["x"] for row in again] == whole[cut:]
+    shorter = iter(lv.from_arrow(lambda: stream_of(max(cut - 300, 0))).repeat(2))
+    if cut > 300:
+        with pytest.raises(lv.errors.FailedPreconditionError):
+            shorter.restore(state)
+            list(shorter)
+
+
+def test_nulls_in_a_stream_are_bad_records():
+    batches = [pa.record_batch({"x": pa.array([1, None, 3])}), pa.record_batch({"x": [4, 5]})]
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    it = iter(lv.from_arrow(reader).with_options(errors="skip"))
+    assert [row["x"] for row in it] == [1, 3, 4, 5]
+    assert it.stats()["skipped_records"] == 1
+
+
+# -- several iterators and processes
+
+
+def two_files(folder, rows=3000, groups=500):
+    for k in range(2):
+        table = pa.table({"x": range(k * rows, (k + 1) * rows)})
+        pq.write_table(table, folder / f"{k}.parquet", row_group_size=groups)
+    return str(folder / "*.parquet")
+
+
+def test_iterators_of_one_dataset_keep_their_own_row_groups(tmp_path, monkeypatch):
+    from levada.interop import _arrow
+
+    loaded = []
+    load = _arrow._ParquetFiles.load
+    monkeypatch.setattr(
+        _arrow._ParquetFiles, "load", lambda self, i: (loaded.append(i), load(self, i))[1]
+    )
+    ds = lv.parquet(two_files(tmp_path))
+    a, b = iter(ds), iter(ds.skip(3000))
+    assert [(next(a)["x"], next(b)["x"]) for _ in range(3000)] == [
+        (i, i + 3000) for i in range(3000)
+    ]
+    assert (
+        len(loaded) <= 12 + 9
+    )  # twelve groups and, after `skip` of the second one, six of them again
+
+
+def test_threads_read_one_dataset(tmp_path):
+    ds = lv.parquet(two_files(tmp_path))
+    with ThreadPoolExecutor(6) as pool:
+        read = [pool.submit(lambda: [row["x"] for row in ds]) for _ in range(12)]
+        assert all(r.result(60) == list(range(6000)) for r in read)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "hdf5", "workers"])
+def test_a_child_reads_what_its_parent_began(tmp_path, kind):
+    code = f"""
+import os, signal, levada as lv, pyarrow as pa, numpy as np
+kind, folder = {kind!r}, {str(tmp_path)!r}
+table = pa.table({{"x": range(5000)}})
+if kind == "parquet":
+    lv.write(lv.from_arrow(table), folder + "/x.parquet")
+    import pyarrow.parquet as pq
+    pq.write_table(table, folder + "/x.parquet", row_group_size=300)
+    ds = lv.parquet(folder + "/x.parquet")
+elif kind == "arrow":
+    with pa.OSFile(folder + "/x.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table, 300)
+    ds = lv.arrow(folder + "/x.arrow")
+elif kind == "hdf5":
+    import h5py
+    with h5py.File(folder + "/x.h5", "w") as file:
+        file["x"] = np.arange(5000)
+    ds = lv.from_random_access(h5py.File(folder + "/x.h5")["x"], fields="x")
+else:
+    ds = lv.from_random_access(np.arange(5000), fields="x", workers=3)
+it = iter(ds)
+[next(it) for _ in range(400)]
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    ok = [row["x"] for row in ds] == list(range(5000))
+    os._exit(0 if ok else 3)
+assert os.waitpid(pid, 0)[1] == 0
+assert [row["x"] for row in it] == list(range(400, 5000))
+"""
+    if kind == "hdf5":
+        pytest.importorskip("h5py")
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_files_in_a_file_system(tmp_path):
+    from pyarrow import fs
+
+    pattern = two_files(tmp_path)
+    local = lv.parquet(pattern)
+    stores = [fs.LocalFileSystem(), fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())]
+    for store, files in zip(stores, (pattern, "*.parquet"), strict=True):
+        ds = lv.parquet(files, filesystem=store)
+        assert [row["x"] for row in ds] == [row["x"] for row in local] and len(ds) == 6000
+        it = iter(ds)
+        next(it)
+        again = iter(lv.parquet(files, filesystem=store))
+        again.restore(it.save())
+        assert next(again)["x"] == 1
+        filtered = lv.parquet(files, filesystem=store, filters=[("x", ">=", 3000)])
+        assert [row["x"] for row in filtered] == list(range(3000, 6000))
+    with pytest.raises(lv.errors.NotFoundError, match="no file matches"):
+        lv.parquet("nothing/*.parquet", filesystem=stores[1])
+    with pytest.raises(TypeError, match="file system of pyarrow or fsspec, got int"):
+        lv.parquet(pattern, filesystem=3)
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "0.parquet"), "/a/0.parquet")
+    assert len(lv.parquet("/a/*.parquet", filesystem=memory)) == 3000

@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import pickle
 import resource
+import threading
 import time
 
 import levada as lv
@@ -260,3 +261,77 @@ def test_numbers_of_other_sources():
     ds = lv.from_arrays({"x": [5, 6, 7]})
     assert ds[1]["x"] == 6 and values(ds.parts(3)[2]) == [7]
     assert lv.range(5).map(lambda r: {"x": r["value"] * 2})[3]["x"] == 6
+
+
+class Slow:
+    """Records that take long, and how many are read at the same time."""
+
+    def __init__(self, n, make):
+        self.n, self.make, self.now, self.most = n, make, 0, 0
+        self.lock = threading.Lock()
+
+    def __len__(self):
+        return self.n
+
+    def __getitems__(self, numbers):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.005)
+        with self.lock:
+            self.now -= 1
+        return [self.make(i) for i in numbers]
+
+    def __getitem__(self, number):
+        return self.__getitems__([number])[0]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 256])
+@pytest.mark.parametrize("block_rows", [1, 4, 256])
+def test_workers_read_at_the_same_time_and_keep_the_order(workers, block_rows):
+    slow = Slow(60, lambda i: {"x": list(range(i % 5)), "s": f"{i}"})
+    ds = lv.from_random_access(slow, shuffle_records=True, workers=workers, fingerprint="a")
+    ds = ds.with_options(seed=2, block_rows=block_rows)
+    one = lv.from_random_access(slow, shuffle_records=True, fingerprint="a")
+    expected = one.with_options(seed=2, block_rows=block_rows).to_list()
+    assert str(ds.to_list()) == str(expected)
+    assert block_rows == 1 or workers == 1 or slow.most > 1
+    it = iter(ds)
+    for _ in range(17):
+        next(it)
+    again = iter(one.with_options(seed=2, block_rows=block_rows))
+    again.restore(it.save())
+    assert str(list(again)) == str(expected[17:])
+
+
+def test_workers_join_columns_of_every_kind():
+    n = 50
+    columns = {
+        "i": np.arange(n, dtype=np.int16), "f": np.ones((n, 2, 3), np.float32),
+        "s": [f"{i}" for i in range(n)], "r": [np.arange(i % 4) for i in range(n)],
+    }  # fmt: skip
+
+    def fetch(numbers):
+        return {
+            name: column[numbers] if hasattr(column, "shape") else [column[i] for i in numbers]
+            for name, column in columns.items()
+        }
+
+    one, several = (lv.from_random_access(None, fetch=fetch, count=n, workers=w) for w in (1, 4))
+    assert str(one.spec) == str(several.spec)
+    assert str(one.batch(7).to_list()) == str(several.batch(7).to_list())
+
+
+def test_a_bad_record_of_one_worker_is_one_bad_record():
+    def fetch(numbers):
+        if 33 in numbers:
+            raise ValueError("bad")
+        return {"x": numbers * 2}
+
+    ds = lv.from_random_access(None, fetch=fetch, count=50, workers=4, spec={"x": "int64"})
+    it = iter(ds.with_options(errors="skip"))
+    assert [row["x"] for row in it] == [2 * i for i in range(50) if i != 33]
+    assert it.stats()["skipped_records"] == 1
+    for workers in (0, 257):
+        with pytest.raises(ValueError, match="workers"):
+            lv.from_random_access([1], fields="x", workers=workers)

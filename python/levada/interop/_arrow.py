@@ -3,17 +3,26 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
+import threading
 from array import array
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 
 from levada import _levada
 from levada._columns import Kind
+from levada._functions import Records
 from levada._objects import declaration
-from levada._random_access import Numbered, Reader, dataset_of
-from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from levada._random_access import Numbered, Reader, dataset_of, only
+from levada.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    keep,
+)
 from levada.interop._pyarrow import pyarrow
 
 TYPE_CHECKING = False
@@ -116,6 +125,13 @@ class Pieces(Reader):
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k not in ("kept", "pool")}
 
+    def another(self):
+        if self.keep is None:  # nothing is dropped, so all iterators share the pieces
+            return self
+        made = copy.copy(self)
+        made._begin()
+        return made
+
     def __setstate__(self, state):
         self.__dict__.update(state)
         self._begin()
@@ -206,6 +222,122 @@ def _dataset(reader, shuffle_records=False, records=None, part=None):
     return dataset_of(Numbered(reader, reader.spec, ()), reader.spec, options)
 
 
+# -- streams
+
+
+_STREAM_ROWS = 256  # of a block
+
+
+class _Stream:
+    """The rows of a stream of record batches, as blocks."""
+
+    def __init__(self, given, columns, nulls):
+        pa = pyarrow()
+        self.reader = given
+        if not isinstance(given, pa.RecordBatchReader):
+            self.reader = pa.RecordBatchReader.from_stream(given)
+        self.names = _selected(self.reader.schema, columns)
+        self.nulls = nulls
+        self.before = self.at = self.size = 0  # rows before the batch; rows read of it, and all
+
+    def __iter__(self):
+        return self
+
+    @property
+    def schema(self):
+        schema = self.reader.schema
+        return pyarrow().schema([schema.field(n) for n in self.names]) if self.names else schema
+
+    def _enter(self):
+        batch = self.reader.read_next_batch()
+        self.before, self.at, self.size = self.before + self.size, 0, batch.num_rows
+        self.held = _held(batch.select(self.names) if self.names else batch, self.nulls)
+
+    def pick(self, first, n):
+        return _levada.arrow_pick([self.held], array("q", [0]), array("q", range(first, first + n)))
+
+    def __next__(self):
+        """(the first row of the next block in its batch, how many it has)."""
+        while self.at == self.size:
+            self._enter()
+        first, n = self.at, min(_STREAM_ROWS, self.size - self.at)
+        self.at += n
+        return first, n
+
+
+class _Reopened(_Stream):
+    """A stream that a function returns again."""
+
+    def save(self):
+        return str(self.before + self.at).encode()
+
+    def restore(self, data):
+        rows = int(data)
+        try:
+            while self.before + self.size < rows:
+                self._enter()
+        except StopIteration:
+            raise FailedPreconditionError(
+                f"the Arrow stream ends after {self.before + self.size} rows, but the checkpoint "
+                f"was saved after row {rows}; pass a function that returns the same stream"
+            ) from None
+        self.at = rows - self.before
+
+
+class _Streamed(Records):
+    def call(self, run, _):
+        stream = self.noted(run)
+        again = self._begin_pass(run)
+        first, n = next(stream, (0, 0))
+        self.last_read = self.last_read or again or n > 0
+        if again and not n:
+            raise self._read_before()
+        if not n:
+            return None
+        try:
+            return stream.pick(first, n)
+        except Exception:
+            return self._one_by_one(run, stream, first, n)
+
+    def _one_by_one(self, run, stream, first, n):
+        rows, rejects = [], []
+        for i in range(n):
+            self.go_on(run)
+            row = None
+            try:
+                row = only(stream.pick(first + i, 1))
+            except Exception as error:
+                rejects.append((i, *keep(error, first=not rejects)))
+            rows.append(row)
+        return self.columns_of(run).block(rows, rejects)
+
+    def _read_before(self):
+        return FailedPreconditionError(
+            f"from_arrow: {self.name} can be read only once, and an earlier pass (epoch) has read "
+            "it; pass a function that returns a new stream for each pass: from_arrow(lambda: ...)"
+        )
+
+
+def _streamed(obj, columns, nulls, name):
+    """The dataset of a stream, or of a function that returns one."""
+    from levada._dataset import Dataset, with_spec
+    from levada._functions import handle
+
+    if callable(obj):
+        first = obj()
+        schema = _Stream(first, columns, nulls).schema
+
+        def source():
+            return _Reopened(obj(), columns, nulls)
+    else:
+        source = _Stream(obj, columns, nulls)
+        schema = source.schema
+    spec = spec_of(schema, nulls)
+    target = _Streamed(source, spec, name or type(obj).__name__)
+    made = handle(target, obj, source=True)
+    return Dataset(_levada.append("records", with_spec(made, spec), ()))
+
+
 # -- tables
 
 
@@ -256,6 +388,13 @@ def _table_mark(table, pa):
     return digest(repr((str(table.schema), n, rows)).encode())
 
 
+def _is_stream(obj):
+    """Returns true for a RecordBatchReader, and for a function that returns a stream."""
+    if callable(obj) and not hasattr(obj, "__arrow_c_stream__"):
+        return True
+    return isinstance(obj, pyarrow().RecordBatchReader)
+
+
 def from_arrow(
     obj: Any,
     *,
@@ -268,11 +407,14 @@ def from_arrow(
 ) -> Dataset[dict[str, Any]]:
     """Returns the rows of an Arrow table, or of anything that exports one.
 
-    pyarrow, Polars, pandas, DuckDB and every object with ``__arrow_c_stream__``. A stream that can
-    be read only once (``RecordBatchReader``) is read into memory.
+    pyarrow, Polars, pandas, DuckDB and every object with ``__arrow_c_stream__``. The batches of a
+    ``RecordBatchReader`` are read one after the other: once, without checkpoints, and without
+    numbers of records. A function that returns a reader (``from_arrow(lambda: reader())``) is
+    called for each epoch, and again to restore a checkpoint, up to whose row it is read.
 
     Args:
-        obj (Any): a Table, RecordBatch, list of batches, data frame, or an exporter of a stream.
+        obj (Any): a Table, RecordBatch, list of batches, data frame, RecordBatchReader, another
+            exporter of a stream, or a function that returns a stream.
         columns (str | Sequence[str]): names of the columns to read; ``None`` = all.
         nulls (str, default "error"): "error": a record with a null is a bad record; "default":
             nulls are 0, empty strings or empty lists; "mask": the same, and a field
@@ -289,7 +431,14 @@ def from_arrow(
         print(ds.padded_batch(2).first()["x"])
     """
     _check_nulls(nulls)
-    return _dataset(table_reader(obj, name, columns, nulls), shuffle_records, records, part)
+    if not _is_stream(obj):
+        return _dataset(table_reader(obj, name, columns, nulls), shuffle_records, records, part)
+    if shuffle_records or records or part:
+        raise InvalidArgumentError(
+            "shuffle_records, records and part need the numbers of records, which a stream does "
+            "not have; read it into a table first: from_arrow(reader.read_all(), ...)"
+        )
+    return _streamed(obj, columns, nulls, name)
 
 
 # -- files
@@ -309,7 +458,42 @@ def _files(files):
     return found
 
 
-def _file_mark(paths):
+def _filesystem(given):
+    """A file system of pyarrow, or of fsspec, as one of pyarrow; None stays."""
+    from pyarrow import fs
+
+    if given is None or isinstance(given, fs.FileSystem):
+        return given
+    if not hasattr(given, "isdir"):
+        raise TypeError(
+            f"filesystem must be a file system of pyarrow or fsspec, got {type(given).__name__}"
+        )
+    return fs.PyFileSystem(fs.FSSpecHandler(given))
+
+
+def _stored(files, filesystem):
+    """The paths of files in a file system; a pattern may be the last part of a path."""
+    import fnmatch
+
+    from pyarrow import fs
+
+    found = []
+    for path in [files] if isinstance(files, (str, os.PathLike)) else list(files):
+        path = os.fspath(path)
+        folder, _, name = path.rpartition("/")
+        if not any(mark in name for mark in "*?["):
+            found.append(path)
+            continue
+        known = filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        names = [info.path for info in known if info.is_file]
+        matches = [p for p in names if fnmatch.fnmatchcase(p.rpartition("/")[2], name)]
+        if not matches:
+            raise NotFoundError(f"no file matches {path!r}", file=path)
+        found += sorted(matches)
+    return found
+
+
+def _file_mark(paths, filesystem=None):
     """A hash of the sizes and of the ends of files."""
     import zlib
 
@@ -317,8 +501,9 @@ def _file_mark(paths):
 
     marks = []
     for path in paths:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
+        with filesystem.open_input_file(path) if filesystem else open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            size = file.tell()
             file.seek(max(size - _TAIL, 0))
             marks.append((os.path.basename(path), size, zlib.crc32(file.read())))
     return digest(repr(marks).encode())
@@ -342,7 +527,7 @@ class _Files:
 
     def __init__(self, paths):
         self.paths, self.places, self.sizes, self.schema, self.names = paths, [], [], None, None
-        self.opened = {}
+        self.begin()
         for path in paths:
             schema, sizes = self._open(path)
             self.schema = self.schema or schema
@@ -350,8 +535,15 @@ class _Files:
             self.places += ((path, k) for k in range(len(sizes)))
             self.sizes += sizes
 
+    def begin(self):
+        self.opened = {}
+
     def __getstate__(self):
-        return {**self.__dict__, "opened": {}}
+        return {k: v for k, v in self.__dict__.items() if k != "opened"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.begin()
 
     def select(self, columns):
         """Keeps only these columns; returns itself."""
@@ -456,7 +648,7 @@ def _name_of(paths):
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
 
-def _pruned(paths, filters):
+def _pruned(paths, filters, filesystem):
     """{path: numbers of the row groups that may have a record that matches}, by statistics."""
     pa = pyarrow()
     import pyarrow.dataset as pads
@@ -467,7 +659,8 @@ def _pruned(paths, filters):
     kept = {}
     for path in paths:
         try:
-            (fragment,) = pads.dataset(path, format="parquet").get_fragments()
+            dataset = pads.dataset(path, format="parquet", filesystem=filesystem)
+            (fragment,) = dataset.get_fragments()
             kept[path] = {group.id for group in fragment.subset(filters).row_groups}
         except pa.ArrowInvalid as error:
             raise InvalidArgumentError(f"filters: {error}", file=path) from error
@@ -477,14 +670,18 @@ def _pruned(paths, filters):
 class _ParquetFiles(_Files):
     """Row groups of Parquet files: ``load(i)``."""
 
-    def __init__(self, paths, row_groups=None, filters=None):
+    def __init__(self, paths, row_groups=None, filters=None, filesystem=None):
+        self.filesystem = filesystem
         super().__init__(paths)
         self.all = len(self.places) if row_groups is None else -1
         if row_groups is not None:
             self._choose(row_groups)
         if filters is not None:
-            kept = _pruned(paths, filters)
+            kept = _pruned(paths, filters, filesystem)
             self._choose([i for i, (path, g) in enumerate(self.places) if g in kept[path]])
+
+    def begin(self):
+        self.opened = threading.local()  # two threads may not read with one ParquetFile
 
     def _choose(self, row_groups):
         """Keeps these row groups, in their order."""
@@ -503,6 +700,8 @@ class _ParquetFiles(_Files):
         import pyarrow.parquet as pq
 
         try:
+            if self.filesystem:
+                return pq.ParquetFile(self.filesystem.open_input_file(path), pre_buffer=True)
             return pq.ParquetFile(path, memory_map=True)
         except pa.ArrowInvalid as error:
             raise DataLossError(f"{path}: no complete Parquet file: {error}") from error
@@ -515,17 +714,17 @@ class _ParquetFiles(_Files):
     def mark(self):
         """What a restore compares: the files, and which of their row groups are read."""
         if len(self.places) == self.all:
-            return _file_mark(self.paths)
+            return _file_mark(self.paths, self.filesystem)
         from levada._contents import digest
 
         chosen = [(self.paths.index(path), g) for path, g in self.places]
-        return digest(repr((_file_mark(self.paths), chosen)).encode())
+        return digest(repr((_file_mark(self.paths, self.filesystem), chosen)).encode())
 
     def load(self, i):
         path, g = self.places[i]
-        if path not in self.opened:
-            self.opened = {path: self._reader(path)}
-        table = self.opened[path].read_row_group(g, columns=self.names, use_threads=False)
+        if getattr(self.opened, "path", None) != path:
+            self.opened.path, self.opened.file = path, self._reader(path)
+        table = self.opened.file.read_row_group(g, columns=self.names, use_threads=False)
         return table.combine_chunks()
 
 
@@ -540,6 +739,7 @@ def parquet(
     cache_row_groups: int = 1,
     records: tuple[int, int] | None = None,
     part: tuple[int, int] | None = None,
+    filesystem: Any = None,
 ) -> Dataset[dict[str, Any]]:
     """Reads Parquet files by row groups; the next one is decoded ahead (pyarrow must be installed).
 
@@ -561,6 +761,9 @@ def parquet(
         cache_row_groups (int, default 1): decoded row groups that stay in memory.
         records (tuple[int, int]): (start, stop): only the records with these numbers.
         part (tuple[int, int]): (i, n): only part i of n, a range of the records.
+        filesystem (Any): a file system of pyarrow or fsspec that has the files, such as
+            ``pyarrow.fs.S3FileSystem()``; ``None`` = local files. The last part of a path may be a
+            pattern.
 
     Example:
         lv.write(lv.range(10), "numbers.parquet")
@@ -568,8 +771,9 @@ def parquet(
     """
     _check_nulls(nulls)
     pyarrow()
-    paths = _files(files)
-    given = _ParquetFiles(paths, row_groups, filters).select(columns)
+    filesystem = _filesystem(filesystem)
+    paths = _stored(files, filesystem) if filesystem else _files(files)
+    given = _ParquetFiles(paths, row_groups, filters, filesystem).select(columns)
     largest = max(given.sizes, default=0)
     if shuffle_records and cache_row_groups == 1 and largest > _MOST_ROWS:
         raise InvalidArgumentError(
