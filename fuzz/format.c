@@ -210,8 +210,8 @@ static format_seen format_read(const levada_dataset *ds, int32_t rows, int32_t s
         levada_block_unref(&block);
     }
     if (again && seen.records <= FORMAT_ORIGINS) {
-        format_require(levada_file_reader_reread(reader, seen.origins, seen.records, &block,
-                                                 NULL) == LEVADA_OK);
+        format_require(levada_file_reader_read(reader, seen.origins, seen.records,
+                                               LEVADA_READ_AGAIN, &block, NULL) == LEVADA_OK);
         format_note(&second, block);
         format_require(second.hash == seen.hash && second.records == seen.records);
         levada_block_unref(&block);

@@ -350,3 +350,23 @@ def test_a_map_that_breaks_its_promise_is_an_error(files):
         list(ds.shard(0, 2, sync="buckets").iterate(0))
     with pytest.raises(InvalidArgumentError, match="keeps_lengths"):
         records(files).map(shorter, keeps_lengths=True, pure=False)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_damaged_record_ends_the_batches_before_its_own(tmp_path, threads):
+    path = small(tmp_path)
+    ds = bucketed(records(path).shuffle(30), boundaries=BOUNDARIES, batch_sizes=4)
+    ds = ds.shard(1, 2, sync="buckets").with_options(threads=threads)
+    whole = [content(batch) for batch in ds.iterate(0)]
+    data = (tmp_path / "a.tfrecord").read_bytes()
+    half = data[len(data) // 2 :]
+    (tmp_path / "a.tfrecord").write_bytes(data[: -len(half)] + half.replace(b"xx", b"xy"))
+    made = []
+    with ds.iterate(0) as it:
+        for _ in range(2):  # the error is repeated
+            with pytest.raises(DataLossError, match="checksum"):
+                while True:
+                    made.append(content(next(it)))
+        assert any(s["path"].endswith(".materialize") for s in it.stats()["stages"])
+    assert 0 < len(made) < len(whole)
+    assert made == whole[: len(made)]

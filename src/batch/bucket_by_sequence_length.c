@@ -481,7 +481,7 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
     levada_status        st;
 
     (void)args;
-    LEVADA_TRY(levada_bucket_stage_check_numbers(s, in, err));
+    LEVADA_TRY(levada_bucket_stage_check_keys(s, in, err));
     if (s->args->too_long != LEVADA_TOO_LONG_TRUNCATE) return bucket_finish(s, in, out, err);
     LEVADA_TRY(levada_truncation_apply(&s->truncation, pool, in, &cut, err));
     st = bucket_finish(s, cut, out, err);

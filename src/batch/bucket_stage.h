@@ -7,7 +7,7 @@
  *     bucket_boundaries.c          boundaries as data: reading and finding
  *     choice.c                     choosing boundaries while data flows
  *     bucket_index.c               choosing them from the lengths of an index
- *     bucket_numbers.c             ranks that place numbers, and read only their own records
+ *     bucket_keys.c                ranks that place keys, and read only their own records
  *     lookahead.c                  batches from a sorted window, without boundaries
  *     truncation.c                 cutting records that are longer than the budget
  */
@@ -18,7 +18,7 @@
 #include "batch/cost_function.h"
 #include "batch/lookahead.h"
 #include "batch/padding.h"
-#include "run/own.h"
+#include "run/keyed.h"
 
 #define LEVADA_BUCKETS_MOST 65534
 
@@ -191,12 +191,12 @@ LEVADA_MUST_USE levada_status levada_bucket_stage_choose_pending(levada_bucket_s
 /* Rules and layouts of the boundaries as they are now. All groups must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_stage_set_rules(levada_bucket_stage *s,
                                                             levada_error        *err);
-/* Returns true if numbers with lengths can take the place of records, for ranks (run/own.h). */
+/* Returns true if keys can take the place of records, for ranks (run/keyed.h). */
 bool levada_bucket_stage_needs(const void *args, const levada_spec *in, levada_needed *out);
 LEVADA_MUST_USE levada_status levada_bucket_stage_divide(const void *args, const levada_rank *rank,
                                                          levada_value **changes, levada_error *err);
-/* EDATA_LOSS: a record of the batch has other lengths than the numbers by which it was chosen. */
-LEVADA_MUST_USE levada_status levada_bucket_stage_check_numbers(const levada_bucket_stage *s,
+/* EDATA_LOSS: a record of the batch has other lengths than the keys by which it was chosen. */
+LEVADA_MUST_USE levada_status levada_bucket_stage_check_keys(const levada_bucket_stage *s,
                                                                 const levada_block        *batch,
                                                                 levada_error              *err);
 bool levada_bucket_stage_is_bounded(const levada_bucket_stage_args *args);

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "registry/env_priv.h"
 #include "tensor/encoded.h"
+#include "tensor/keys.h"
 #include "run/context.h"
 #include "state/damaged.h"
 #include "tensor/pad.h"
@@ -201,17 +202,17 @@ static void grouping_shorten(levada_grouping *g, levada_group *group, int64_t ro
     group->n = rest;
 }
 
-/* The longest of each field that has lengths. `records`: the columns of the records. */
-static void grouping_measure_numbers(const levada_spec *records, const levada_block *numbers,
-                                     int64_t *least)
+/* Measures the longest of each field that has lengths. `records`: the columns of the records. */
+static void grouping_measure_keys(const levada_spec *records, const levada_block *keys,
+                                  int64_t *least)
 {
-    for (int32_t c = 0; c < levada_spec_count(numbers->spec); c++) {
-        int32_t  field = levada_spec_find(records, levada_spec_field(numbers->spec, c)->name);
+    for (int32_t c = 0; c < levada_spec_count(keys->spec); c++) {
+        int32_t  field = levada_spec_find(records, levada_spec_field(keys->spec, c)->name);
         int64_t *to = least + (int64_t)field * LEVADA_MAX_DIMS;
 
-        for (int64_t i = 0; field >= 0 && i < numbers->n; i++) {
+        for (int64_t i = 0; field >= 0 && i < keys->n; i++) {
             int64_t              row;
-            const levada_column *from = &levada_block_row(numbers, i, &row)->columns[c];
+            const levada_column *from = &levada_block_row(keys, i, &row)->columns[c];
             int64_t              length = ((const int64_t *)(const void *)from->values)[row];
 
             if (length > *to) *to = length;
@@ -220,19 +221,19 @@ static void grouping_measure_numbers(const levada_spec *records, const levada_bl
 }
 
 /* Marks what the batches that all ranks make of a group have in common: the lengths that they are
- * padded to, and if this one was filled. `all`: the records of all ranks, or their numbers. */
+ * padded to, and if this one was filled. `all`: the records of all ranks, or their keys. */
 static levada_status grouping_mark(const levada_grouping *g, const levada_group *from,
                                    const levada_block *all, bool filled, levada_block *block,
                                    levada_error *err)
 {
     const levada_texts *fields = g->options.fields;
-    bool                numbers = levada_context_numbers(g->context);
-    const levada_spec  *spec = numbers ? g->context->in : all->spec;
+    bool                keys = levada_spec_is_keys(all->spec);
+    const levada_spec  *spec = keys ? g->context->in : all->spec;
     levada_layout      *layout = NULL;
 
     LEVADA_TRY(levada_layout_create_least(levada_spec_count(spec),
                                           from->layout ? from->layout->bound : -1, &layout, err));
-    if (numbers) grouping_measure_numbers(spec, all, layout->least);
+    if (keys) grouping_measure_keys(spec, all, layout->least);
     else levada_pad_measure(all, layout->least);
     for (int64_t k = 0; fields && k < fields->n; k++) {
         int32_t i = levada_spec_find(spec, fields->at[k]);

@@ -33,7 +33,7 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
     r->at.turn = r->range.begin.turn;
     r->at.record = r->range.begin.record;
     r->at.start = r->range.begin.offset;
-    if (r->numbers) r->at.turn = r->at.record = r->at.start = 0;
+    if (r->keys) r->at.turn = r->at.record = r->at.start = 0;
     r->rejects.n = r->passed = 0;
     atomic_store(&r->counts.finished, 0);
     atomic_store(&r->counts.done, 0);
@@ -220,7 +220,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "offset", levada_file_reader_offset(r), err));
     LEVADA_TRY(levada_state_put_i64(to, "records", levada_file_reader_counted(r).records, err));
     if (r->at.resumed) LEVADA_TRY(levada_state_put_i64(to, "resumed", r->at.resumed, err));
-    if (r->numbers) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
+    if (r->keys) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
     LEVADA_TRY(file_position_put_losses(r, to, err));
     LEVADA_TRY(levada_files_save(&r->set.files, to, err));
     file_position_note(r, to);
@@ -254,19 +254,19 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
 
 /* Returns an error if a rank that reads only its own records restores a checkpoint of one that
  * reads all, or the other way round. */
-static levada_status file_position_check_numbers(const levada_file_reader *r,
+static levada_status file_position_check_keys(const levada_file_reader *r,
                                                  levada_state_reader *from, levada_error *err)
 {
-    bool numbers = levada_state_has(from, "numbers");
+    bool keys = levada_state_has(from, "numbers");
 
-    if (numbers == (r->numbers != NULL)) return LEVADA_OK;
+    if (keys == (r->keys != NULL)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       numbers ? "the checkpoint was saved by a rank that reads only its own "
-                                 "records, but this rank reads all; the line `reads` of explain() "
-                                 "shows why"
-                               : "the checkpoint was saved by a rank that reads all records, but "
-                                 "this rank reads only its own; write the index again without "
-                                 "lengths");
+                       keys ? "the checkpoint was saved by a rank that reads only its own "
+                              "records, but this rank reads all; the line `reads` of explain() "
+                              "shows why"
+                            : "the checkpoint was saved by a rank that reads all records, but "
+                              "this rank reads only its own; write the index again without "
+                              "lengths");
 }
 
 levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,
@@ -274,7 +274,7 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
 {
     file_position p;
 
-    LEVADA_TRY(file_position_check_numbers(r, from, err));
+    LEVADA_TRY(file_position_check_keys(r, from, err));
     LEVADA_TRY(file_position_check_files(r, from, err));
     LEVADA_TRY(file_position_get(r, from, &p, err));
     LEVADA_TRY(file_position_adopt_marks(r, from, err));

@@ -62,8 +62,9 @@ bool levada_file_reader_finished(const levada_file_reader *r)
 {
     int64_t offset = r->frames.open ? r->frames.window.offset : r->at.start;
 
-    if (r->framing.options->numbers.shuffle_records ||
-        r->numbers) return r->at.record >= r->range.end - r->range.first;
+    if (r->framing.options->numbers.shuffle_records || r->keys) {
+        return r->at.record >= r->range.end - r->range.first;
+    }
     if (r->at.turn >= r->set.files.n || r->at.turn > r->range.stop.turn) return true;
     if (!r->framing.format->next) return r->at.turn == r->range.stop.turn &&
         r->at.record >= r->range.stop.record;
@@ -85,6 +86,44 @@ bool levada_file_reader_range(const levada_file_reader *r, int64_t *first, int64
     *first = r->range.first;
     *end = r->range.end;
     return r->range.index != NULL;
+}
+
+levada_origin levada_file_reader_origin_at(const levada_file_reader *r, int64_t place)
+{
+    levada_origin o = { .source = r->source, .pass = r->at.pass, .offset = -1 };
+
+    levada_index_locate(r->range.index, r->range.first + place, &o.shard, &o.record);
+    return o;
+}
+
+levada_status levada_file_reader_check_record(const levada_file_reader *r, const levada_origin *of,
+                                              levada_error *err)
+{
+    bool    file = of->shard >= 0 && of->shard < r->set.files.n;
+    int64_t n = file ? levada_index_number(r->range.index, of->shard + 1, 0) -
+                           levada_index_number(r->range.index, of->shard, 0)
+                     : 0;
+
+    if (of->record >= 0 && of->record < n) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "record %lld of file %d does not exist any more; restore the file as it "
+                       "was when the checkpoint was saved",
+                       (long long)of->record, (int)of->shard);
+}
+
+levada_status levada_file_reader_locate(levada_file_reader *r, int64_t number, levada_origin *out,
+                                        levada_error *err)
+{
+    int64_t n = r->range.end - r->range.first;
+
+    if (number < 0 || number >= n) {
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE, "record %lld of %lld does not exist",
+                           (long long)number, (long long)n);
+    }
+    *out = levada_file_reader_origin_at(r, number);
+    LEVADA_TRY(levada_index_check_again(r->range.index, out->shard, err));
+    levada_file_reader_forget(r);
+    return LEVADA_OK;
 }
 
 levada_status levada_file_reader_lengths(levada_file_reader *r, levada_lengths_each *each,

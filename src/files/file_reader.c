@@ -101,8 +101,8 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_framing_free_state(&r->framing, &r->frames.state);
     levada_spec_unref(&r->framing.spec);
     levada_index_close(&r->range.index);
-    if (r->shuffled) levada_shuffled_destroy(&r->shuffled);
-    if (r->numbers) levada_numbers_destroy(&r->numbers);
+    levada_shuffled_destroy(&r->shuffled);
+    levada_file_keys_destroy(&r->keys);
     levada_file_set_clear(&r->set);
     levada_rejects_clear(&r->rejects);
     levada_file_marks_clear(&r->alone.marks);
@@ -624,7 +624,7 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
             LEVADA_TRY(levada_file_reader_end(r, err));
             continue;
         }
-        if (r->numbers) return levada_numbers_next(r, out, err);
+        if (r->keys) return levada_file_keys_next(r, out, err);
         if (r->framing.options->numbers.shuffle_records) {
             LEVADA_ASSERT(r->shuffled);
             *out = NULL;
@@ -680,7 +680,7 @@ const levada_spec *levada_file_reader_records(const levada_file_reader *r)
 
 const levada_spec *levada_file_reader_spec(const levada_file_reader *r)
 {
-    return r->numbers ? levada_numbers_spec(r->numbers) : r->framing.spec;
+    return r->keys ? levada_file_keys_spec(r->keys) : r->framing.spec;
 }
 
 const char *levada_file_reader_file(const levada_file_reader *r, int32_t shard)

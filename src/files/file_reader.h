@@ -13,7 +13,7 @@
  *   file_damage.c    what a policy may skip, and how to find the next record after damage
  *   file_position.c  rewind, save, restore
  *   file_set.c       names, order and sizes of the files
- *   file_reread.c    single records again, by their origins
+ *   file_reread.c    single records by their origins
  *
  * It returns blocks of at most context->block_rows records with one BYTES column, called as the
  * format says. The column shares the pooled chunk that the file was read into: nothing is copied
@@ -86,17 +86,12 @@ LEVADA_MUST_USE levada_status levada_file_reader_select(levada_file_reader *read
                                                         const uint8_t stages[16],
                                                         const uint8_t plain[16], bool *found,
                                                         levada_error *err);
-/* Makes the blocks that follow have numbers in place of records: an int64 column for each of the
- * fields, which were found last. Their origins have no offset. Reads nothing of the files but what
+/* Makes the reader emit keys (tensor/keys.h) in place of records, with the lengths of these fields,
+ * which were found last. Their origins have no offset. Reads nothing of the files but what
  * recognizes them. Before the first record; with an index only. */
-LEVADA_MUST_USE levada_status levada_file_reader_number(levada_file_reader *reader,
-                                                        const char *const *fields, int32_t n,
-                                                        levada_error *err);
-/* Reads the records of such a block, of any kind, in its order. A damaged record is an error. */
-LEVADA_MUST_USE levada_status levada_file_reader_fetch_numbers(levada_file_reader *reader,
-                                                               const levada_block *numbers,
-                                                               levada_block      **out,
-                                                               levada_error       *err);
+LEVADA_MUST_USE levada_status levada_file_reader_emit_keys(levada_file_reader *reader,
+                                                           const char *const *fields, int32_t n,
+                                                           levada_error *err);
 
 /* Sets the policy of the iterator; it counts only if the option `errors` is not given. */
 LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *reader,
@@ -135,13 +130,18 @@ LEVADA_MUST_USE levada_status levada_file_reader_restore(levada_file_reader *rea
                                                          levada_state_reader *from,
                                                          levada_error *err);
 
-/* Reads exactly these records, sorted by (shard, offset), in that order: one pass over each file
- * with handles of its own; position and counts stay. The block owns copies and keeps the origins as
- * they are given; it is a selection if the records are too large for one DATA block.
- * EFAILED_PRECONDITION if a record does not exist any more. */
-LEVADA_MUST_USE levada_status levada_file_reader_reread(levada_file_reader  *reader,
-                                                        const levada_origin *sorted, int64_t n,
-                                                        levada_block **out, levada_error *err);
+/* Reads exactly these records, sorted by (shard, record), in that order: one pass over each file
+ * with handles of its own; position and counts stay. The block owns copies and keeps the origins;
+ * it is a selection if the records are too large for one DATA block.
+ *
+ * READ_AGAIN: as they were emitted, by shard and offset; keys if the reader emits keys.
+ * EFAILED_PRECONDITION if a record does not exist any more. READ_FIRST: by shard and number, with
+ * an index only. Each must have the length that the index says, in the file that was indexed, and a
+ * damaged record is EDATA_LOSS. */
+LEVADA_MUST_USE levada_status levada_file_reader_read(levada_file_reader  *reader,
+                                                      const levada_origin *sorted, int64_t n,
+                                                      levada_read how, levada_block **out,
+                                                      levada_error *err);
 
 /* Lets the caller pass over damage itself; before the first record. */
 void levada_file_reader_walk(levada_file_reader *reader);
@@ -163,10 +163,9 @@ bool levada_file_reader_ended(const levada_file_reader *reader);
 /* Sets the numbers of the records that it reads: of the first, and after the last. Returns false
  * without an index. */
 bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, int64_t *end);
-/* Finds where the record of that number is, of those that it reads, in the order of the files. What
- * levada_file_reader_reread then reads must have the length that the index says, in the file that
- * was indexed. EOUT_OF_RANGE: the record does not exist; EFAILED_PRECONDITION: the index is not the
- * one that was opened. With an index only. */
+/* Finds the record of that number, of those that it reads, in the order of the files, for a
+ * READ_FIRST that opens its file again. EOUT_OF_RANGE: the record does not exist;
+ * EFAILED_PRECONDITION: the index is not the one that was opened. With an index only. */
 LEVADA_MUST_USE levada_status levada_file_reader_locate(levada_file_reader *reader, int64_t number,
                                                         levada_origin *out, levada_error *err);
 /* Calls levada_index_lengths of its files, all of them, after their fields were found. */
@@ -177,7 +176,7 @@ LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader  *re
 bool levada_file_reader_is_whole(const levada_file_reader *reader);
 /* Returns the columns of its blocks, of bytes. Borrowed for the life of the reader. */
 const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
-/* Returns the columns of its records, even if its blocks have numbers. Borrowed likewise. */
+/* Returns the columns of its records, even if it emits keys. Borrowed likewise. */
 const levada_spec *levada_file_reader_records(const levada_file_reader *reader);
 /* Returns the path of a file, NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);

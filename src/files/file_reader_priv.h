@@ -5,7 +5,7 @@
  *   levada_framing        how bytes become records; constant
  *   levada_file_set       names, order and sizes of the files (file_set.h)
  *   levada_record_range   the records that are read, of an index (file_range.c)
- *   levada_record_access  single records, by origin or number (file_reread.c, file_picked.c)
+ *   levada_record_access  single records, by origin (file_reread.c)
  *   levada_frame_reader   the frames of the file whose turn it is (file_reader.c)
  *
  * and of where it is (file_position.c) and what it lost (file_damage.c).
@@ -46,30 +46,8 @@ typedef struct levada_files_ahead levada_files_ahead; /* files_ahead.h */
 /* Another order of records than that of the files (file_shuffled.c). */
 typedef struct levada_shuffled levada_shuffled;
 
-/* Records that are fetched by their numbers (file_picked.c). The caller fills in numbers and passes
- * of `records`, whose order changes; after a failure `lengths` has those of the frames, 0 where
- * they are not known. All zero has no capacity. */
-typedef struct levada_picked_record {
-    int64_t       number, length;
-    int32_t       pass, row; /* row: in the block that is made */
-    levada_origin origin;
-} levada_picked_record;
-
-typedef struct levada_picked {
-    int64_t               capacity; /* of each array */
-    levada_picked_record *records;
-    levada_origin        *origins;
-    int64_t              *lengths;
-    int32_t              *rows;
-} levada_picked;
-
-void levada_picked_clear(levada_picked *picked);
-/* Reserves arrays for n records. What the arrays had is gone if they grow. */
-LEVADA_MUST_USE levada_status levada_picked_reserve(levada_picked *picked, int64_t n,
-                                                    levada_error *err);
-
-/* Numbers in place of records (file_numbers.c). */
-typedef struct levada_numbers levada_numbers;
+/* Keys in place of records (file_keys.c). */
+typedef struct levada_file_keys levada_file_keys;
 
 /* Where a range of records begins or ends. */
 typedef struct levada_file_place {
@@ -93,7 +71,6 @@ typedef struct levada_kept {
 /* Single records, in any order (file_reread.c). */
 typedef struct levada_record_access {
     levada_kept kept[LEVADA_FILES_KEPT];
-    int64_t     located; /* bytes of the record that was located last; 0 = none */
 } levada_record_access;
 
 /* The frames of the file whose turn it is. */
@@ -154,7 +131,7 @@ struct levada_file_reader {
     levada_file_set     set;
     levada_record_range range;
     levada_shuffled    *shuffled; /* NULL = records in the order of the files            */
-    levada_numbers     *numbers;  /* NULL = records; else numbers in place of them       */
+    levada_file_keys   *keys;     /* NULL = it emits records                             */
     levada_record_access   access;
     levada_frame_reader    frames;
     levada_reader_position at;
@@ -181,15 +158,15 @@ void levada_shuffled_arrange(levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_shuffled_next(levada_file_reader *reader, levada_block **out,
                                                    levada_error *err);
 
-/* -- numbers in place of records (file_numbers.c) */
-void levada_numbers_destroy(levada_numbers **numbers);
-const levada_spec *levada_numbers_spec(const levada_numbers *numbers); /* of its blocks */
-/* Emits numbers, in place of levada_file_reader_next. */
-LEVADA_MUST_USE levada_status levada_numbers_next(levada_file_reader *reader, levada_block **out,
-                                                  levada_error *err);
-LEVADA_MUST_USE levada_status levada_numbers_reread(levada_file_reader  *reader,
-                                                    const levada_origin *origins, int64_t n,
-                                                    levada_block **out, levada_error *err);
+/* -- keys in place of records (file_keys.c) */
+void levada_file_keys_destroy(levada_file_keys **keys);
+const levada_spec *levada_file_keys_spec(const levada_file_keys *keys);
+/* Emits keys, in place of levada_file_reader_next. */
+LEVADA_MUST_USE levada_status levada_file_keys_next(levada_file_reader *reader, levada_block **out,
+                                                    levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_keys_reread(levada_file_reader  *reader,
+                                                      const levada_origin *origins, int64_t n,
+                                                      levada_block **out, levada_error *err);
 
 /* -- parts, ranges and orders of records (file_range.c, file_shuffled.c) */
 /* Finds the files of the reader and, with an index, where its records begin and end. */
@@ -200,19 +177,20 @@ LEVADA_MUST_USE levada_status levada_file_reader_find(levada_file_reader *reader
 bool levada_file_reader_finished(const levada_file_reader *reader);
 /* Leaves those of the framed records that lie before the end of the range. */
 void levada_file_reader_clip(levada_file_reader *reader);
-/* Reads records like levada_file_reader_reread, but for the first time: damage is EDATA_LOSS, and a
- * record has the length that the index says. Neighbors are read together. Files stay open until the
- * reader forgets them. */
-LEVADA_MUST_USE levada_status levada_file_reader_fetch(levada_file_reader  *reader,
-                                                       const levada_origin *sorted,
-                                                       const int64_t *lengths, int64_t n,
-                                                       levada_block **out, levada_error *err);
-
-/* Reads the first n records of `picked`, in that order, into a selection, like
- * levada_file_reader_fetch. */
-LEVADA_MUST_USE levada_status levada_file_reader_pick(levada_file_reader *reader,
-                                                      levada_picked *picked, int32_t n,
-                                                      levada_block **out, levada_error *err);
+/* Reads records by shard and number, like levada_file_reader_read for the first time. Fills in
+ * their offsets, and the lengths of their frames: after a failure 0 where they are not known.
+ * Neighbors are read together. Files stay open until the reader forgets them. */
+LEVADA_MUST_USE levada_status levada_file_reader_fetch(levada_file_reader *reader,
+                                                       levada_origin *sorted, int64_t *lengths,
+                                                       int64_t n, levada_block **out,
+                                                       levada_error *err);
+/* Returns the origin of one of the records that are read, from 0 on in the order of the files,
+ * without its offset. */
+levada_origin levada_file_reader_origin_at(const levada_file_reader *reader, int64_t place);
+/* Returns EFAILED_PRECONDITION if the index has no such record. */
+LEVADA_MUST_USE levada_status levada_file_reader_check_record(const levada_file_reader *reader,
+                                                              const levada_origin *of,
+                                                              levada_error *err);
 /* Returns which of the records that are read, from 0 on, is the i-th of this pass. */
 int64_t levada_file_reader_place(const levada_file_reader *reader, int64_t i);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single records again, by their origins: what a restored buffer is filled with.
+ * Single records by their origins: for the first time, by the index, or again, for a restored
+ * buffer.
  */
 #include "base/alloc.h"
 #include "files/file_reader_priv.h"
@@ -368,7 +369,7 @@ static bool file_reread_same(const file_reread *x)
 {
     const levada_origin *o = &x->origins[x->at];
 
-    return x->at > x->first && !x->lengths && o->shard == o[-1].shard &&
+    return x->at > x->first && o->shard == o[-1].shard &&
            o->offset == o[-1].offset && o->record == o[-1].record; /* records may be empty */
 }
 
@@ -422,18 +423,10 @@ static levada_status file_reread_join(file_reread *x, levada_block **out, levada
     return st;
 }
 
-levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
-                                        int64_t n, levada_block **out, levada_error *err)
-{
-    if (reader->numbers) return levada_numbers_reread(reader, sorted, n, out, err);
-    return levada_file_reader_fetch(reader, sorted, reader->access.located
-                                    ? &reader->access.located : NULL, n,
-                                    out, err);
-}
-
-levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_origin *sorted,
-                                       const int64_t *lengths, int64_t n, levada_block **out,
-                                       levada_error *err)
+/* Reads records whose frames have these lengths; NULL = not known: they were read before. */
+static levada_status file_reread_read(levada_file_reader *reader, const levada_origin *sorted,
+                                      const int64_t *lengths, int64_t n, levada_block **out,
+                                      levada_error *err)
 {
     file_reread   x = { .reader = reader, .origins = sorted, .lengths = lengths, .n = n,
                         .shard = -1 };
@@ -454,5 +447,51 @@ levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_
     levada_window_close(&x.own);
     if (st != LEVADA_OK) levada_file_reader_forget(reader);
     levada_framing_free_state(&reader->framing, &x.state);
+    return st;
+}
+
+levada_status levada_file_reader_fetch(levada_file_reader *reader, levada_origin *sorted,
+                                       int64_t *lengths, int64_t n, levada_block **out,
+                                       levada_error *err)
+{
+    levada_index *index = reader->range.index;
+
+    memset(lengths, 0, (size_t)n * sizeof *lengths);
+    for (int64_t i = 0; i < n; i++) {
+        levada_index_entry entry;
+
+        LEVADA_TRY(levada_file_reader_check_record(reader, &sorted[i], err));
+        LEVADA_TRY(levada_index_find(index, levada_index_number(index, sorted[i].shard,
+                                                                sorted[i].record),
+                                     &entry, err));
+        sorted[i].offset = entry.offset;
+        lengths[i] = entry.length;
+    }
+    return file_reread_read(reader, sorted, lengths, n, out, err);
+}
+
+levada_status levada_file_reader_read(levada_file_reader *reader, const levada_origin *sorted,
+                                      int64_t n, levada_read how, levada_block **out,
+                                      levada_error *err)
+{
+    levada_origin *origins;
+    int64_t       *lengths;
+    levada_status  st;
+
+    if (how == LEVADA_READ_AGAIN && reader->keys) {
+        return levada_file_keys_reread(reader, sorted, n, out, err);
+    }
+    if (how == LEVADA_READ_AGAIN) return file_reread_read(reader, sorted, NULL, n, out, err);
+    origins = levada_alloc((size_t)n * sizeof *origins + 1);
+    lengths = levada_alloc((size_t)n * sizeof *lengths + 1);
+    if (origins && lengths) {
+        memcpy(origins, sorted, (size_t)n * sizeof *origins);
+        st = levada_file_reader_fetch(reader, origins, lengths, n, out, err);
+    } else {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for keys of records");
+    }
+    levada_free(origins);
+    levada_free(lengths);
+    if (st == LEVADA_OK && reader->keys) levada_file_reader_count_records(reader, n);
     return st;
 }

@@ -23,6 +23,7 @@
 #include "files/bytes.h"
 #include "files/glob.h"
 #include "registry/registry.h"
+#include "tensor/keys.h"
 #include <levada/inspect.h>
 
 #define LEVADA_INDEX_SUFFIX ".lvindex"
@@ -36,7 +37,7 @@
 #define LEVADA_INDEX_SUM (LEVADA_INDEX_PAGE - 4) /* where the checksum of a page stands */
 #define LEVADA_INDEX_NAME 48
 #define LEVADA_INDEX_FIELD 128
-#define LEVADA_LENGTH_FIELDS 8 /* most fields whose lengths it has */
+#define LEVADA_LENGTH_FIELDS LEVADA_KEY_FIELDS /* most fields whose lengths it has */
 
 /* The last page: it is written when all records are known. */
 typedef struct levada_index_foot {

@@ -9,7 +9,7 @@
 #include <levada/dataset.h>
 #include <levada/stage.h>
 
-struct levada_needed; /* run/own.h */
+struct levada_needed; /* run/keyed.h */
 
 /* One of `count` ranks that divide the batches of a stage; `equal` is "drop" or "pad". */
 typedef struct levada_rank {

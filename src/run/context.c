@@ -97,11 +97,6 @@ const levada_dataset *levada_context_input(const levada_context *context)
     return at && at->ninputs == 1 ? at->inputs[0] : NULL;
 }
 
-bool levada_context_numbers(const levada_context *context)
-{
-    return context->node && levada_node_fetches(context->node);
-}
-
 void levada_context_hint_batch_size(const levada_context *context, int64_t rows)
 {
     const levada_node *node = context->node, *in = node ? node->inputs[0] : NULL;

@@ -20,10 +20,6 @@ LEVADA_MUST_USE levada_status levada_context_file(const levada_context *context,
  * known. */
 const levada_dataset *levada_context_input(const levada_context *context);
 
-/* Returns true if the input has numbers in place of records: columns with the lengths that the
- * stage said it needs. The core makes the records of what next() returns, which must have a layout.
- * */
-bool levada_context_numbers(const levada_context *context);
 /* Hints that a stage makes batches of `rows` neighboring records. The fused stages that it reads,
  * if they read a file, then emit blocks that are whole batches if they can; other sizes never
  * change a result. At open. */

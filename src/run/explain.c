@@ -8,7 +8,7 @@
 #include "description/dataset_priv.h"
 #include "base/process.h"
 #include "run/iter.h"
-#include "run/own.h"
+#include "run/keyed.h"
 
 #include <stdio.h>
 
@@ -76,16 +76,15 @@ static const levada_node *explain_node(const levada_node *it, const levada_datas
 static void explain_reads(levada_text *text, const levada_dataset *at)
 {
     levada_error  err = LEVADA_ERROR_INIT;
-    levada_own    own = { 0 };
+    levada_keyed  keyed = { 0 };
     char          line[LEVADA_INDEX_WHY + 64];
     levada_status st;
 
     if (at->op->family != LEVADA_FAMILY_STAGE || at->ninputs != 1) return;
-    st = levada_own_describe(at, false, &own, &err);
-    if (!own.stage) return;
-    if (st == LEVADA_OK) st = levada_own_look_up(&own, &err);
-    if (st != LEVADA_OK) snprintf(own.why, sizeof own.why, "%.200s", err.message);
-    levada_own_print(&own, line, sizeof line);
+    st = levada_keyed_decide(at, false, &keyed, &err);
+    if (!keyed.stage) return;
+    if (st != LEVADA_OK) snprintf(keyed.why, sizeof keyed.why, "%.200s", err.message);
+    levada_keyed_print(&keyed, line, sizeof line);
     levada_text_format(text, "    reads   %s\n", line);
 }
 

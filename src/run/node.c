@@ -8,18 +8,11 @@
 #include "run/workers.h"
 #include "tensor/encoded.h"
 
-#include <stdio.h>
 #include <string.h>
 
-void levada_node_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
+levada_context levada_node_context(levada_run *run, const levada_dataset *at, int32_t namesakes)
 {
-    snprintf(out, size, "%s%d.%s", run->prefix, run->planned.position, at->op->name);
-}
-
-levada_context levada_node_context(levada_run *run, const levada_dataset *at)
-{
-    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
-                                  (uint64_t)run->planned.namesakes);
+    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name), (uint64_t)namesakes);
     levada_context context = {
         .struct_size = sizeof context,
         .env = run->env,
@@ -48,9 +41,10 @@ static int64_t node_passes(const levada_dataset *at)
     return n < NODE_PASSES ? n : NODE_PASSES;
 }
 
-levada_status levada_node_create(levada_run *run, const levada_dataset *at,
+levada_status levada_node_create(levada_run *run, const levada_step *step,
                                  const levada_node_ops *ops, levada_node **out, levada_error *err)
 {
+    const levada_dataset *at = step->at;
     levada_node *it = levada_alloc_zero(sizeof *it);
 
     if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
@@ -58,12 +52,12 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->run = run;
     it->at = at;
     it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
-    it->context = levada_node_context(run, at);
+    it->context = step->context;
     it->context.node = it;
     it->repeat_count = node_passes(at);
     levada_inlet_clear(&it->inlet);
     it->puller = run->inner ? run->inner->puller : &run->consumer;
-    levada_node_path(run, at, it->path, sizeof it->path);
+    memcpy(it->path, step->path, sizeof it->path);
     it->skips.path = it->path;
     it->place = (levada_skip_place){ &it->skips, it->path, run->inner != NULL };
     if (run->inner) it->place.counts = run->inner->skips;

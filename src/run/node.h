@@ -14,6 +14,7 @@
 #include "run/inlet.h"
 #include "run/run.h"
 #include "state/state_priv.h"
+#include "tensor/keys.h"
 #include <levada/stage.h>
 
 /* A number that a stage shows, for any thread. */
@@ -28,7 +29,7 @@ typedef struct levada_gauge {
 typedef struct levada_node_shown {
     levada_gauge gauges[LEVADA_GAUGES]; /* of its stage (context.h) */
     atomic_llong records, blocks, nanoseconds; /* time includes that of the inputs */
-    char *reads;  /* levada_own_print of its stage, owned; NULL = it has no ranks */
+    char *reads;  /* levada_keyed_print of its stage, owned; NULL = it has no ranks */
     char *chosen; /* what its stage chose while data flowed, owned; NULL = nothing; guarded by the
                    * lock of the run's notes */
 } levada_node_shown;
@@ -39,28 +40,23 @@ typedef enum levada_node_kind {
     LEVADA_NODE_STAGE,  /* a SERIAL stage    */
     LEVADA_NODE_COMBINER,
     LEVADA_NODE_FUSED,  /* a run of fused stages */
+    LEVADA_NODE_MATERIALIZE, /* reads the records of keys */
 } levada_node_kind;
 
-/* A node whose records can be read again. */
-typedef struct levada_reread_ops {
+/* A node whose records can be read by their origins. */
+typedef struct levada_access_ops {
     /* Returns whether they can in this tree; NULL = always. */
     bool (*possible)(const levada_node *it);
-    /* Reads n records again, as this node emitted them. Each has levada_node_origin_parts(it)
-     * origins, row by row. They ascend by the first part, where that is equal by the second; in a
-     * part by source, shard, record and pass. */
-    levada_status (*reread)(levada_node *it, const levada_origin *origins, int64_t n,
-                            levada_block **out, levada_error *err);
-} levada_reread_ops;
-
-/* A source whose records have numbers. */
-typedef struct levada_numbers_ops {
-    /* Writes the origin of record `number` of those that it emits. */
+    /* Reads n records, as this node emitted them; the first time: the records of its keys. Each has
+     * levada_node_origin_parts(it) origins, row by row. They ascend by the first part, where that
+     * is equal by the second; in a part by source, shard, record and pass. */
+    levada_status (*read)(levada_node *it, const levada_origin *origins, int64_t n,
+                          levada_read how, levada_block **out, levada_error *err);
+    /* Writes the origin of record `number` of those that a source emits; NULL = they have no
+     * numbers. */
     levada_status (*locate)(levada_node *it, int64_t number, levada_origin *out,
                             levada_error *err);
-    /* Returns the records of a block of numbers that it emitted in their place, in its order. */
-    levada_status (*fetch)(levada_node *it, const levada_block *numbers, levada_block **out,
-                           levada_error *err);
-} levada_numbers_ops;
+} levada_access_ops;
 
 /* A node that works ahead of its consumer. */
 typedef struct levada_ahead_ops {
@@ -97,10 +93,9 @@ typedef struct levada_node_ops {
     void (*cancel)(levada_node *it); /* any thread; may be NULL */
     void (*close)(levada_node *it);
     /* Capabilities; NULL = none. */
-    const levada_reread_ops *reread;
+    const levada_access_ops *access;
     const levada_ahead_ops  *ahead; /* NULL: it works ahead where its inputs do */
     const levada_files_ops  *files;
-    const levada_numbers_ops *numbers;
 } levada_node_ops;
 
 struct levada_node {
@@ -125,8 +120,6 @@ struct levada_node {
     levada_skip_place      place;        /* where it counts: here, or at a combiner            */
     levada_skip_progress   progress;
     levada_rejects         kept; /* for its next item; none between calls                      */
-    const levada_node     *numbers; /* the source or combiner, where it emits numbers in place
-                                     * of records; NULL = it emits records                    */
     levada_spec           *fed;     /* columns that the consumer feeds; NULL = none            */
     levada_node_shown      shown;
 };
@@ -137,10 +130,10 @@ static inline bool levada_node_has_hooks(const levada_node *it)
     return it->ops->kind == LEVADA_NODE_SOURCE || it->ops->kind == LEVADA_NODE_STAGE;
 }
 
-/* Returns the node whose numbers a stage replaces by their records; NULL = it does not. */
-static inline const levada_node *levada_node_fetches(const levada_node *it)
+/* Returns true if it emits keys in place of records (tensor/keys.h). */
+static inline bool levada_node_emits_keys(const levada_node *it)
 {
-    return it->numbers || it->ninputs == 0 ? NULL : it->inputs[0]->numbers;
+    return levada_spec_is_keys(it->edge.spec);
 }
 
 /* -- the stream of a node (node_stream.c) */
@@ -184,8 +177,9 @@ LEVADA_MUST_USE levada_status levada_node_save_live_facts(levada_node *it,
                                                           levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_reader *from,
                                                   levada_error *err);
-LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
-                                                 int64_t n, levada_block **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_read(levada_node *it, const levada_origin *origins,
+                                               int64_t n, levada_read how, levada_block **out,
+                                               levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
 /* Returns how many origins a record has here: a zip puts those of its inputs together. */
 int32_t levada_node_origin_parts(const levada_node *it);

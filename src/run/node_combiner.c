@@ -52,7 +52,8 @@ static bool combiner_rereadable(const levada_node *it)
 
 /* Reads the records of an input, whose origins are the first of `nparts` in each row. */
 static levada_status combiner_part(levada_node *in, const levada_origin *origins, int32_t nparts,
-                                int64_t n, levada_block **out, levada_error *err)
+                                   int64_t n, levada_read how, levada_block **out,
+                                   levada_error *err)
 {
     int32_t        mine = levada_node_origin_parts(in);
     levada_origin *own = levada_alloc((size_t)n * (size_t)mine * sizeof *own);
@@ -65,16 +66,15 @@ static levada_status combiner_part(levada_node *in, const levada_origin *origins
     for (int64_t i = 0; i < n; i++) {
         memcpy(own + i * mine, origins + i * nparts, (size_t)mine * sizeof *own);
     }
-    st = levada_records_reread(&in->edge, own, n, &rows, err);
+    st = levada_records_read(&in->edge, own, n, how, &rows, err);
     levada_free(own);
     if (st == LEVADA_OK) st = levada_block_gather(levada_env_pool(in->run->env), rows, out, err);
     levada_block_unref(&rows);
     return st;
 }
 
-static levada_status combiner_reread_joined(levada_node *it, const levada_origin *origins,
-                                            int64_t n,
-                                         levada_block **out, levada_error *err)
+static levada_status combiner_read_joined(levada_node *it, const levada_origin *origins, int64_t n,
+                                          levada_read how, levada_block **out, levada_error *err)
 {
     int32_t        nparts = levada_node_origin_parts(it);
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
@@ -84,7 +84,7 @@ static levada_status combiner_reread_joined(levada_node *it, const levada_origin
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "out of memory while reading records again");
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
-        st = combiner_part(it->inputs[i], origins, nparts, n, &parts[i], err);
+        st = combiner_part(it->inputs[i], origins, nparts, n, how, &parts[i], err);
         origins += levada_node_origin_parts(it->inputs[i]);
     }
     if (st == LEVADA_OK) {
@@ -111,21 +111,23 @@ static int64_t combiner_run(const levada_node *in, const levada_origin *origins,
 
 /* Reads records of an input as they come out of the combiner. */
 static levada_status combiner_passed(levada_node *it, levada_node *in, const levada_origin *origins,
-                                  int64_t n, levada_block **out, levada_error *err)
+                                     int64_t n, levada_read how, levada_block **out,
+                                     levada_error *err)
 {
-    levada_pool  *pool = levada_env_pool(it->run->env);
-    levada_block *rows = NULL;
-    levada_status st = levada_node_reread(in, origins, n, &rows, err);
+    levada_pool       *pool = levada_env_pool(it->run->env);
+    const levada_spec *spec = how == LEVADA_READ_FIRST ? it->at->spec : it->context.out;
+    levada_block      *rows = NULL;
+    levada_status      st = levada_node_read(in, origins, n, how, &rows, err);
 
-    if (st == LEVADA_OK) st = levada_columns_adapt(pool, it->context.out, &rows, err);
+    if (st == LEVADA_OK) st = levada_columns_adapt(pool, spec, &rows, err);
     if (st == LEVADA_OK) st = levada_block_gather(pool, rows, out, err);
     levada_block_unref(&rows);
     return st;
 }
 
-static levada_status combiner_reread_forwarded(levada_node *it, const levada_origin *origins,
-                                            int64_t n,
-                                         levada_block **out, levada_error *err)
+static levada_status combiner_read_forwarded(levada_node *it, const levada_origin *origins,
+                                             int64_t n, levada_read how, levada_block **out,
+                                             levada_error *err)
 {
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
     levada_buffer *index = NULL;
@@ -144,7 +146,7 @@ static levada_status combiner_reread_forwarded(levada_node *it, const levada_ori
             which[at + k] = (uint32_t)nparts;
             row[at + k] = (uint32_t)k;
         }
-        st = combiner_passed(it, it->inputs[i], origins + at, run, &parts[nparts], err);
+        st = combiner_passed(it, it->inputs[i], origins + at, run, how, &parts[nparts], err);
         nparts += st == LEVADA_OK;
         at += run;
     }
@@ -163,11 +165,11 @@ static levada_status combiner_reread_forwarded(levada_node *it, const levada_ori
     return st;
 }
 
-static levada_status combiner_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                  levada_block **out, levada_error *err)
+static levada_status combiner_read(levada_node *it, const levada_origin *origins, int64_t n,
+                                   levada_read how, levada_block **out, levada_error *err)
 {
-    return combiner_forwards(it) ? combiner_reread_forwarded(it, origins, n, out, err)
-                                 : combiner_reread_joined(it, origins, n, out, err);
+    return combiner_forwards(it) ? combiner_read_forwarded(it, origins, n, how, out, err)
+                                 : combiner_read_joined(it, origins, n, how, out, err);
 }
 
 static const levada_node_ops combiner_ops = {
@@ -178,35 +180,33 @@ static const levada_node_ops combiner_ops = {
     .rewind = levada_stage_state_rewind,
     .cancel = levada_stage_state_cancel,
     .close = levada_stage_state_close,
-    .reread = &(const levada_reread_ops){ .possible = combiner_rereadable,
-                                          .reread = combiner_reread },
+    .access = &(const levada_access_ops){ .possible = combiner_rereadable,
+                                          .read = combiner_read },
 };
 
-/* Passes on numbers if the inputs of the combiner emit numbers, and the combiner passes records on.
- * */
-static void combiner_take_numbers(levada_node *it)
+/* Passes on keys if the inputs of the combiner emit keys. */
+static void combiner_take_keys(levada_node *it)
 {
-    if (!it->inputs[0]->numbers) return;
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_ASSERT(it->inputs[i]->numbers);
-    it->numbers = it;
+    if (!levada_node_emits_keys(it->inputs[0])) return;
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_ASSERT(levada_node_emits_keys(it->inputs[i]));
     it->edge.spec = it->context.out = it->inputs[0]->edge.spec;
 }
 
-levada_status levada_node_combiner(levada_run *run, const levada_dataset *at, levada_node **in,
-                                int32_t nin, levada_node **out, levada_error *err)
+levada_status levada_node_combiner(levada_run *run, const levada_step *step, levada_node **in,
+                                   int32_t nin, levada_node **out, levada_error *err)
 {
-    const levada_combiner_def   *def = &at->op->def.combiner;
+    const levada_combiner_def   *def = &step->at->op->def.combiner;
     const levada_stage_hooks hooks = LEVADA_STAGE_HOOKS(def, combiner_open);
     levada_node  *it = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at, &combiner_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, step, &combiner_ops, &it, err));
     it->version = def->state_version;
     st = levada_node_adopt(it, in, nin, err);
-    if (st == LEVADA_OK) combiner_take_numbers(it);
+    if (st == LEVADA_OK) combiner_take_keys(it);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {
-        levada_error_wrap(err, "%s", at->op->name);
+        levada_error_wrap(err, "%s", step->at->op->name);
         levada_node_destroy(&it);
         return st;
     }

@@ -157,22 +157,16 @@ static levada_status format_rewind(levada_node *it, bool read_to_end, levada_err
     return LEVADA_OK;
 }
 
-static levada_status format_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                   levada_block **out, levada_error *err)
+static levada_status format_access(levada_node *it, const levada_origin *origins, int64_t n,
+                                      levada_read how, levada_block **out, levada_error *err)
 {
-    return levada_file_reader_reread(it->self, origins, n, out, err);
+    return levada_file_reader_read(it->self, origins, n, how, out, err);
 }
 
 static levada_status format_locate(levada_node *it, int64_t number, levada_origin *out,
                                    levada_error *err)
 {
     return levada_file_reader_locate(it->self, number, out, err);
-}
-
-static levada_status format_fetch(levada_node *it, const levada_block *numbers, levada_block **out,
-                                  levada_error *err)
-{
-    return levada_file_reader_fetch_numbers(it->self, numbers, out, err);
 }
 
 static const char *format_name(const levada_node *it, int32_t shard)
@@ -199,12 +193,11 @@ static const levada_node_ops format_ops = {
     .restore = format_restore,
     .rewind = format_rewind,
     .close = format_close,
-    .reread = &(const levada_reread_ops){ .reread = format_reread },
+    .access = &(const levada_access_ops){ .read = format_access, .locate = format_locate },
     .ahead = &(const levada_ahead_ops){ .work = format_ahead },
     .files = &(const levada_files_ops){ .name = format_name,
                                         .progress = format_progress,
                                         .save_live_facts = format_save_live_facts },
-    .numbers = &(const levada_numbers_ops){ .locate = format_locate, .fetch = format_fetch },
 };
 
 /* Makes the owner of a reader. Files of sources in pipes are known by path, those of the tree by
@@ -229,35 +222,46 @@ bool levada_node_can_coalesce(const levada_node *it)
 {
     levada_node *self = (levada_node *)(uintptr_t)it;
 
-    return it->ops->kind == LEVADA_NODE_FORMAT && !it->numbers && !format_owner(self).names;
+    return it->ops->kind == LEVADA_NODE_FORMAT && !levada_node_emits_keys(it) &&
+           !format_owner(self).names;
 }
 
-/* Emits numbers in place of records, if the index has the lengths. */
-static levada_status format_number(levada_node *it, levada_own *own, levada_error *err)
+/* Emits keys in place of records, with the lengths of the index. */
+static levada_status format_emit_keys(levada_node *it, const levada_keyed *keyed,
+                                      levada_error *err)
 {
-    if (own->why[0]) return LEVADA_OK;
-    LEVADA_TRY(levada_own_find(own, it->at, it->self, err));
-    if (own->why[0]) return LEVADA_OK;
-    it->numbers = it;
-    return levada_file_reader_number(it->self, own->needed.fields, own->needed.n, err);
+    const levada_needed  *needed = &keyed->needed;
+    const levada_dataset *input = keyed->stage->inputs[0];
+    uint8_t               stages[16], plain[16];
+    bool                  found = false;
+
+    LEVADA_TRY(levada_index_hash(input, it->at, stages, err));
+    LEVADA_TRY(levada_index_stages(it->at, plain, err));
+    LEVADA_TRY(levada_file_reader_select(it->self, needed->fields, needed->n, stages, plain,
+                                         &found, err));
+    if (found) return levada_file_reader_emit_keys(it->self, needed->fields, needed->n, err);
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the index was written again, without the lengths of '%s'",
+                       needed->fields[0]);
 }
 
-levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_own *own,
-                                 levada_node **out, levada_error *err)
+levada_status levada_node_format(levada_run *run, const levada_step *step, levada_node **out,
+                                 levada_error *err)
 {
+    const levada_dataset *at = step->at;
     levada_node        *it = NULL;
     levada_file_reader *reader = NULL;
     levada_file_owner   owner;
     levada_status       st;
 
-    LEVADA_TRY(levada_node_create(run, at, &format_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, step, &format_ops, &it, err));
     it->source = levada_run_add_source(run, it);
     owner = format_owner(it);
     st = levada_file_reader_create(&it->context, at->op, at->args, it->source, &owner, &reader,
                                    err);
     it->self = reader;
     if (st == LEVADA_OK) st = levada_file_reader_shuffle(reader, err);
-    if (st == LEVADA_OK && own) st = format_number(it, own, err);
+    if (st == LEVADA_OK && step->keyed) st = format_emit_keys(it, step->keyed, err);
     if (st == LEVADA_OK) it->edge.spec = levada_file_reader_spec(reader);
     if (st == LEVADA_OK && run->inner) { /* n-th pass of a source of that number */
         it->context.pass = it->opened_as = run->inner->pass;

@@ -118,13 +118,13 @@ static bool fused_rereadable(const levada_node *it)
            levada_node_rereadable(it->inputs[0]);
 }
 
-static levada_status fused_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                  levada_block **out, levada_error *err)
+static levada_status fused_read(levada_node *it, const levada_origin *origins, int64_t n,
+                                levada_read how, levada_block **out, levada_error *err)
 {
     levada_item   in = { 0 }, made = { 0 };
     levada_status st;
 
-    LEVADA_TRY(levada_node_reread(it->inputs[0], origins, n, &in.block, err));
+    LEVADA_TRY(levada_node_read(it->inputs[0], origins, n, how, &in.block, err));
     st = levada_fused_apply(fused_ring(it)->fused, it->run, &it->place, 0, &in, &made, err);
     levada_item_clear(&in);
     for (int32_t i = 0; st == LEVADA_OK && i < made.rejects.n; i++) {
@@ -162,7 +162,7 @@ static const levada_node_ops fused_ops = {
     .rewind = fused_rewind,
     .cancel = fused_cancel,
     .close = fused_close,
-    .reread = &(const levada_reread_ops){ .possible = fused_rereadable, .reread = fused_reread },
+    .access = &(const levada_access_ops){ .possible = fused_rereadable, .read = fused_read },
     .ahead = &(const levada_ahead_ops){ .work = fused_ahead, .halt = fused_halt },
 };
 
@@ -196,7 +196,7 @@ static levada_status fused_tickets(levada_run *run, levada_result_ring *j, int64
     return LEVADA_OK;
 }
 
-levada_status levada_node_fused(levada_run *run, const levada_dataset *at, levada_fused **fused,
+levada_status levada_node_fused(levada_run *run, const levada_step *step, levada_fused **fused,
                                 int64_t window, int64_t window_bytes, bool tickets,
                                 levada_node **in, levada_node **out, levada_error *err)
 {
@@ -204,7 +204,7 @@ levada_status levada_node_fused(levada_run *run, const levada_dataset *at, levad
     levada_result_ring *j;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at, &fused_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, step, &fused_ops, &it, err));
     if (levada_fused_spec(*fused)) it->edge.spec = levada_fused_spec(*fused);
     j = levada_alloc_zero(sizeof *j);
     it->self = j;

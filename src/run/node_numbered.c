@@ -3,7 +3,7 @@
  * Numbered sources: the core walks the numbers of the records and asks the source for blocks of
  * them. The order of shuffle_records is a permutation that is computed (base/permutation.h), so the
  * position is the number of records before it, and the state does not grow with the source. For a
- * rank in step the node emits numbers with lengths in place of records (run/own.h).
+ * rank in step the node emits keys (run/keyed.h).
  */
 #include "base/alloc.h"
 #include "base/permutation.h"
@@ -11,7 +11,6 @@
 #include "run/plan.h"
 #include "run/stage_state.h"
 #include "tensor/block_priv.h"
-#include <levada/builder.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,54 +218,28 @@ static levada_status numbered_fetch_good(levada_node *it, const levada_origin *o
     return st;
 }
 
-/* -- numbers in place of records */
+/* -- keys in place of records */
 
-static levada_status numbered_fill(levada_node *it, const levada_origin *origins, int64_t n,
-                                   levada_builder *b, levada_error *err)
+static levada_status numbered_lengths(void *user, int32_t k, const levada_origin *origins,
+                                      int64_t n, int64_t *out, levada_error *err)
 {
-    const levada_spec *spec = it->edge.spec;
+    const levada_node *it = user;
+    const int64_t     *lengths = levada_keyed_lengths(it->at,
+                                                      levada_spec_field(it->edge.spec, k)->name);
     int64_t            count = numbered_count(it);
 
-    for (int64_t i = 0; i < n; i++) LEVADA_TRY(numbered_check(origins[i].record, count, err));
-    for (int32_t k = 0; k < levada_spec_count(spec); k++) {
-        const int64_t *lengths = levada_own_lengths(it->at, levada_spec_field(spec, k)->name);
-        void          *values = NULL;
-
-        LEVADA_TRY(levada_builder_values(b, k, n, &values, err));
-        for (int64_t i = 0; i < n; i++) ((int64_t *)values)[i] = lengths[origins[i].record];
+    for (int64_t i = 0; i < n; i++) {
+        LEVADA_TRY(numbered_check(origins[i].record, count, err));
+        out[i] = lengths[origins[i].record];
     }
     return LEVADA_OK;
 }
 
-static levada_status numbered_lengths(levada_node *it, const levada_origin *origins, int64_t n,
-                                      levada_block **out, levada_error *err)
+static levada_status numbered_keys(levada_node *it, const levada_origin *origins, int64_t n,
+                                   levada_block **out, levada_error *err)
 {
-    levada_builder *b = NULL;
-    levada_block   *made = NULL;
-    levada_status   st = levada_builder_create(it->run->env, it->edge.spec, n, &b, err);
-
-    if (st == LEVADA_OK) st = numbered_fill(it, origins, n, b, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
-    if (st == LEVADA_OK) {
-        st = levada_block_put_origins(levada_env_pool(it->run->env), made, origins, 1, err);
-    }
-    levada_builder_destroy(&b);
-    if (st == LEVADA_OK) *out = made;
-    else levada_block_unref(&made);
-    return st;
-}
-
-static levada_status numbered_fetch_numbers(levada_node *it, const levada_block *numbers,
-                                            levada_block **out, levada_error *err)
-{
-    levada_origin *origins = levada_alloc((size_t)numbers->n * sizeof *origins + 1);
-    levada_status  st;
-
-    if (!origins) return numbered_memory(err);
-    levada_block_get_origins(numbers, 1, origins);
-    st = numbered_fetch_good(it, origins, numbers->n, out, err);
-    levada_free(origins);
-    return st;
+    return levada_keys_create(levada_env_pool(it->run->env), it->edge.spec, origins, n,
+                              numbered_lengths, it, out, err);
 }
 
 /* -- operations */
@@ -300,8 +273,8 @@ static levada_status numbered_next(levada_node *it, levada_hint hint, levada_ite
             .offset = -1
         };
     }
-    st = it->numbers ? numbered_lengths(it, origins, n, &out->block, err)
-                     : numbered_fetch(it, origins, n, &out->block, err);
+    st = levada_node_emits_keys(it) ? numbered_keys(it, origins, n, &out->block, err)
+                                    : numbered_fetch(it, origins, n, &out->block, err);
     levada_free(origins);
     if (st == LEVADA_OK) s->emitted += n;
     return st;
@@ -351,7 +324,7 @@ static levada_status numbered_save(levada_node *it, levada_state_writer *to, lev
     LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
                                     err));
     LEVADA_TRY(levada_state_put_i64(to, "count", numbered_count(it), err));
-    if (it->numbers) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
+    if (levada_node_emits_keys(it)) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
     return levada_stage_state_save(it, to, err);
 }
 
@@ -367,16 +340,18 @@ static levada_status numbered_rewind(levada_node *it, bool read_to_end, levada_e
 
 /* Returns an error if a rank that reads only its own records restores a checkpoint of one that
  * reads all, or the other way round. */
-static levada_status numbered_check_numbers(const levada_node *it, levada_state_reader *from,
-                                            levada_error *err)
+static levada_status numbered_check_keys(const levada_node *it, levada_state_reader *from,
+                                         levada_error *err)
 {
-    if (levada_state_has(from, "numbers") == (it->numbers != NULL)) return LEVADA_OK;
+    bool keys = levada_node_emits_keys(it);
+
+    if (levada_state_has(from, "numbers") == keys) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       it->numbers ? "the checkpoint was saved by a rank that reads all records, "
-                                     "but this rank reads only its own; omit lengths="
-                                   : "the checkpoint was saved by a rank that reads only its own "
-                                     "records, but this rank reads all; the line `reads` of "
-                                     "explain() shows why");
+                       keys ? "the checkpoint was saved by a rank that reads all records, but this "
+                              "rank reads only its own; omit lengths="
+                            : "the checkpoint was saved by a rank that reads only its own "
+                              "records, but this rank reads all; the line `reads` of explain() "
+                              "shows why");
 }
 
 static levada_status numbered_restore(levada_node *it, levada_state_reader *from,
@@ -384,7 +359,7 @@ static levada_status numbered_restore(levada_node *it, levada_state_reader *from
 {
     int64_t now = numbered_count(it), was, emitted;
 
-    LEVADA_TRY(numbered_check_numbers(it, from, err));
+    LEVADA_TRY(numbered_check_keys(it, from, err));
     LEVADA_TRY(levada_state_get_count(from, "count", LEVADA_COUNT_LIMIT, &was, err));
     if (was != now) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -399,11 +374,13 @@ static levada_status numbered_restore(levada_node *it, levada_state_reader *from
     return LEVADA_OK;
 }
 
-static levada_status numbered_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                     levada_block **out, levada_error *err)
+static levada_status numbered_read(levada_node *it, const levada_origin *origins, int64_t n,
+                                   levada_read how, levada_block **out, levada_error *err)
 {
-    return it->numbers ? numbered_lengths(it, origins, n, out, err)
-                       : numbered_fetch_good(it, origins, n, out, err);
+    bool keys = levada_node_emits_keys(it) && how == LEVADA_READ_AGAIN;
+
+    return keys ? numbered_keys(it, origins, n, out, err)
+                : numbered_fetch_good(it, origins, n, out, err);
 }
 
 static levada_status numbered_locate(levada_node *it, int64_t number, levada_origin *out,
@@ -434,32 +411,14 @@ static const levada_node_ops numbered_ops = {
     .rewind = numbered_rewind,
     .cancel = levada_stage_state_cancel,
     .close = levada_stage_state_close,
-    .reread = &(const levada_reread_ops){ .reread = numbered_reread },
+    .access = &(const levada_access_ops){ .read = numbered_read, .locate = numbered_locate },
     .files = &(const levada_files_ops){ .name = numbered_file },
-    .numbers = &(const levada_numbers_ops){ .locate = numbered_locate,
-                                            .fetch = numbered_fetch_numbers },
 };
 
-/* Emits numbers in place of records, if the source has their lengths. */
-static levada_status numbered_number(levada_node *it, const levada_own *own, levada_error *err)
+levada_status levada_node_numbered(levada_run *run, const levada_step *step, levada_node **out,
+                                   levada_error *err)
 {
-    levada_stage_state *s = it->self;
-    levada_field        fields[LEVADA_LENGTH_FIELDS];
-
-    if (own->why[0]) return LEVADA_OK;
-    for (int32_t i = 0; i < own->needed.n; i++) {
-        fields[i] = (levada_field){ .name = own->needed.fields[i], .dtype = LEVADA_INT64 };
-    }
-    LEVADA_TRY(levada_spec_create(fields, own->needed.n, LEVADA_SPEC_PLAIN, &s->numbers, err));
-    it->edge.spec = s->numbers;
-    it->numbers = it;
-    return LEVADA_OK;
-}
-
-levada_status levada_node_numbered(levada_run *run, const levada_dataset *at,
-                                   const levada_own *own, levada_node **out, levada_error *err)
-{
-    const levada_source_def *def = &at->op->def.source;
+    const levada_source_def *def = &step->at->op->def.source;
     const levada_stage_hooks hooks = { .state_size = NUMBERED_HEAD + def->state_size,
                                        .open = numbered_open,
                                        .close = numbered_close,
@@ -467,12 +426,18 @@ levada_status levada_node_numbered(levada_run *run, const levada_dataset *at,
     levada_node  *it = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at, &numbered_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, step, &numbered_ops, &it, err));
     it->version = def->state_version;
     it->source = levada_run_add_source(run, it);
     it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;
     st = levada_stage_state_open(it, &hooks, err);
-    if (st == LEVADA_OK && own) st = numbered_number(it, own, err);
+    if (st == LEVADA_OK && step->keyed) {
+        const levada_needed *needed = &step->keyed->needed;
+        levada_stage_state  *s = it->self;
+
+        st = levada_spec_create_keys(needed->fields, needed->n, &s->keys, err);
+        it->edge.spec = s->keys;
+    }
     if (st != LEVADA_OK) {
         levada_node_destroy(&it);
         return st;

@@ -143,11 +143,13 @@ static bool source_rereadable(const levada_node *it)
     return source_def(it)->at != NULL;
 }
 
-static levada_status source_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                   levada_block **out, levada_error *err)
+static levada_status source_read(levada_node *it, const levada_origin *origins, int64_t n,
+                                 levada_read how, levada_block **out, levada_error *err)
 {
     int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
     levada_status st;
+
+    (void)how;
 
     if (!numbers)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
@@ -187,7 +189,7 @@ static const levada_node_ops source_ops = {
     .rewind = source_rewind,
     .cancel = levada_stage_state_cancel,
     .close = source_close,
-    .reread = &(const levada_reread_ops){ .possible = source_rereadable, .reread = source_reread },
+    .access = &(const levada_access_ops){ .possible = source_rereadable, .read = source_read },
     .files = &(const levada_files_ops){ .name = source_file },
 };
 
@@ -197,15 +199,15 @@ int32_t levada_run_add_source(levada_run *run, levada_node *it)
     return run->sources++;
 }
 
-levada_status levada_node_source(levada_run *run, const levada_dataset *at, levada_node **out,
+levada_status levada_node_source(levada_run *run, const levada_step *step, levada_node **out,
                                  levada_error *err)
 {
-    const levada_source_def  *def = &at->op->def.source;
+    const levada_source_def  *def = &step->at->op->def.source;
     const levada_stage_hooks hooks = LEVADA_STAGE_HOOKS(def, source_open);
     levada_node  *it = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, step, &source_ops, &it, err));
     it->version = def->state_version;
     it->source = levada_run_add_source(run, it);
     it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;

@@ -12,34 +12,12 @@
 
 static const levada_stage_def *stage_def(const levada_node *it) { return &it->at->op->def.stage; }
 
-/* Fetches the records of the numbers in *block. The batch remembers the numbers in its layout, so
- * that the lengths of its records can be compared with them. */
-static levada_status stage_fetch(levada_node *it, levada_block **block, levada_error *err)
-{
-    levada_block  *numbers = *block, *made = NULL;
-    levada_layout *layout = levada_layout_ref(numbers->layout);
-    levada_status  st = levada_node_fetch(levada_node_fetches(it), numbers, &made, err);
-
-    LEVADA_ASSERT(layout && !layout->numbers);
-    *block = NULL;
-    if (st == LEVADA_OK) {
-        levada_block_set_layout(numbers, NULL);
-        layout->numbers = levada_block_ref(numbers);
-        levada_block_set_layout(made, layout);
-        *block = made;
-    }
-    levada_layout_unref(&layout);
-    levada_block_unref(&numbers);
-    return st;
-}
-
 static levada_status stage_next(levada_node *it, levada_hint hint, levada_item *out,
                                 levada_error *err)
 {
     (void)hint;
-    LEVADA_TRY(stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0],
-                                   &out->block, err));
-    return levada_node_fetches(it) ? stage_fetch(it, &out->block, err) : LEVADA_OK;
+    return stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0],
+                               &out->block, err);
 }
 
 static levada_status stage_open(levada_node *it, void *state, levada_error *err)
@@ -59,10 +37,10 @@ static bool stage_rereadable(const levada_node *it)
            levada_node_rereadable(it->inputs[0]);
 }
 
-static levada_status stage_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                  levada_block **out, levada_error *err)
+static levada_status stage_read(levada_node *it, const levada_origin *origins, int64_t n,
+                                levada_read how, levada_block **out, levada_error *err)
 {
-    return levada_node_reread(it->inputs[0], origins, n, out, err);
+    return levada_node_read(it->inputs[0], origins, n, how, out, err);
 }
 
 static const levada_node_ops stage_ops = {
@@ -73,7 +51,7 @@ static const levada_node_ops stage_ops = {
     .rewind = levada_stage_state_rewind,
     .cancel = levada_stage_state_cancel,
     .close = levada_stage_state_close,
-    .reread = &(const levada_reread_ops){ .possible = stage_rereadable, .reread = stage_reread },
+    .access = &(const levada_access_ops){ .possible = stage_rereadable, .read = stage_read },
 };
 
 /* -- blocks that the consumer passes back: without tickets, nothing runs ahead of it */
@@ -120,43 +98,36 @@ bool levada_node_take_back(levada_node *it)
 }
 
 /* Notes what the stage reads if it batches for ranks. */
-static levada_status stage_note_own(levada_node *it, const levada_own *own, levada_error *err)
+static levada_status stage_note_reads(levada_node *it, const levada_keyed *keyed,
+                                      levada_error *err)
 {
     char line[LEVADA_INDEX_WHY + 64];
 
-    levada_own_print(own, line, sizeof line);
+    levada_keyed_print(keyed, line, sizeof line);
     it->shown.reads = levada_strdup(line);
     return it->shown.reads
                ? LEVADA_OK
                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
-/* Decides, downstream of a source of numbers, if the stage passes them on or fetches their records.
- */
-static void stage_take_numbers(levada_node *it, const levada_own *own)
+levada_status levada_node_stage(levada_run *run, const levada_step *step, levada_node **in,
+                                levada_node **out, levada_error *err)
 {
-    const levada_node *in = it->inputs[0];
-
-    if (!in->numbers) return;
-    if (!own) it->numbers = in->numbers;
-    it->edge.spec = own ? levada_node_records(in->numbers) : in->edge.spec;
-}
-
-levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const levada_own *own,
-                                levada_node **in, levada_node **out, levada_error *err)
-{
+    const levada_dataset     *at = step->at;
     const levada_stage_def   *def = &at->op->def.stage;
     const levada_stage_core  *core = levada_op_core(at->op);
     const levada_stage_hooks hooks = LEVADA_STAGE_HOOKS(def, stage_open);
     levada_node  *it = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_node_create(run, at, &stage_ops, &it, err));
+    LEVADA_TRY(levada_node_create(run, step, &stage_ops, &it, err));
     it->version = def->state_version;
     if (at->middle) it->edge.spec = at->middle;
     st = levada_node_adopt(it, in, 1, err);
-    if (st == LEVADA_OK) stage_take_numbers(it, own);
-    if (st == LEVADA_OK && own) st = stage_note_own(it, own, err);
+    if (st == LEVADA_OK && levada_node_emits_keys(it->inputs[0])) {
+        it->edge.spec = it->inputs[0]->edge.spec;
+    }
+    if (st == LEVADA_OK && step->keyed) st = stage_note_reads(it, step->keyed, err);
     if (st == LEVADA_OK && core->feeds) st = core->feeds(at->args, &it->fed, err);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {

@@ -1,148 +1,251 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a description to nodes: one for each source, SERIAL stage and combiner, and one for each run
- * of neighboring PURE stages, with the fused ends of SERIAL stages and prefetches.
+ * From a description to nodes, in three passes. The first one lists steps: what becomes a node or a
+ * link of fused stages, inputs before their stages. The second one moves steps of ranks that read
+ * only their own records (run/keyed.h). The third one makes nodes: one for each source, SERIAL
+ * stage and combiner, and one for each run of neighboring PURE stages, with the fused ends of
+ * SERIAL stages and prefetches.
  */
 #include "base/alloc.h"
 #include "run/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* A stage that runs after the batching stage downstream of it (run/own.h). */
-typedef struct plan_postponed {
-    const levada_dataset *at;
-    levada_context        context;
-    char                  path[LEVADA_STATE_PATH];
-} plan_postponed;
+#define PLAN_END ".apply"               /* ends the path of a node that runs only such an end */
+#define PLAN_MATERIALIZE ".materialize" /* ends the path of the node that reads records       */
 
-/* The nodes made so far, and the run of fused stages that reads from them. */
-typedef struct plan_work {
-    levada_run           *run;
-    bool                  tickets;
-    levada_node          *below; /* owned */
-    levada_fused         *fused;    /* owned; NULL = none */
-    const levada_dataset *top;      /* the last of the fused stages */
-    int32_t               position; /* and its position */
-    bool end_only; /* only the end of a SERIAL stage or typed format, whose node is its own */
-    int64_t     window, window_bytes;
-    const char *feeds; /* the stage that the consumer feeds: only PURE ones may follow; or NULL */
-    levada_own  own;   /* of the stage with ranks that is downstream; stage NULL = none */
-    plan_postponed *postponed; /* stages upstream of it that run after it: its input has numbers */
-    int64_t         npostponed, postponed_capacity;
-} plan_work;
+/* A pipeline without branches: it begins with a source, or with a combiner of other ones. */
+typedef struct levada_steps {
+    levada_step *at;
+    int64_t      n, capacity;
+    levada_keyed keyed; /* of its first stage with ranks */
+} levada_steps;
 
-#define PLAN_END ".apply" /* ends the path of a node that runs only such an end */
-
-static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
-
-/* Counts one more stage, for which the next nodes are made. Positions and namesakes are counted in
- * the description, depth first, inputs before their stages, so that stages which the core inserts
- * change no path and no randomness. */
-static levada_status plan_visit(levada_run *run, const levada_dataset *at, levada_error *err)
+static void plan_clear(levada_steps *steps)
 {
-    levada_plan_position *v = &run->planned;
+    for (int64_t i = 0; i < steps->n; i++) {
+        levada_step *step = &steps->at[i];
 
-    if (!levada_reserve(&v->names, &v->capacity, v->n + 1, sizeof(*v->names))) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
+        for (int32_t k = 0; step->inputs && k < step->at->ninputs; k++) {
+            plan_clear(&step->inputs[k]);
+        }
+        levada_free(step->inputs);
     }
-    v->position = v->n - v->first;
-    v->namesakes = 0;
-    for (int32_t i = v->first; i < v->n; i++)
-        v->namesakes += strcmp(v->names[i], at->op->name) == 0;
-    v->names[v->n++] = at->op->name;
+    levada_free(steps->at);
+    *steps = (levada_steps){ 0 };
+}
+
+/* -- steps */
+
+/* A walk over a description, depth first, inputs before their stages. */
+typedef struct plan_walk {
+    levada_run  *run;
+    const char  *prefix; /* of the paths */
+    const char **names;  /* of the stages so far */
+    int32_t      n;
+    int64_t      capacity;
+} plan_walk;
+
+static levada_status plan_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
+}
+
+static levada_status plan_add(levada_steps *steps, const levada_step *step, levada_error *err)
+{
+    if (!levada_reserve(&steps->at, &steps->capacity, steps->n + 1, sizeof *steps->at)) {
+        return plan_memory(err);
+    }
+    steps->at[steps->n++] = *step;
     return LEVADA_OK;
 }
 
-static void plan_clear(plan_work *w)
+static levada_step_kind plan_kind(const levada_op *op)
 {
-    levada_node_destroy(&w->below);
-    levada_fused_destroy(&w->fused);
-    levada_free(w->postponed);
+    bool stage = op->family == LEVADA_FAMILY_STAGE;
+
+    if (op->family == LEVADA_FAMILY_COMBINER) return LEVADA_STEP_COMBINER;
+    if (!stage && op->family != LEVADA_FAMILY_DECODER) return LEVADA_STEP_SOURCE;
+    if (stage && op->def.stage.mode != LEVADA_MODE_PURE) return LEVADA_STEP_STAGE;
+    return stage && levada_op_core(op)->read_ahead ? LEVADA_STEP_RING : LEVADA_STEP_FUSED;
 }
+
+/* Makes the step of the stage that the walk has come to. Positions and namesakes are counted in the
+ * description. */
+static levada_status plan_visit(plan_walk *w, const levada_dataset *at, levada_step *out,
+                                levada_error *err)
+{
+    int32_t namesakes = 0;
+
+    if (!levada_reserve(&w->names, &w->capacity, w->n + 1, sizeof *w->names)) {
+        return plan_memory(err);
+    }
+    for (int32_t i = 0; i < w->n; i++) namesakes += strcmp(w->names[i], at->op->name) == 0;
+    *out = (levada_step){ .kind = plan_kind(at->op), .at = at };
+    out->context = levada_node_context(w->run, at, namesakes);
+    snprintf(out->path, sizeof out->path, "%s%d.%s", w->prefix, w->n, at->op->name);
+    w->names[w->n++] = at->op->name;
+    return LEVADA_OK;
+}
+
+static levada_status plan_list(plan_walk *w, const levada_dataset *at, levada_steps *out,
+                               levada_error *err);
+
+static levada_status plan_list_inputs(plan_walk *w, const levada_dataset *at, levada_steps *out,
+                                      levada_error *err)
+{
+    for (int32_t i = 0; i < at->ninputs; i++) LEVADA_TRY(plan_list(w, at->inputs[i], &out[i], err));
+    return LEVADA_OK;
+}
+
+static levada_status plan_list_combiner(plan_walk *w, const levada_dataset *at, levada_steps *out,
+                                        levada_error *err)
+{
+    levada_steps *inputs = levada_alloc_zero((size_t)at->ninputs * sizeof *inputs + 1);
+    levada_step   step;
+    levada_status st = inputs ? plan_list_inputs(w, at, inputs, err) : plan_memory(err);
+
+    if (st == LEVADA_OK) st = plan_visit(w, at, &step, err);
+    if (st == LEVADA_OK) {
+        step.inputs = inputs;
+        st = plan_add(out, &step, err);
+    }
+    if (st == LEVADA_OK) return LEVADA_OK;
+    for (int32_t i = 0; inputs && i < at->ninputs; i++) plan_clear(&inputs[i]);
+    levada_free(inputs);
+    return st;
+}
+
+/* Lists a stage after its input. The end of a SERIAL stage, or of a format with typed columns, is a
+ * step of its own. */
+static levada_status plan_list(plan_walk *w, const levada_dataset *at, levada_steps *out,
+                               levada_error *err)
+{
+    const levada_op *op = at->op;
+    levada_step      step;
+    bool             end;
+
+    if (op->family == LEVADA_FAMILY_COMBINER) return plan_list_combiner(w, at, out, err);
+    if (at->ninputs) LEVADA_TRY(plan_list(w, at->inputs[0], out, err));
+    LEVADA_TRY(plan_visit(w, at, &step, err));
+    LEVADA_TRY(plan_add(out, &step, err));
+    end = step.kind == LEVADA_STEP_STAGE && op->def.stage.apply;
+    if (op->family == LEVADA_FAMILY_FORMAT) end = levada_op_decoder(op) != NULL;
+    if (!end) return LEVADA_OK;
+    step.kind = LEVADA_STEP_FUSED;
+    step.context.fused_end = true;
+    return plan_add(out, &step, err);
+}
+
+/* -- late materialization */
+
+/* Lets the sources of a pipeline, or of the inputs of its combiner, emit keys. Nothing is read
+ * ahead between them and `end`, the step that chooses. */
+static void plan_emit_keys(levada_steps *steps, int64_t end, const levada_keyed *keyed)
+{
+    levada_step *first = &steps->at[0];
+    int64_t      n = 0;
+
+    if (!first->inputs) first->keyed = keyed;
+    for (int32_t i = 0; first->inputs && i < first->at->ninputs; i++) {
+        plan_emit_keys(&first->inputs[i], first->inputs[i].n, keyed);
+    }
+    for (int64_t i = 0; i < steps->n; i++) {
+        if (i >= end || steps->at[i].kind != LEVADA_STEP_RING) steps->at[n++] = steps->at[i];
+    }
+    steps->n = n;
+}
+
+/* Moves the fused stages upstream of step `place` after it, and the records of its keys between. */
+static levada_status plan_postpone(levada_steps *steps, int64_t place, levada_error *err)
+{
+    levada_steps  made = { .keyed = steps->keyed };
+    levada_step  *at = steps->at, records = at[place];
+    levada_status st = LEVADA_OK;
+
+    records.kind = LEVADA_STEP_MATERIALIZE;
+    for (int64_t i = 0; st == LEVADA_OK && i <= place; i++) {
+        if (at[i].kind != LEVADA_STEP_FUSED) st = plan_add(&made, &at[i], err);
+    }
+    if (st == LEVADA_OK) st = plan_add(&made, &records, err);
+    for (int64_t i = 0; st == LEVADA_OK && i < steps->n; i++) {
+        bool moves = i > place || at[i].kind == LEVADA_STEP_FUSED;
+
+        if (moves) st = plan_add(&made, &at[i], err);
+    }
+    if (st != LEVADA_OK) {
+        levada_free(made.at);
+        return st;
+    }
+    levada_free(at);
+    *steps = made;
+    return LEVADA_OK;
+}
+
+/* Rewrites a pipeline whose first stage with ranks reads only its own records. */
+static levada_status plan_rewrite(const levada_run *run, levada_steps *steps, levada_error *err)
+{
+    levada_keyed *keyed = &steps->keyed;
+    int64_t       i = 0;
+
+    for (; i < steps->n && !keyed->stage; i++) {
+        if (steps->at[i].kind != LEVADA_STEP_STAGE) continue;
+        LEVADA_TRY(levada_keyed_decide(steps->at[i].at, run->skips.policy.skip, keyed, err));
+    }
+    if (keyed->stage) steps->at[i - 1].keyed = keyed;
+    if (keyed->stage && !keyed->why[0]) {
+        plan_emit_keys(steps, i, keyed);
+        for (i = 0; steps->at[i].at != keyed->stage;) i++;
+        return plan_postpone(steps, i, err);
+    }
+    for (i = 0; steps->at[0].inputs && i < steps->at[0].at->ninputs; i++) {
+        LEVADA_TRY(plan_rewrite(run, &steps->at[0].inputs[i], err));
+    }
+    return LEVADA_OK;
+}
+
+/* -- nodes */
+
+/* The node made so far, and the run of fused stages that reads from it. */
+typedef struct plan_work {
+    levada_run   *run;
+    bool          tickets;
+    levada_node  *below; /* owned */
+    levada_fused *fused; /* owned; NULL = none */
+    levada_step   last;  /* the last of the fused stages */
+    int64_t       window, window_bytes;
+    const char   *feeds; /* the stage that the consumer feeds: only PURE ones may follow; or NULL */
+} plan_work;
 
 /* Ends the run of fused stages: w->below is then their node. */
 static levada_status plan_close_fused(plan_work *w, levada_error *err)
 {
-    levada_node  *node = NULL;
-    int32_t       now = w->run->planned.position;
-    levada_status st;
+    levada_node *node = NULL;
 
     if (!w->fused) return LEVADA_OK;
-    w->run->planned.position = w->position;
-    st = levada_node_fused(w->run, w->top, &w->fused, w->window, w->window_bytes,
-                           w->tickets && !w->feeds, &w->below, &node, err);
-    w->run->planned.position = now;
-    if (st != LEVADA_OK) return st;
-    if (w->end_only) strcat(node->path, PLAN_END);
+    if (w->last.context.fused_end) strcat(w->last.path, PLAN_END);
+    w->last.context.fused_end = false;
+    LEVADA_TRY(levada_node_fused(w->run, &w->last, &w->fused, w->window, w->window_bytes,
+                                 w->tickets && !w->feeds, &w->below, &node, err));
     w->below = node;
     w->window = w->window_bytes = 0;
     return LEVADA_OK;
 }
 
-/* Returns true if numbers flow here: no stage reads or makes records before the one that fetches
- * them. */
-static bool plan_has_numbers(const plan_work *w)
+/* Adds a step to the run of fused stages; a ring has no stage. */
+static levada_status plan_extend_fused(plan_work *w, const levada_step *step, levada_error *err)
 {
-    return w->own.stage && w->below && w->below->numbers;
-}
+    const levada_decoder_def *decoder = levada_op_decoder(step->at->op);
 
-static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool end,
-                                   levada_error *err)
-{
-    plan_postponed *one;
-
-    if (!levada_reserve(&w->postponed, &w->postponed_capacity, w->npostponed + 1, sizeof *one)) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a plan");
+    /* A decoder that measures has to see its strings before it pulls as many as it wants. */
+    if (step->at->op->family == LEVADA_FAMILY_DECODER && decoder->measure) {
+        LEVADA_TRY(plan_close_fused(w, err));
     }
-    one = &w->postponed[w->npostponed++];
-    one->at = at;
-    one->context = levada_node_context(w->run, at);
-    one->context.fused_end = end;
-    levada_node_path(w->run, at, one->path, sizeof one->path);
-    return LEVADA_OK;
-}
-
-/* Adds the stages that waited for the records after the stage that fetches them. */
-static levada_status plan_resume(plan_work *w, levada_error *err)
-{
-    if (w->npostponed == 0) return LEVADA_OK;
-    LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    for (int64_t i = 0; i < w->npostponed; i++) {
-        const plan_postponed *one = &w->postponed[i];
-
-        LEVADA_TRY(levada_fused_add(w->fused, one->at, &one->context, one->path, err));
-    }
-    w->npostponed = 0;
-    return LEVADA_OK;
-}
-
-static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, bool end,
-                                       levada_error *err)
-{
-    levada_context context = levada_node_context(w->run, at);
-    char           path[LEVADA_STATE_PATH];
-
-    if (plan_has_numbers(w)) return plan_postpone(w, at, end, err);
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    context.fused_end = w->end_only = end;
-    w->top = at;
-    w->position = w->run->planned.position;
-    levada_node_path(w->run, at, path, sizeof path);
-    return levada_fused_add(w->fused, at, &context, path, err);
-}
-
-/* Sizes the ring of the stages that end here, for a stage that only reads ahead, which makes no
- * node. */
-static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, levada_error *err)
-{
-    if (plan_has_numbers(w)) return LEVADA_OK; /* nothing is read there */
-    w->window_bytes = 0;
-    levada_op_core(at->op)->read_ahead(at->args, &w->window, &w->window_bytes);
-    if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    w->top = at;
-    w->end_only = false;
-    w->position = w->run->planned.position;
-    return LEVADA_OK;
+    w->last = *step;
+    if (step->kind == LEVADA_STEP_RING) return LEVADA_OK;
+    return levada_fused_add(w->fused, step->at, &step->context, step->path, err);
 }
 
 /* Checks that nothing keeps records between the consumer and the stage that it feeds. */
@@ -155,131 +258,118 @@ static levada_status plan_keeps(const char *feeds, const char *name, levada_erro
                        name, feeds);
 }
 
-static levada_status plan_serial(plan_work *w, const levada_dataset *at, levada_error *err)
+/* Sizes the ring of the stages that end here, for a stage that only reads ahead. */
+static levada_status plan_ring(plan_work *w, const levada_step *step, levada_error *err)
 {
-    const levada_stage_def *def = &at->op->def.stage;
-    levada_node            *node = NULL;
+    const levada_stage_core *core = levada_op_core(step->at->op);
 
-    LEVADA_TRY(plan_keeps(w->feeds, def->name, err));
+    LEVADA_TRY(plan_keeps(w->feeds, step->at->op->name, err));
+    w->window_bytes = 0;
+    if (core->read_ahead) core->read_ahead(step->at->args, &w->window, &w->window_bytes);
+    return plan_extend_fused(w, step, err);
+}
+
+static levada_status plan_stage(plan_work *w, const levada_step *step, levada_error *err)
+{
+    const char  *name = step->at->op->name;
+    levada_node *node = NULL;
+
+    LEVADA_TRY(plan_keeps(w->feeds, name, err));
     LEVADA_TRY(plan_close_fused(w, err));
-    LEVADA_TRY(levada_node_stage(w->run, at, w->own.stage == at ? &w->own : NULL, &w->below, &node,
-                                 err));
+    LEVADA_TRY(levada_node_stage(w->run, step, &w->below, &node, err));
     w->below = node;
-    if (w->own.stage == at) {
-        w->own.stage = NULL;
-        LEVADA_TRY(plan_resume(w, err));
-    }
-    if (levada_node_fed(node)) w->feeds = def->name;
-    if (w->run->inner) LEVADA_TRY(plan_keeps(w->feeds, w->run->inner->name, err));
-    return def->apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
+    if (levada_node_fed(node)) w->feeds = name;
+    return w->run->inner ? plan_keeps(w->feeds, w->run->inner->name, err) : LEVADA_OK;
 }
 
-static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_error *err)
+static levada_status plan_materialize(plan_work *w, const levada_step *step, levada_error *err)
 {
-    const levada_stage_def *def = &at->op->def.stage;
+    levada_step  records = *step;
+    levada_node *node = NULL;
 
-    if (at->op->family == LEVADA_FAMILY_DECODER) {
-        /* One that measures has to see its strings before it pulls as many as it wants. */
-        if (levada_op_decoder(at->op)->measure) LEVADA_TRY(plan_close_fused(w, err));
-        return plan_extend_fused(w, at, false, err);
-    }
-    if (def->mode != LEVADA_MODE_PURE) return plan_serial(w, at, err);
-    if (!levada_op_core(at->op)->read_ahead) return plan_extend_fused(w, at, false, err);
-    LEVADA_TRY(plan_keeps(w->feeds, def->name, err));
-    return plan_read_ahead(w, at, err);
+    strcat(records.path, PLAN_MATERIALIZE);
+    LEVADA_TRY(levada_node_materialize(w->run, &records, &w->below, &node, err));
+    w->below = node;
+    return LEVADA_OK;
 }
 
-static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levada_error *err)
+static levada_status plan_source(plan_work *w, const levada_step *step, levada_error *err)
 {
+    if (levada_op_numbered(step->at->op)) {
+        return levada_node_numbered(w->run, step, &w->below, err);
+    }
+    return step->at->op->family == LEVADA_FAMILY_FORMAT
+               ? levada_node_format(w->run, step, &w->below, err)
+               : levada_node_source(w->run, step, &w->below, err);
+}
+
+static levada_status plan_make(plan_work *w, const levada_steps *steps, levada_error *err);
+
+static levada_status plan_combiner(plan_work *w, const levada_step *step, levada_error *err)
+{
+    const levada_dataset *at = step->at;
     levada_node **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
     levada_status st = LEVADA_OK;
 
     if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a combiner");
     for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
-        plan_work branch = { .run = w->run, .tickets = w->tickets, .own = w->own };
+        plan_work branch = { .run = w->run, .tickets = w->tickets };
 
-        st = plan_open(&branch, at->inputs[i], err);
+        st = plan_make(&branch, &step->inputs[i], err);
         if (st == LEVADA_OK) st = plan_keeps(branch.feeds, at->op->name, err);
         in[i] = branch.below;
-        branch.below = NULL;
-        plan_clear(&branch);
+        levada_fused_destroy(&branch.fused);
     }
-    if (st == LEVADA_OK) st = plan_visit(w->run, at, err);
-    if (st == LEVADA_OK) st = levada_node_combiner(w->run, at, in, at->ninputs, &w->below, err);
+    if (st == LEVADA_OK) st = levada_node_combiner(w->run, step, in, at->ninputs, &w->below, err);
     for (int32_t i = 0; i < at->ninputs; i++) levada_node_destroy(&in[i]);
     levada_free(in);
     return st;
 }
 
-/* Looks for a stage with ranks, which decides what is read upstream of it. */
-static levada_status plan_look_for_ranks(plan_work *w, const levada_dataset *at, levada_error *err)
+static levada_status plan_make(plan_work *w, const levada_steps *steps, levada_error *err)
 {
-    levada_own own;
+    for (int64_t i = 0; i < steps->n; i++) {
+        const levada_step *step = &steps->at[i];
 
-    if (at->op->family != LEVADA_FAMILY_STAGE || w->run->inner) return LEVADA_OK;
-    LEVADA_TRY(levada_own_describe(at, w->run->skips.policy.skip, &own, err));
-    if (own.stage) w->own = own;
-    return LEVADA_OK;
-}
-
-static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_error *err)
-{
-    if (at->op->family == LEVADA_FAMILY_COMBINER) return plan_combiner(w, at, err);
-    if (at->ninputs) LEVADA_TRY(plan_look_for_ranks(w, at, err));
-    if (at->ninputs) LEVADA_TRY(plan_gather(w, at->inputs[0], err));
-    LEVADA_TRY(plan_visit(w->run, at, err));
-    if (levada_op_numbered(at->op)) {
-        return levada_node_numbered(w->run, at, w->own.stage ? &w->own : NULL, &w->below, err);
+        switch (step->kind) {
+        case LEVADA_STEP_SOURCE: LEVADA_TRY(plan_source(w, step, err)); break;
+        case LEVADA_STEP_COMBINER: LEVADA_TRY(plan_combiner(w, step, err)); break;
+        case LEVADA_STEP_STAGE: LEVADA_TRY(plan_stage(w, step, err)); break;
+        case LEVADA_STEP_MATERIALIZE: LEVADA_TRY(plan_materialize(w, step, err)); break;
+        case LEVADA_STEP_FUSED: LEVADA_TRY(plan_extend_fused(w, step, err)); break;
+        case LEVADA_STEP_RING: LEVADA_TRY(plan_ring(w, step, err)); break;
+        }
     }
-    if (at->op->family == LEVADA_FAMILY_SOURCE) {
-        return levada_node_source(w->run, at, &w->below, err);
-    }
-    if (at->op->family == LEVADA_FAMILY_FORMAT) {
-        LEVADA_TRY(levada_node_format(w->run, at, w->own.stage ? &w->own : NULL, &w->below, err));
-        return levada_op_decoder(at->op) ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
-    }
-    return plan_stage(w, at, err);
-}
-
-static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err)
-{
-    LEVADA_TRY(plan_gather(w, at, err));
     return plan_close_fused(w, err);
 }
 
-/* Makes a ring for files without a stage, so that threads may read ahead there too. Without threads
+/* Adds a ring to files without a stage, so that threads may read ahead there too. Without threads
  * they get it for its path, so that a state fits any number of threads. */
-static levada_status plan_read_files(plan_work *w, const levada_dataset *at, levada_error *err)
+static levada_status plan_read_files(levada_steps *steps, levada_error *err)
 {
-    if (!w->tickets || at->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
-    if (levada_op_decoder(at->op)) return LEVADA_OK; /* it has one, for its columns */
-    LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    w->top = at;
-    w->end_only = true;
-    w->position = w->run->planned.position;
-    return plan_close_fused(w, err);
+    levada_step ring = steps->at[0];
+
+    if (steps->n > 1 || ring.at->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
+    ring.kind = LEVADA_STEP_RING;
+    ring.context.fused_end = true;
+    return plan_add(steps, &ring, err);
 }
 
 levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, const char *prefix,
                                bool tickets, levada_node **out, levada_error *err)
 {
+    plan_walk     walk = { .run = run, .prefix = prefix };
     plan_work     w = { .run = run, .tickets = tickets };
-    const char   *prefix_before = run->prefix;
-    levada_plan_position before = run->planned;
-    levada_status st;
+    levada_steps  steps = { 0 };
+    levada_status st = plan_list(&walk, dataset, &steps, err);
 
-    run->prefix = prefix;
-    run->planned.first = run->planned.n;
-    st = plan_open(&w, dataset, err);
-    if (st == LEVADA_OK) st = plan_read_files(&w, dataset, err);
-    run->prefix = prefix_before;
-    before.names = run->planned.names; /* may have moved */
-    before.capacity = run->planned.capacity;
-    run->planned = before;
-    if (st == LEVADA_OK) {
-        *out = w.below;
-        w.below = NULL;
-    }
-    plan_clear(&w);
+    levada_free(walk.names);
+    if (st == LEVADA_OK && tickets) st = plan_read_files(&steps, err);
+    if (st == LEVADA_OK && !run->inner) st = plan_rewrite(run, &steps, err);
+    if (st == LEVADA_OK) st = plan_make(&w, &steps, err);
+    if (st == LEVADA_OK) *out = w.below;
+    else levada_node_destroy(&w.below);
+    levada_fused_destroy(&w.fused);
+    plan_clear(&steps);
     return st;
 }

@@ -7,8 +7,8 @@
 
 #include "run/fused.h"
 #include "files/file_reader.h"
+#include "run/keyed.h"
 #include "run/node.h"
-#include "run/own.h"
 
 /* Where in the tree a pipe is opened while it runs (run/pipe.h). */
 typedef struct levada_pipe_place {
@@ -22,12 +22,31 @@ typedef struct levada_pipe_place {
     levada_puller      *puller; /* of its nodes                                          */
 } levada_pipe_place;
 
-/* Makes the path of the node that is made next, and the context of its stage. */
-void           levada_node_path(const levada_run *run, const levada_dataset *at, char *out,
-                                size_t size);
-levada_context levada_node_context(levada_run *run, const levada_dataset *at);
+/* What a node, or a link of fused stages, is made of. */
+typedef enum levada_step_kind {
+    LEVADA_STEP_SOURCE,
+    LEVADA_STEP_COMBINER,
+    LEVADA_STEP_STAGE,       /* next() of a SERIAL stage */
+    LEVADA_STEP_MATERIALIZE, /* the records of the keys that the stage emits */
+    LEVADA_STEP_FUSED,       /* a PURE stage, a decoder, or the end of a stage or typed format */
+    LEVADA_STEP_RING         /* no stage: sizes the ring of the fused stages that end here */
+} levada_step_kind;
+
+/* A part of the plan. Path and context follow from the description alone: the order of steps, and
+ * steps without a stage of their own, change no path and no randomness. */
+typedef struct levada_step {
+    levada_step_kind      kind;
+    const levada_dataset *at;
+    levada_context        context; /* fused_end: of the end of a stage or typed format */
+    char                  path[LEVADA_STATE_PATH];
+    const levada_keyed   *keyed;  /* sources: emits keys; stages: how it reads; NULL = neither */
+    struct levada_steps  *inputs; /* combiners: at->ninputs of them, owned */
+} levada_step;
+
+/* Makes the context of a stage; `namesakes` is the number of stages of its name before it. */
+levada_context levada_node_context(levada_run *run, const levada_dataset *at, int32_t namesakes);
 /* Creates a node with everything common filled in; on failure nothing is left. */
-LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
+LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_step *step,
                                                  const levada_node_ops *ops, levada_node **out,
                                                  levada_error *err);
 /* Opens the nodes of a dataset; used by combiners that open pipes as they go, too (they without
@@ -37,39 +56,29 @@ LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dat
                                                const char *prefix, bool tickets, levada_node **out,
                                                levada_error *err);
 
-LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_dataset *at,
+LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_step *step,
                                                  levada_node **out, levada_error *err);
-/* Makes a node of a numbered source. `own`: of the stage that it is read for; NULL = it reads
- * records. */
-LEVADA_MUST_USE levada_status levada_node_numbered(levada_run *run, const levada_dataset *at,
-                                                   const levada_own *own, levada_node **out,
-                                                   levada_error *err);
-/* Makes a node of files. `own`: likewise, completed by its index. */
-LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
-                                                 levada_own *own, levada_node **out,
-                                                 levada_error *err);
-/* Returns the columns of the records of a source or combiner that returns numbers. */
-const levada_spec *levada_node_records(const levada_node *source);
-/* Fetches the records of a block of numbers that it returned, in its order. */
-LEVADA_MUST_USE levada_status levada_node_fetch(const levada_node *source,
-                                                const levada_block *numbers, levada_block **out,
+LEVADA_MUST_USE levada_status levada_node_numbered(levada_run *run, const levada_step *step,
+                                                   levada_node **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_step *step,
+                                                 levada_node **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_step *step,
+                                                levada_node **in, levada_node **out,
                                                 levada_error *err);
-/* Makes a node of a stage. `own`: of this stage, which fetches its records if its input has
- * numbers; NULL = it has no ranks, and passes on what its input has. */
-LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
-                                                const levada_own *own, levada_node **in,
-                                                levada_node **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_materialize(levada_run *run, const levada_step *step,
+                                                      levada_node **in, levada_node **out,
+                                                      levada_error *err);
 /* Makes a node of neighboring PURE stages, or of none for a prefetch. Takes *fused and *in. With
  * `tickets` and a worker pool, `window` results (0 = by the number of threads) and window_bytes (0
  * = 256 MiB) may be ready. */
-LEVADA_MUST_USE levada_status levada_node_fused(levada_run *run, const levada_dataset *at,
+LEVADA_MUST_USE levada_status levada_node_fused(levada_run *run, const levada_step *step,
                                                 levada_fused **fused, int64_t window,
                                                 int64_t window_bytes, bool tickets,
                                                 levada_node **in, levada_node **out,
                                                 levada_error *err);
-LEVADA_MUST_USE levada_status levada_node_combiner(levada_run *run, const levada_dataset *at,
-                                                levada_node **in, int32_t nin, levada_node **out,
-                                                levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_combiner(levada_run *run, const levada_step *step,
+                                                   levada_node **in, int32_t nin,
+                                                   levada_node **out, levada_error *err);
 
 /* Moves n nodes into it->inputs; they are taken on success. */
 LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n,

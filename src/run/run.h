@@ -21,14 +21,6 @@ typedef struct levada_run  levada_run;
 struct levada_item;
 struct levada_pipe_place;
 
-/* The stages that the plan has visited, and the current one. */
-typedef struct levada_plan_position {
-    const char **names; /* of all, in order; those from `first` on belong to this pipe */
-    int32_t n, first;
-    int64_t capacity;
-    int32_t position, namesakes;
-} levada_plan_position;
-
 /* Why a thread does not wait for the writer of a pipe. */
 enum {
     LEVADA_HURRY_RESULT = 1, /* a result that it waits for is on the way    */
@@ -52,8 +44,6 @@ struct levada_run {
     int64_t         max_record_bytes;
     int32_t         sources; /* counted while the tree is made, or a pipe of one record */
     int32_t         listed; /* sources of the tree: what progress is about             */
-    const char     *prefix; /* of paths, while the tree is made */
-    levada_plan_position planned; /* while the tree is made, or a pipe of one record */
     levada_mutex pipes_lock; /* held where a running combiner opens a pipe */
     const struct levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made */
     levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */

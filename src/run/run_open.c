@@ -94,7 +94,6 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
     run->dataset = levada_dataset_ref(dataset);
     run->env = levada_env_ref(dataset->env);
     run->deadline = -1;
-    run->prefix = "";
     st = run_open_options(run, options, err);
     if (st == LEVADA_OK && run->threads > 1) st = levada_workers_create(run, err);
     if (st == LEVADA_OK) st = levada_plan_open(run, run->dataset, "", true, root, err);
@@ -122,7 +121,6 @@ void levada_run_destroy(levada_run **run, levada_node **root)
     levada_dataset_unref(&r->dataset);
     levada_env_unref(&r->env);
     levada_free(r->errors);
-    levada_free(r->planned.names);
     levada_skips_clear(&r->skips);
     levada_file_names_clear(&r->names);
     levada_file_marks_clear(&r->marks);

@@ -100,7 +100,7 @@ void levada_stage_state_close(levada_node *it)
     if (!h) return;
     stage_state_close(h);
     levada_mutex_clear(&h->lock);
-    levada_spec_unref(&h->numbers);
+    levada_spec_unref(&h->keys);
     levada_free(h->state);
     levada_free(h);
 }

@@ -39,7 +39,7 @@ typedef struct levada_stage_state {
     int64_t             emitted; /* sources: records of this pass, their numbers */
     const void         *args;    /* sources: with paths in place of patterns; NULL = not open yet */
     levada_files        files;   /* sources that read files: the paths */
-    levada_spec        *numbers; /* sources: columns of numbers in place of records, or NULL */
+    levada_spec        *keys;    /* sources: columns of the keys that it emits; NULL = none */
     bool                opened;
     levada_mutex        lock;
     /* -- guarded by lock */

@@ -246,12 +246,12 @@ bool levada_node_owns_source(const levada_node *it, int32_t part, int32_t source
 
 bool levada_node_rereadable(const levada_node *it)
 {
-    if (!it->ops->reread) return false;
-    return !it->ops->reread->possible || it->ops->reread->possible(it);
+    if (!it->ops->access) return false;
+    return !it->ops->access->possible || it->ops->access->possible(it);
 }
 
-levada_status levada_node_reread(levada_node *it, const levada_origin *origins, int64_t n,
-                                 levada_block **out, levada_error *err)
+levada_status levada_node_read(levada_node *it, const levada_origin *origins, int64_t n,
+                               levada_read how, levada_block **out, levada_error *err)
 {
     levada_status st;
 
@@ -260,9 +260,9 @@ levada_status levada_node_reread(levada_node *it, const levada_origin *origins, 
                            "records of '%s' cannot be read again; write them to files first",
                            it->path);
     }
-    st = it->ops->reread->reread(it, origins, n, out, err);
+    st = it->ops->access->read(it, origins, n, how, out, err);
     if (st == LEVADA_AGAIN) { /* there is nobody to ask again */
-        st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read again");
+        st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read");
     }
     if (st == LEVADA_OK && !it->encoded) {
         st = levada_block_decode(levada_env_pool(it->run->env), out, err);
@@ -301,10 +301,10 @@ static bool tree_edge_rereadable(const levada_edge *edge)
     return levada_node_rereadable((const levada_node *)edge);
 }
 
-static levada_status tree_edge_reread(levada_edge *edge, const levada_origin *origins, int64_t n,
-                                      levada_block **out, levada_error *err)
+static levada_status tree_edge_read(levada_edge *edge, const levada_origin *origins, int64_t n,
+                                    levada_read how, levada_block **out, levada_error *err)
 {
-    return levada_node_reread((levada_node *)edge, origins, n, out, err);
+    return levada_node_read((levada_node *)edge, origins, n, how, out, err);
 }
 
 static levada_status tree_edge_check_cancelled(const levada_edge *edge, levada_error *err)
@@ -322,7 +322,7 @@ const levada_edge_ops levada_node_edge_ops = {
     .nparts = tree_edge_parts,
     .owns_source = tree_edge_owns_source,
     .rereadable = tree_edge_rereadable,
-    .reread = tree_edge_reread,
+    .read = tree_edge_read,
     .check_cancelled = tree_edge_check_cancelled,
     .place = tree_edge_place,
 };

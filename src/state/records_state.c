@@ -141,6 +141,7 @@ static int records_order(const void *a, const void *b)
 
 typedef struct records_work {
     levada_edge   *edge;
+    levada_read    how;
     int32_t        nparts;
     records_place *places; /* sorted */
     int64_t        n, at;  /* at: the first that was not read yet */
@@ -188,7 +189,7 @@ static levada_status records_piece(records_work *w, levada_error *err)
         return records_memory(err);
     }
     n = records_pick(w, o, &next);
-    st = w->edge->ops->reread(w->edge, o, n, &block, err);
+    st = w->edge->ops->read(w->edge, o, n, w->how, &block, err);
     levada_free(o);
     if (st == LEVADA_ERESOURCE_EXHAUSTED && w->most > 1) {
         w->most = w->most > 8 ? w->most / 8 : 1;
@@ -261,10 +262,10 @@ static levada_status records_prepare(records_work *w, const levada_origin *o,
     return LEVADA_OK;
 }
 
-levada_status levada_records_reread(levada_edge *edge, const levada_origin *o, int64_t n,
-                                    levada_block **out, levada_error *err)
+levada_status levada_records_read(levada_edge *edge, const levada_origin *o, int64_t n,
+                                  levada_read how, levada_block **out, levada_error *err)
 {
-    records_work   w = { .edge = edge, .n = n, .most = RECORDS_PIECE };
+    records_work   w = { .edge = edge, .how = how, .n = n, .most = RECORDS_PIECE };
     levada_buffer *index = NULL;
     levada_status  st;
 
@@ -288,7 +289,8 @@ static levada_status records_reread_entry(const levada_state_reader *from, const
                                           const levada_origin *origins, int64_t n,
                                           levada_block **out, levada_error *err)
 {
-    levada_status st = levada_records_reread(from->scope.edge, origins, n, out, err);
+    levada_status st = levada_records_read(from->scope.edge, origins, n, LEVADA_READ_AGAIN,
+                                           out, err);
 
     if (st == LEVADA_EDATA_LOSS) levada_error_wrap(err, "entry '%s/%s'", from->scope.path, key);
     return st;

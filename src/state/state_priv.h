@@ -18,6 +18,12 @@
 
 struct levada_file_names;
 
+/* How records are read by their origins. */
+typedef enum levada_read {
+    LEVADA_READ_AGAIN, /* as they were emitted before */
+    LEVADA_READ_FIRST  /* records that were not read yet, of which only keys were emitted */
+} levada_read;
+
 /* What records come out of, of which some may be read again. The running part makes one of each
  * node of the tree. */
 typedef struct levada_edge {
@@ -32,9 +38,9 @@ typedef struct levada_edge_ops {
     /* Whether origins of that origin part may be of source `source`. */
     bool (*owns_source)(const levada_edge *edge, int32_t part, int32_t source);
     bool (*rereadable)(const levada_edge *edge);
-    /* n records again, by their origins, which ascend (levada_node_ops). */
-    levada_status (*reread)(levada_edge *edge, const levada_origin *origins, int64_t n,
-                            levada_block **out, levada_error *err);
+    /* Reads n records by their origins, which ascend (levada_node_ops). */
+    levada_status (*read)(levada_edge *edge, const levada_origin *origins, int64_t n,
+                          levada_read how, levada_block **out, levada_error *err);
     /* ECANCELLED if the caller that reads again should stop. */
     levada_status (*check_cancelled)(const levada_edge *edge, levada_error *err);
     /* Puts the place of a row into an error; `path` is that of the stage. */
@@ -152,11 +158,11 @@ LEVADA_MUST_USE levada_status levada_records_materialize(levada_state_writer *w,
                                                    levada_error *err);
 LEVADA_MUST_USE levada_status levada_records_get(levada_state_reader *from, const char *key,
                                                  levada_block **out, levada_error *err);
-/* Records in any order, of which some may be the same: a selection of what was read in pieces, each
- * file in one pass for each piece. */
-LEVADA_MUST_USE levada_status levada_records_reread(levada_edge *edge, const levada_origin *origins,
-                                                    int64_t n, levada_block **out,
-                                                    levada_error *err);
+/* Reads records in any order, of which some may be the same: a selection of what was read in
+ * pieces, each file in one pass for each piece. */
+LEVADA_MUST_USE levada_status levada_records_read(levada_edge *edge, const levada_origin *origins,
+                                                  int64_t n, levada_read how, levada_block **out,
+                                                  levada_error *err);
 /* Hashes of up to 64 of the records, next to their origins; and whether what was read again by
  * these is the same: EFAILED_PRECONDITION names file and record. */
 LEVADA_MUST_USE levada_status levada_records_put_sums(levada_state_writer *to, const char *key,

@@ -72,9 +72,9 @@ typedef struct levada_layout {
      * because other ranks have rows as long; NULL = none. */
     int64_t   *least;
     int32_t    columns; /* that it has lengths of */
-    /* What the rows were chosen by: an integer column for each field that must have these lengths;
-     * a reference, NULL = they were chosen by themselves. */
-    struct levada_block *numbers;
+    /* The keys by which the rows were chosen, whose lengths they must have (keys.h); a reference,
+     * NULL = the records themselves. */
+    struct levada_block *keys;
     int64_t    n;      /* groups of neighboring rows, each of which becomes one record; 0 = none  */
     int32_t    ends[]; /* where each of them ends, ascending; the last one is the number of rows */
 } levada_layout;

@@ -81,7 +81,7 @@ void levada_layout_unref(levada_layout **layout)
 
     *layout = NULL;
     if (!l || !levada_refs_drop(&l->refs)) return;
-    levada_block_unref(&l->numbers);
+    levada_block_unref(&l->keys);
     levada_free(l->least);
     levada_free(l);
 }

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/refs.h"
-#include <levada/spec.h>
+#include "tensor/keys.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 struct levada_spec {
     atomic_int   refs;
     int32_t      flags, n;
+    bool         keys;     /* of blocks that stand for records (keys.h) */
     uint32_t     mask;     /* slots of the index - 1 */
     uint32_t    *index;    /* hash table: number of a field + 1, 0 = free */
     levada_field fields[]; /* the index and the names follow, in the same allocation */
@@ -92,6 +93,22 @@ levada_status levada_spec_create(const levada_field *fields, int32_t n, int32_t 
     else levada_free(spec);
     return st;
 }
+
+levada_status levada_spec_create_keys(const char *const *names, int32_t n, levada_spec **out,
+                                      levada_error *err)
+{
+    levada_field fields[LEVADA_KEY_FIELDS];
+
+    LEVADA_ASSERT(n > 0 && n <= LEVADA_KEY_FIELDS);
+    for (int32_t i = 0; i < n; i++) {
+        fields[i] = (levada_field){ .name = names[i], .dtype = LEVADA_INT64 };
+    }
+    LEVADA_TRY(levada_spec_create(fields, n, LEVADA_SPEC_PLAIN, out, err));
+    (*out)->keys = true;
+    return LEVADA_OK;
+}
+
+bool levada_spec_is_keys(const levada_spec *spec) { return spec && spec->keys; }
 
 /* Casts const away, because reference counts are the only part of a spec that changes. */
 static levada_spec *spec_mutable(const levada_spec *spec) { return (levada_spec *)(uintptr_t)spec; }

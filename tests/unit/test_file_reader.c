@@ -46,6 +46,12 @@ static levada_status restore(levada_file_reader *reader, const saved *from, leva
 }
 
 /* Reads the next block with at most n records into text. */
+static levada_status reread(levada_file_reader *reader, const levada_origin *origins, int64_t n,
+                            levada_block **out, levada_error *err)
+{
+    return levada_file_reader_read(reader, origins, n, LEVADA_READ_AGAIN, out, err);
+}
+
 static levada_status read_block(t_reader *t, t_bytes *text)
 {
     levada_block *block = NULL;
@@ -349,7 +355,7 @@ static void fetches_any_records_again(void **state)
                     t_add(&want, words[i], strlen(words[i]));
                 }
             }
-            assert_int_equal(levada_file_reader_reread(t.reader, some, n, &block, NULL), LEVADA_OK);
+            assert_int_equal(reread(t.reader, some, n, &block, NULL), LEVADA_OK);
             assert_int_equal(levada_block_rows(block), n);
             t_rows(block, &got);
             assert_string_equal((char *)got.at, (char *)want.at);
@@ -380,23 +386,23 @@ static void notices_that_a_record_is_gone(void **state)
     assert_int_equal(gather_origins(&t, all), 7);
     c = t_read_file(t_path("c"));
     t_write_file(t_path("c"), c.at, 64);
-    assert_int_equal(levada_file_reader_reread(t.reader, all, 6, &block, &err), LEVADA_OK);
+    assert_int_equal(reread(t.reader, all, 6, &block, &err), LEVADA_OK);
     levada_block_unref(&block);
-    assert_int_equal(levada_file_reader_reread(t.reader, all, 7, &block, &err),
+    assert_int_equal(reread(t.reader, all, 7, &block, &err),
                      LEVADA_EFAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "a record was removed or changed"));
     assert_non_null(strstr(err.file, "/c"));
     assert_int_equal(err.record, 3);
     c.at[47] ^= 1;
     t_write_file(t_path("c"), c.at, c.size);
-    assert_int_equal(levada_file_reader_reread(t.reader, all, 7, &block, &err),
+    assert_int_equal(reread(t.reader, all, 7, &block, &err),
                      LEVADA_EFAILED_PRECONDITION);
     assert_int_equal(err.record, 2);
     all[6].shard = 9;
-    assert_int_equal(levada_file_reader_reread(t.reader, all + 6, 1, &block, &err),
+    assert_int_equal(reread(t.reader, all + 6, 1, &block, &err),
                      LEVADA_EFAILED_PRECONDITION);
     all[6].shard = -1;
-    assert_int_equal(levada_file_reader_reread(t.reader, all + 6, 1, &block, &err),
+    assert_int_equal(reread(t.reader, all + 6, 1, &block, &err),
                      LEVADA_EFAILED_PRECONDITION);
     t_close(&t);
     t_clear(&c);
@@ -422,7 +428,7 @@ static void notices_offsets_that_can_not_be(void **state)
             levada_error  err = LEVADA_ERROR_INIT;
             levada_block *block = NULL;
 
-            assert_int_equal(levada_file_reader_reread(t.reader, &origin, 1, &block, &err),
+            assert_int_equal(reread(t.reader, &origin, 1, &block, &err),
                              LEVADA_EFAILED_PRECONDITION);
             assert_null(block);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks that read only their own records (run/own.h): what buckets need to know of all records, and
- * whether the records that were read are the ones that were placed.
+ * Ranks that read only their own records (run/keyed.h): what buckets need to know of all records,
+ * and whether the records that were read are the ones that were placed.
  */
 #include "base/alloc.h"
 #include "batch/bucket_stage.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Open dimensions of a record's field, to which all ranks pad alike. */
-static int bucket_numbers_open(const levada_field *f)
+static int bucket_keys_open(const levada_field *f)
 {
     int open = f->depth;
 
@@ -29,7 +29,7 @@ bool levada_bucket_stage_needs(const void *args, const levada_spec *in, levada_n
     for (int64_t i = 0; i < a->length.n; i++) few = few && levada_needed_add(out, a->length.at[i]);
     for (int32_t i = 0; !a->no_padding && i < levada_spec_count(in); i++) {
         const levada_field *f = levada_spec_field(in, i);
-        int                 open = bucket_numbers_open(f);
+        int                 open = bucket_keys_open(f);
 
         if (open == 0) continue;
         if (open > 1 || f->depth == 0) out->more = "a field has several dimensions of variable "
@@ -57,7 +57,7 @@ levada_status levada_bucket_stage_divide(const void *args, const levada_rank *ra
     return levada_value_parse_json(text, strlen(text), changes, err);
 }
 
-static levada_status bucket_numbers_compare(const levada_bucket_stage *s,
+static levada_status bucket_keys_compare(const levada_bucket_stage *s,
                                             const levada_block *batch, const char *field,
                                             const int64_t *was, const int64_t *now,
                                             levada_error *err)
@@ -74,24 +74,24 @@ static levada_status bucket_numbers_compare(const levada_bucket_stage *s,
     return LEVADA_OK;
 }
 
-levada_status levada_bucket_stage_check_numbers(const levada_bucket_stage *s,
+levada_status levada_bucket_stage_check_keys(const levada_bucket_stage *s,
                                                 const levada_block *batch,
                                                 levada_error *err)
 {
-    const levada_block *numbers = batch->layout ? batch->layout->numbers : NULL;
+    const levada_block *keys = batch->layout ? batch->layout->keys : NULL;
     int64_t            *was;
     levada_status       st = LEVADA_OK;
 
-    if (!numbers || numbers->n != batch->n) return LEVADA_OK; /* bad records are an error anyway */
+    if (!keys || keys->n != batch->n) return LEVADA_OK; /* bad records are an error anyway */
     was = levada_alloc(2 * (size_t)batch->n * sizeof *was);
     if (!was) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for lengths");
-    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(numbers->spec); i++) {
-        const char *field = levada_spec_field(numbers->spec, i)->name;
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(keys->spec); i++) {
+        const char *field = levada_spec_field(keys->spec, i)->name;
 
-        st = levada_length_measure(field, numbers, was, 1, err);
+        st = levada_length_measure(field, keys, was, 1, err);
         if (st == LEVADA_OK) st = levada_length_measure(field, batch, was + batch->n, 1, err);
         if (st == LEVADA_OK) {
-            st = bucket_numbers_compare(s, batch, field, was, was + batch->n, err);
+            st = bucket_keys_compare(s, batch, field, was, was + batch->n, err);
         }
     }
     levada_free(was);
