@@ -57,7 +57,8 @@ static levada_status cmd_ckpt_begin(ckpt_state *state, const levada_cli_part *pa
     state->format = (uint32_t)levada_cli_le(at + 8, 2);
     if (state->format != 4)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint has format %u; this version reads format 4",
+                           "the checkpoint has format %u; this version of levada reads format 4; "
+                           "use the version that saved it",
                            state->format);
     state->fingerprint = at + 12;
     state->seed = (int64_t)levada_cli_le(at + 28, 8);

@@ -134,7 +134,7 @@ static levada_status steps_read(steps_log *log, bool wanted, int64_t step, levad
     if (size <= log->end) return LEVADA_OK;
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "%s: the last %" PRId64 " bytes, from byte %" PRId64
-                       ", are not whole steps; what is before them was read",
+                       ", are not whole steps; the steps before were read",
                        log->path, size - log->end, log->end);
 }
 

@@ -39,12 +39,12 @@ static levada_status filter_wrong(const levada_filter_step *step, const uint8_t 
 {
     for (int i = 0; i < FILTER_GUARD; i++) {
         if (guard[i] != 0xA5)
-            return levada_fail(err, LEVADA_EINTERNAL, "it writes behind the %zu bytes of out",
+            return levada_fail(err, LEVADA_EINTERNAL, "it wrote past the %zu bytes of out",
                                step->out_size);
     }
     if (step->used > step->in_size || step->made > step->out_size)
-        return levada_fail(err, LEVADA_EINTERNAL, "it says that it took %zu of %zu bytes and made "
-                           "%zu of %zu", step->used, step->in_size, step->made, step->out_size);
+        return levada_fail(err, LEVADA_EINTERNAL, "it reported %zu of %zu bytes read and %zu of "
+                           "%zu written", step->used, step->in_size, step->made, step->out_size);
     return LEVADA_OK;
 }
 
@@ -95,7 +95,7 @@ static levada_status filter_run(filter_hook hook, void *state, const levada_cli_
         } else if (!step.in_ended) {
             window += way.in;
         } else if (++idle > FILTER_IDLE) {
-            return levada_fail(err, LEVADA_EDATA_LOSS, "the stream does not go on");
+            return levada_fail(err, LEVADA_EDATA_LOSS, "the stream makes no progress");
         }
     }
     return LEVADA_OK;

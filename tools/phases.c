@@ -98,7 +98,7 @@ static levada_status phases_count(phases_work *w, levada_iter *it, bool shortest
     if (shortest && ended) w->records = records;
     if (shortest || (ended ? records == w->records : records <= w->records)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "--phases: %s hands out %" PRId64 " records alone and %" PRId64
+                       "--phases: %s emits %" PRId64 " records alone and %" PRId64
                        " in the pipeline: measure without the stages that repeat it or stop it",
                        w->part[0].name, w->records, records);
 }

@@ -153,8 +153,8 @@ levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levad
     }
     if (status == LEVADA_END && p->drop > 0)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the dataset ends before the saved position: it has fewer records than "
-                           "when the checkpoint was saved");
+                           "the dataset ends before the position of the checkpoint: it has fewer "
+                           "records than when the checkpoint was saved");
     if (status == LEVADA_OK) {
         p->records += levada_block_rows(*out);
         p->batches++;

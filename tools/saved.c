@@ -146,7 +146,8 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
         out->size -= SAVED_ROWS;
     }
     if (!saved_begins(out->state, out->size, "LVDASTAT"))
-        return levada_fail(err, LEVADA_EDATA_LOSS, "not a checkpoint");
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "not a checkpoint of levada: it does not begin with LVDASTAT");
     if (!saved_state_is_whole(out))
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "the checkpoint is corrupt: wrong checksum; use an earlier one");

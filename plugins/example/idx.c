@@ -106,7 +106,7 @@ static levada_status idx_check(const void *args, levada_spec **out, levada_error
 
     if (a->shape.n > LEVADA_MAX_DIMS || idx_record(a) == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "shape has at most %d dimensions and %d numbers", LEVADA_MAX_DIMS,
+                           "shape must have at most %d dimensions and %d numbers", LEVADA_MAX_DIMS,
                            IDX_MOST);
     }
     for (int64_t i = 0; i < a->shape.n; i++) field.dims[field.ndim++] = a->shape.at[i];

@@ -97,7 +97,10 @@ def decode_csv(
         "columns": None if named else [str(i) for i in range(len(record_defaults))],
     }
     if options["select_cols"] == []:
-        raise ValueError("Length of select_cols and record_defaults do not match.")
+        raise ValueError(
+            f"select_cols and record_defaults must have the same length, got 0 and "
+            f"{len(record_defaults)}"
+        )
     batch, shape = _decode("decode_csv", options, records, key)
     arrays = {column: _array(batch[column]).reshape(shape) for column in batch}
     return arrays if named else list(arrays.values())
@@ -205,7 +208,7 @@ def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None)
 
     strings, shape = _flat(records)
     if len(shape) > 1:
-        raise ValueError("records must be a byte string, or one list of them")
+        raise ValueError(f"records must be a byte string or a list of them, got the shape {shape}")
     batch = run_decoder("decode_json", {"fields": json_fields(fields)}, strings, key)
     return dict(batch) if shape else rows_of(batch._block)[0]
 
@@ -306,7 +309,7 @@ def _csv_default(entry):
             pass  # a single value
     dtype, values = _default_values(entry)
     if len(values) > 1:
-        raise ValueError("There should only be 1 default per field but field has a longer one")
+        raise ValueError(f"a field must have one default, got {values!r:.60}")
     if not values:
         return dtype
     value = values[0]
@@ -324,12 +327,12 @@ def _default_values(entry):
     """(dtype, [value] or []) of a default as users write it."""
     if hasattr(entry, "dtype") and hasattr(entry, "tolist"):
         if getattr(entry, "ndim", 0) > 1:
-            raise ValueError("Each record default should be at most rank 1")
+            raise ValueError(f"a record default must be a value or a list, got {entry!r:.60}")
         values = entry.tolist()
         return name_of(entry.dtype), values if isinstance(values, list) else [values]
     values = list(entry) if isinstance(entry, (list, tuple)) else [entry]
     if any(isinstance(value, (list, tuple)) for value in values):
-        raise ValueError("Each record default should be at most rank 1")
+        raise ValueError(f"a record default must be a value or a list, got {entry!r:.60}")
     return _dtype_of(values), values
 
 
@@ -359,7 +362,7 @@ def _flat(value):
     parts = [_flat(item) for item in value]
     shapes = {shape for _, shape in parts}
     if len(shapes) > 1:
-        raise ValueError("the lists of strings must have the same length")
+        raise ValueError(f"lists of strings must have the same length, got {sorted(shapes)}")
     inner = shapes.pop() if shapes else ()
     return [string for strings, _ in parts for string in strings], (len(parts), *inner)
 

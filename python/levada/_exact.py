@@ -101,7 +101,8 @@ def _texts(array, value):
         if is_text(item):
             continue
         what = shown(item) if array.ndim == 0 else f"{shown(item)} in {shown(value)}"
-        raise TypeError(f"{what} must be a number, a byte string or an array")
+        kind = type(item).__name__
+        raise TypeError(f"{what} must be a number, a byte string or an array, got {kind}")
 
 
 def check_mixed(array, items, advice=ADVICE):

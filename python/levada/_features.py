@@ -35,7 +35,7 @@ def _leaves(value):
 
 def _dtype(name, dtype):
     if dtype is None:
-        raise ValueError(f"Missing type for feature {name}.")
+        raise ValueError(f"Missing type for feature {name}: pass dtype, such as lv.int64")
     return name_of(dtype)
 
 

@@ -258,8 +258,8 @@ class Iterator(Typed[T], _levada.Iter):
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
             raise FailedPreconditionError(
-                "the dataset ends before the saved position: it has fewer records than when the "
-                "checkpoint was saved"
+                "the dataset ends before the position of the checkpoint: it has fewer records than "
+                "when the checkpoint was saved"
             )
 
     def _restore(self, chosen, state, drop):

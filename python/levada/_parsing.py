@@ -102,9 +102,9 @@ def _strings(serialized, single):
             return [bytes(serialized)]
         if getattr(serialized, "shape", None) == () and hasattr(serialized, "item"):
             return [bytes(serialized.item())]
-        raise ValueError("Input serialized must be a scalar")
+        raise ValueError(f"serialized must be one byte string, got {serialized!r:.60}")
     if isinstance(serialized, (bytes, bytearray, memoryview, str)):
-        raise ValueError("Input serialized must be a list of byte strings, not one")
+        raise ValueError("serialized must be a list of byte strings, got one string")
     if isinstance(serialized, Bytes):
         return serialized
     return [item if isinstance(item, bytes) else _as_bytes(item) for item in serialized]
@@ -263,7 +263,7 @@ def _short(serialized, spec):
 def _sequence_specs(context, sequence):
     """Both specs, and the names of their columns: a name that stands in both needs two."""
     if not context and not sequence:
-        raise ValueError("Missing: at least one of context and sequences must name features.")
+        raise ValueError("Missing: context_features or sequence_features must have a feature.")
     context, sequence = spec_value(context or {}), spec_value(sequence or {}, steps=True)
     columns = {}
     for name, value in sequence.items():

@@ -399,7 +399,7 @@ class _Away(Batch):
 
     @property
     def lanes(self) -> list[Any]:
-        raise errors.UnimplementedError("a batch in a process of map has no origins")
+        raise errors.UnimplementedError("lanes are not available in map(processes=True)")
 
 
 class _Work:

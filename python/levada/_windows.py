@@ -79,7 +79,7 @@ class _Without:
 def windows(ds, key, reduce, size_func, options):
     """``Dataset.group_by_window``: functions become fields that the stage reads."""
     if (size_func is None) == ("window_size" not in options):
-        raise errors.InvalidArgumentError("pass either window_size or window_size_func")
+        raise errors.InvalidArgumentError("set exactly one of window_size and window_size_func")
     known = None if ds._core.flags & 1 else tuple(ds.spec)
     if (reduce or size_func) and isinstance(key, str) and key not in (known or ()):
         ds._append("group_by_window", {"key": key, "window_size": 1})  # says what is wrong with it

@@ -67,7 +67,7 @@ def test_resume_says_what_it_can_not_take(folder):
     assert "wrong checksum" in refused("bad")
     state[8:12] = struct.pack("<I", zlib.crc32(state[12:]))
     (folder / "bad").write_bytes(state)
-    assert "the dataset ends before the saved position" in refused("bad")
+    assert "the dataset ends before the position of the checkpoint" in refused("bad")
 
 
 def test_ckpt_compares_part_by_part(folder):

@@ -104,7 +104,7 @@ def test_long_messages_and_buffers_give_what_short_bytes_give():
             assert found["t"].tolist() == np.reshape(long, (-1, 2)).tolist() and found["n"] == 7
     short = lv.make_example({"t": long[:4], "n": 7})
     assert lv.parse_single_example(short, features)["t"].tolist() == [[0, 1], [2, 3]]
-    with pytest.raises(ValueError, match="must be a scalar"):
+    with pytest.raises(ValueError, match="must be one byte string"):
         lv.parse_single_example([short], features)
 
 

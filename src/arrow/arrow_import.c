@@ -231,7 +231,9 @@ levada_status levada_arrow_type(const struct ArrowSchema *schema, const char *na
 {
     levada_arrow_import type = { 0 };
 
-    if (!schema->format) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "schema has no format");
+    if (!schema->format)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the Arrow schema is corrupt: it has no format");
     if (!import_plain(schema->format, &type) && !import_time(schema->format, &type) &&
         !import_nested(schema, &type)) {
         return import_missing(schema->format, name, err);

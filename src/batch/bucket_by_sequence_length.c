@@ -124,7 +124,8 @@ static levada_status bucket_check_sizes(const levada_bucket_stage_args *a, int64
                                         levada_error *err)
 {
     if (a->batch_sizes.n <= 1) return LEVADA_OK;
-    if (!a->boundaries) return bucket_fail("several batch_sizes need boundaries", err);
+    if (!a->boundaries)
+        return bucket_fail("batch_sizes must be one number unless boundaries are set", err);
     if (a->batch_sizes.n == buckets) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "len(batch_sizes)=%lld must be len(boundaries)+1=%lld",

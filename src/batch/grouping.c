@@ -502,7 +502,8 @@ levada_status levada_grouping_restore(void *state, levada_state_reader *from, le
 
     if (levada_state_has(from, "n")) { /* version 1 of `batch` and `padded_batch` */
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint was saved by an older version of the stage");
+                           "the checkpoint was saved by an older version of the stage; use the "
+                           "version of levada that saved it");
     }
     LEVADA_TRY(levada_state_get_i64s(from, "counts", &counts, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "total", INT32_MAX, &total, err));

@@ -33,7 +33,8 @@ static levada_status padding_shape(const levada_value *list, const levada_field 
     char shown[LEVADA_VALUE_SHOWN];
     if (levada_value_kind_of(list) != LEVADA_VALUE_LIST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "padded_shapes of '%s' must be a list of lengths", field->name);
+                           "padded_shapes of '%s' must be a list of lengths, got %s", field->name,
+                           levada_value_shown(list, LEVADA_PRINT_TEXT, shown));
     }
     if (levada_value_count(list) != field->ndim) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

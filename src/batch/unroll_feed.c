@@ -196,8 +196,10 @@ static levada_status feed_answer(const levada_unroll_state *s, const levada_bloc
     if (!requeue && !discard) return feed_save_states(s, open, back, err);
     LEVADA_TRY(feed_number(back, requeue ? "requeue" : "discard", LEVADA_BOOL, &yes, err));
     if (!yes || (requeue && discard)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "either requeue or discard must be true, in all rows");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "the block must have either requeue or discard, true in all rows; got %s",
+            requeue && discard ? "both" : "false");
     }
     if (requeue) {
         levada_ready_return(own, open);

@@ -246,7 +246,8 @@ static levada_status ready_key(const levada_unroll_state *s, const levada_block 
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "key='%s' must be an integer or a byte string", s->records.args->key);
+                       "key='%s' must be an integer or a byte string, got %s",
+                       s->records.args->key, c ? levada_dtype_name(c->field->dtype) : "no field");
 }
 
 /* The first value of state i: the field of its name, or zeros, which are there. */

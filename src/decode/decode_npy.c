@@ -34,7 +34,8 @@ static levada_status decode_npy_field(const decode_npy_args *a, levada_field *f,
 {
     *f = (levada_field){ .name = "array", .dtype = a->dtype, .depth = a->shape.n == 0 };
     if (levada_dtype_is_bytes(a->dtype) || a->dtype == LEVADA_BFLOAT16) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=%s: no .npy array has it",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "dtype=%s must be a dtype of .npy arrays, such as int64 or float32",
                            levada_dtype_name(a->dtype));
     }
     for (int64_t i = 0; i < a->shape.n; i++) {
@@ -45,9 +46,11 @@ static levada_status decode_npy_field(const decode_npy_args *a, levada_field *f,
         } else if (size > 0 && f->ndim < LEVADA_MAX_DIMS - f->depth) {
             f->dims[f->ndim++] = size;
         } else {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "shape: up to %d sizes, of which the first %d may be -1",
-                               LEVADA_MAX_DIMS, LEVADA_MAX_DEPTH);
+            return levada_fail(
+                err, LEVADA_EINVALID_ARGUMENT,
+                "shape must have at most %d sizes, of at least 1 or, for the first %d, -1; "
+                "size %lld is %lld",
+                LEVADA_MAX_DIMS, LEVADA_MAX_DEPTH, (long long)i, (long long)size);
         }
     }
     return LEVADA_OK;

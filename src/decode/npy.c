@@ -136,7 +136,10 @@ static levada_status npy_dict(npy_text *t, levada_npy *out, levada_error *why)
         LEVADA_TRY(npy_entry(t, out, &seen, why));
         comma = npy_accept(t, ",");
         if (!comma && npy_accept(t, "}")) break;
-        if (!comma) return levada_fail(why, LEVADA_EDATA_LOSS, "damaged .npy header");
+        if (!comma)
+            return levada_fail(why, LEVADA_EDATA_LOSS,
+                               "damaged .npy header: ',' or '}' must follow an "
+                               "entry");
     }
     npy_spaces(t);
     if (seen == 7 && t->at == t->end) return LEVADA_OK;
@@ -178,7 +181,9 @@ levada_status levada_npy_read(const uint8_t *data, int32_t size, levada_npy *out
     begin = data[6] == 1 ? 10 : 12;
     for (int64_t i = begin; i > 8 && begin <= size; i--) header = header << 8 | data[i - 1];
     if (begin > size || header > size - begin || header > NPY_MOST_HEADER)
-        return levada_fail(why, LEVADA_EDATA_LOSS, "truncated .npy header");
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "truncated .npy header: %lld bytes, then %lld of the file; at most %d",
+                           (long long)header, (long long)(size - begin), NPY_MOST_HEADER);
     text.at = (const char *)data + begin;
     text.end = text.at + header;
     LEVADA_TRY(npy_dict(&text, out, why));

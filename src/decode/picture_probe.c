@@ -17,7 +17,9 @@ static int64_t probe_u32(const uint8_t *at)
 static levada_status probe_frame(const uint8_t *at, const uint8_t *end, int marker,
                                  levada_picture *out, levada_error *why)
 {
-    if (end - at < 8) return levada_fail(why, LEVADA_EDATA_LOSS, "truncated JPEG header");
+    if (end - at < 8)
+        return levada_fail(why, LEVADA_EDATA_LOSS, "truncated JPEG header: %d of 8 bytes",
+                           (int)(end - at));
     out->bits = at[2];
     out->height = probe_u16(at + 3);
     out->width = probe_u16(at + 5);
@@ -89,13 +91,17 @@ static levada_status probe_png(const uint8_t *data, int32_t size, levada_picture
 
     out->kind = LEVADA_PICTURE_PNG;
     if (size < 33 || memcmp(data + 12, "IHDR", 4) != 0) {
-        return levada_fail(why, LEVADA_EDATA_LOSS, "truncated PNG header");
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "truncated PNG header: %d bytes, of which 33 must begin with IHDR",
+                           size);
     }
     width = probe_u32(data + 16);
     height = probe_u32(data + 20);
     if (width > INT32_MAX || height > INT32_MAX || data[25] > 6 || !planes[data[25]] ||
         !probe_png_bits(data[24])) {
-        return levada_fail(why, LEVADA_EDATA_LOSS, "damaged PNG header");
+        return levada_fail(why, LEVADA_EDATA_LOSS,
+                           "damaged PNG header: %lld x %lld pixels, %d bits, color type %d",
+                           (long long)height, (long long)width, data[24], data[25]);
     }
     out->width = (int32_t)width;
     out->height = (int32_t)height;

@@ -69,11 +69,12 @@ static levada_status infer_record(void *user, const uint8_t *data, int64_t size,
 
     LEVADA_TRY(levada_example_view_parse(job->view, data, (size_t)size, &kind, err));
     if (kind == LEVADA_EXAMPLE_OTHER)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "spec=auto: not %s message",
+        return levada_fail(err, LEVADA_EDATA_LOSS, "spec=auto: the record is not %s; pass a spec",
                            job->sequences ? "a SequenceExample" : "an Example");
     if (kind == LEVADA_EXAMPLE_SEQUENCE && !job->sequences)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "spec=auto: a SequenceExample; use parse_sequence_example:auto");
+                           "spec=auto: the record is a SequenceExample; use "
+                           "parse_sequence_example:auto");
     for (int64_t i = 0; i < levada_example_view_count(job->view); i++)
         LEVADA_TRY(infer_note(job, levada_example_view_at(job->view, i), err));
     return LEVADA_OK;

@@ -176,7 +176,8 @@ levada_status levada_sound_limit(const levada_sound_options *o, int64_t samples,
                                  levada_error *why)
 {
     if (samples <= o->max_samples) return LEVADA_OK;
-    return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "more than max_samples=%lld samples",
+    return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
+                       "more than max_samples=%lld samples; raise max_samples",
                        (long long)o->max_samples);
 }
 

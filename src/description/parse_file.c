@@ -35,7 +35,7 @@ static levada_status parse_file_size(int fd, const char *path, size_t *out, leva
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "@%s is not a file", path);
     }
     if (info.st_size > PARSE_FILE_MOST) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "@%s has more than 16 MiB", path);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "@%s must have at most 16 MiB", path);
     }
     *out = (size_t)info.st_size;
     return LEVADA_OK;

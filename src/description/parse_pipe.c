@@ -533,10 +533,10 @@ static levada_status parse_default_path(const levada_default_path *path, levada_
     }
     if (!back && !deep) return LEVADA_OK;
     parse_default_names(path->outer, &names);
-    levada_status status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "defaults that %s: of %s",
-                                       back ? "lead back to their own stages"
-                                            : "are nested too deeply",
-                                       names.at != NULL ? names.at : "");
+    levada_status status =
+        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the default pipelines of %s must %s",
+                    names.at != NULL ? names.at : "",
+                    back ? "not contain their own stages" : "be nested less deeply");
     levada_text_clear(&names);
     return status;
 }

@@ -91,9 +91,11 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
 
         LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
         if (list[i] < 0 || list[i] >= r->set.files.n) {
-            return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                               "the checkpoint is corrupt: file %lld of %lld", (long long)list[i],
-                               (long long)r->set.files.n);
+            return levada_fail(
+                err, LEVADA_EFAILED_PRECONDITION,
+                "the checkpoint is corrupt: file %lld must be below %lld; use an earlier "
+                "checkpoint",
+                (long long)list[i], (long long)r->set.files.n);
         }
         LEVADA_TRY(levada_file_marks_check(r->framing.context->env, r->set.files.path[list[i]],
                                            &mark, err));

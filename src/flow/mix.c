@@ -586,7 +586,8 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
 
     if (levada_state_has(from, "n")) { /* version 1, with records that were drawn */
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint was saved by an older version of the stage");
+                           "the checkpoint was saved by an older version of the stage; use the "
+                           "version of levada that saved it");
     }
     LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));

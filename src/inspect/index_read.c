@@ -28,7 +28,8 @@ static levada_status index_read_source(const levada_dataset *ds, const levada_da
     while (ds->ninputs == 1 && levada_index_passes(ds->op)) ds = ds->inputs[0];
     if (ds->ninputs > 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "record numbers are not available downstream of '%s'", ds->op->name);
+                           "record numbers are not available downstream of '%s'; use ds[i] and "
+                           "len(ds) upstream of it", ds->op->name);
     }
     if (!levada_op_numbered(ds->op) && !index_read_has_index(ds)) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,

@@ -27,8 +27,8 @@ static levada_status inspect_repair_check(const levada_scan *scan, levada_error 
                            levada_dataset_name(scan->dataset));
     }
     if (!scan->compression[0] || (filter && filter->encode)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s files cannot be repaired",
-                       scan->compression);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "%s files cannot be repaired; decompress the file first", scan->compression);
 }
 
 /* The output is written while the input is read, so it must be another file. A file is replaced as

@@ -86,12 +86,13 @@ static levada_status cache_refuse(const levada_dataset *input, const char *path,
                            "of '%s'", drawing->op->name);
     }
     if (!path || !cache_nameless(input)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "a cache file is reused if the description is the same, but the description "
-                       "of an array, a list, or a function with an object or a list in it (a "
-                       "callable object, a variable that it captures or reads) does not contain "
-                       "the data; read files, pass functions that use numbers and strings only, or "
-                       "call cache() without a path");
+    return levada_fail(
+        err, LEVADA_EINVALID_ARGUMENT,
+        "a cache file is reused for the same pipeline, but the pipeline's text does "
+        "not contain the data of an array, a list, or a function that holds an object "
+        "or a list (a callable object, a variable that it captures or reads); read "
+        "files, pass functions that use numbers and strings only, or call cache() "
+        "without a path");
 }
 
 /* -- the content */

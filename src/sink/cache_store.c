@@ -205,7 +205,7 @@ static levada_status cache_store_check_columns(levada_cache_writer *w, const lev
     LEVADA_TRY(levada_spec_fits(w->columns, block->spec, err));
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "the records of a cache file must have the same columns, got others after "
-                       "%lld records; say with spec= what all records have",
+                       "%lld records; declare them all with spec=",
                        (long long)w->store->records);
 }
 
@@ -256,7 +256,7 @@ static levada_status cache_store_open_file(levada_cache_store *s, levada_error *
     while (s->fd < 0 && errno == EINTR);
     if (s->fd >= 0) return LEVADA_OK;
     return levada_fail(err, errno == ENOENT ? LEVADA_ENOT_FOUND : LEVADA_EUNAVAILABLE,
-                       "%s: %s", s->path, strerror(errno));
+                       "%s: cannot open the cache: %s", s->path, strerror(errno));
 }
 
 levada_status levada_cache_writer_finish(levada_cache_writer *w, levada_cache_store **out,
@@ -297,7 +297,8 @@ static levada_status cache_store_read(const levada_cache_store *s, int64_t at, v
 
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
-            return levada_fail(err, LEVADA_EUNAVAILABLE, "%s: %s", s->path, strerror(errno));
+            return levada_fail(err, LEVADA_EUNAVAILABLE, "%s: cannot read the cache: %s", s->path,
+                               strerror(errno));
         }
         if (n == 0) return cache_store_damaged(s, err);
         done += (size_t)n;
@@ -359,7 +360,8 @@ static levada_status cache_store_check(levada_cache_store *s, const uint8_t fing
     struct stat is;
 
     if (fstat(s->fd, &is) != 0) {
-        return levada_fail(err, LEVADA_EUNAVAILABLE, "%s: %s", s->path, strerror(errno));
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "%s: cannot read the cache: %s", s->path,
+                               strerror(errno));
     }
     if (!S_ISREG(is.st_mode)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

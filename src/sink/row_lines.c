@@ -25,7 +25,7 @@ static levada_status lines_row(levada_row_writer *w, const levada_block *block, 
     (void)w;
     if (memchr(text, '\n', size) || (size > 0 && text[size - 1] == '\r'))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "text_lines: the text has a newline in it");
+                           "text_lines: the text contains a newline; write jsonl or tfrecord");
     levada_text_add(out, text, size);
     levada_text_char(out, '\n');
     return LEVADA_OK;

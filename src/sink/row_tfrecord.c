@@ -140,6 +140,13 @@ static levada_status tfrecord_message(levada_row_writer *w, const levada_block *
     return LEVADA_OK;
 }
 
+static const char *tfrecord_kind_name(int32_t kind)
+{
+    static const char *const names[] = { "bytes", "an Example", "a SequenceExample" };
+
+    return names[kind - TFRECORD_BYTES];
+}
+
 static levada_status tfrecord_add(levada_row_writer *w, const levada_block *block, int64_t row,
                                   bool sequence, levada_text *out, levada_error *err)
 {
@@ -149,9 +156,11 @@ static levada_status tfrecord_add(levada_row_writer *w, const levada_block *bloc
 
     if (w->record == 0) w->message = kind;
     if (kind != w->message)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "tfrecord: it is not padded as the first record is, so it would be "
-                           "another kind of message");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "tfrecord: all records must be the same kind of message, but record 0 is "
+            "%s and this record is %s; pad all records alike",
+            tfrecord_kind_name(w->message), tfrecord_kind_name(kind));
     if (kind != TFRECORD_BYTES) return tfrecord_message(w, block, row, kind, out, err);
     data = levada_row_string(levada_block_at(block, 0), row, &size);
     levada_text_add(out, data, size);

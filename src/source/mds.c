@@ -127,7 +127,7 @@ static levada_status mds_add_shard(const levada_value *shard, const char *path,
 
     if (levada_value_kind_of(data) != LEVADA_VALUE_MAP) data = levada_value_get(shard, "raw_data");
     name = levada_value_as_text(levada_value_get(data, "basename"), NULL);
-    if (!name) return levada_fail(err, LEVADA_EDATA_LOSS, "a shard has no basename");
+    if (!name) return levada_fail(err, LEVADA_EDATA_LOSS, "a shard of index.json has no basename");
     LEVADA_TRY(levada_mds_join(path, false, name, true, &file, err));
     st = levada_mds_put(files, NULL, file, err);
     levada_free(file);

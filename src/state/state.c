@@ -218,7 +218,7 @@ levada_status levada_state_check_asked(const levada_state_reader *from, levada_e
         if (e->asked) continue;
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the checkpoint has the entry '%s/%s', which this version cannot "
-                           "restore",
+                           "restore; use the version of levada that saved it",
                            e->path, e->key);
     }
     return LEVADA_OK;
@@ -236,8 +236,10 @@ static levada_status state_get(levada_state_reader *from, const char *key, levad
     const levada_entry *e = state_find(from, key);
 
     if (!e) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the checkpoint has no entry '%s/%s'",
-                           from->scope.path, key);
+        return levada_fail(
+            err, LEVADA_EFAILED_PRECONDITION,
+            "the checkpoint has no entry '%s/%s'; use the version of levada that saved it",
+            from->scope.path, key);
     }
     if (e->version > from->scope.version) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,

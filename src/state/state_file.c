@@ -351,9 +351,11 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     (void)state_take_le(&c, 2, &format);
     (void)state_take_le(&c, 2, &flags);
     if (format != STATE_FORMAT || flags) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint has format %d; this version reads format %d",
-                           (int)format, STATE_FORMAT);
+        return levada_fail(
+            err, LEVADA_EFAILED_PRECONDITION,
+            "the checkpoint has format %d; this version of levada reads format %d; use the "
+            "version that saved it",
+            (int)format, STATE_FORMAT);
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
         char what[128 + LEVADA_STATE_KEY] = "its head";

@@ -183,7 +183,8 @@ static levada_status pool_count(levada_pool *pool, int64_t size, levada_error *e
     if (pool->options.max_bytes < 0 || used + size <= pool->options.max_bytes) return LEVADA_OK;
     atomic_fetch_sub_explicit(&pool->used, size, memory_order_relaxed);
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                       "%lld bytes in use and %lld wanted are beyond max_bytes=%lld",
+                       "%lld bytes in use and %lld more exceed max_bytes=%lld; raise max_bytes, or "
+                       "lower batch_size",
                        (long long)used, (long long)size, (long long)pool->options.max_bytes);
 }
 
@@ -195,8 +196,8 @@ levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffe
     int32_t        class;
 
     if (size < 0 || size > INT64_C(1) << 40) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a buffer of %lld bytes is too large",
-                           (long long)size);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a buffer must have at most 2^40 bytes, got %lld", (long long)size);
     }
     class = pool_class(size, &capacity);
     LEVADA_TRY(pool_count(pool, capacity, err));

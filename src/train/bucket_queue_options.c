@@ -275,7 +275,8 @@ static levada_status bucket_make_queue(levada_bucket *b, const levada_bucket_opt
     }
     if (size < 0 || size >= BUCKET_NAME_SIZE || more < 0 || more >= BUCKET_NAME_SIZE) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "name and shared_name may have up to %d bytes", BUCKET_NAME_SIZE - 32);
+                           "name and shared_name must have at most %d bytes, got '%.40s...'",
+                           BUCKET_NAME_SIZE - 32, name);
     }
     return levada_queue_create(b->env, q, out, err);
 }

@@ -186,7 +186,7 @@ static levada_status type_unary(const levada_expression_node *node, const levada
                            "floats may not fit in int64(); use the stage cast");
     } else if (a->kind == LEVADA_EXPRESSION_STRONG && a->dtype == LEVADA_BOOL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "booleans cannot be computed; use int64()");
+                           "booleans must be converted with int64() to be computed");
     }
     return LEVADA_OK;
 }
@@ -215,7 +215,7 @@ static levada_status type_computed(const levada_expression *e, const levada_expr
     t->common = type_both(a, b);
     if (t->common == LEVADA_BOOL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "booleans cannot be computed; use int64()");
+                           "booleans must be converted with int64() to be computed");
     }
     if (node->op == LEVADA_EXPRESSION_DIVIDE && !type_is_float(t->common))
         t->common = LEVADA_FLOAT64;

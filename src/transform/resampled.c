@@ -34,7 +34,8 @@ static levada_status resampled_capacity(const levada_resampled *r, int64_t row, 
     *capacity = from == to || frames == 0 ? frames : levada_resampler_capacity(&ratio, frames);
     if (*capacity * levada_samples_channels(r->f->from->field) <= r->max_samples) return LEVADA_OK;
     *capacity = 0;
-    return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "more samples than max_samples=%lld",
+    return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
+                       "more samples than max_samples=%lld; raise max_samples",
                        (long long)r->max_samples);
 }
 

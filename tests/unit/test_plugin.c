@@ -127,9 +127,9 @@ static void a_default_whose_stages_do_not_come_is_refused(void **state)
     refuses("defaults, unknown", LEVADA_EINVALID_ARGUMENT,
             "half_b: default of option 'pipe': unknown stage 'half_c'");
     refuses("defaults, loop", LEVADA_EINVALID_ARGUMENT,
-            "defaults that lead back to their own stages: of half_a, half_b");
+            "the default pipelines of half_a, half_b must not contain their own stages");
     refuses("defaults, self", LEVADA_EINVALID_ARGUMENT,
-            "defaults that lead back to their own stages: of half_a, half_b");
+            "the default pipelines of half_a, half_b must not contain their own stages");
 }
 
 static void load_fails(const char *path, levada_status code, const char *part)

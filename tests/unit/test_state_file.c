@@ -306,16 +306,19 @@ static void another_format_is_refused(void **state)
     sign(&saved);
     assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
                      LEVADA_EFAILED_PRECONDITION);
-    assert_string_equal(err.message, "the checkpoint has format 5; this version reads format 4");
+    assert_string_equal(err.message,
+                        "the checkpoint has format 5; this version of levada reads format 4; use "
+                        "the version that saved it");
     for (uint8_t format = 1; format < 4; format++) {
-        char want[80];
+        char want[120];
 
         saved.at[8] = format;
         sign(&saved);
         assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
                          LEVADA_EFAILED_PRECONDITION);
         (void)snprintf(want, sizeof want,
-                       "the checkpoint has format %d; this version reads format 4",
+                       "the checkpoint has format %d; this version of levada reads format 4; use "
+                       "the version that saved it",
                        format);
         assert_string_equal(err.message, want);
     }

@@ -90,7 +90,10 @@ def merged(state: Any, parts: int) -> tuple[int, dict[int, bytes | None]]:
                     "ranks saved at one step"
                 )
     if len(epochs) > 1:
-        raise FailedPreconditionError(f"the states are of several epochs: {sorted(epochs)}")
+        raise FailedPreconditionError(
+            f"the states are of several epochs ({sorted(epochs)}): pass the states that all "
+            "ranks saved at one step"
+        )
     missing = [part for part in range(parts) if part not in states]
     if missing:
         raise FailedPreconditionError(

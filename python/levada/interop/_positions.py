@@ -175,7 +175,9 @@ def run_state(value: Any) -> dict[str, Any]:
         state = json.loads(value)
         states = {int(i): bytes.fromhex(each or "") or False for i, each in state["states"].items()}
     except (ValueError, TypeError, KeyError):
-        raise FailedPreconditionError("the checkpoint was saved without equal=") from None
+        raise FailedPreconditionError(
+            "the checkpoint was saved without equal=; pass the same"
+        ) from None
     return {**state, "states": states}
 
 

@@ -64,7 +64,8 @@ class TableSink:
         self.schema = self.schema or batch.schema
         if batch.schema != self.schema:
             raise InvalidArgumentError(
-                f"record {self.records} has other columns than the first record"
+                f"record {self.records} has other columns than the first record; select or cast "
+                "them"
             )
         self.held.append(batch)
         self.nheld += batch.num_rows

@@ -211,9 +211,11 @@ class QueueBase:
         if not known or not all(isinstance(queue, QueueBase) for queue in queues):
             raise TypeError(f"from_list: queues must be a list of queues, got {queues!r:.60}")
         if any(queue.dtypes != queues[0].dtypes for queue in queues):
-            raise TypeError("Queues do not have matching component dtypes")
+            dtypes = [queue.dtypes for queue in queues]
+            raise TypeError(f"from_list: queues must have the same dtypes, got {dtypes!r:.200}")
         if any(queue.names != queues[0].names for queue in queues):
-            raise TypeError("Queues do not have matching component names")
+            names = [queue.names for queue in queues]
+            raise TypeError(f"from_list: queues must have the same names, got {names!r:.200}")
         index = operator.index(index)
         if not 0 <= index < len(queues):
             raise errors.InvalidArgumentError(f"index {index} is not in [0, {len(queues)})")

@@ -735,7 +735,7 @@ class SequenceQueueingStateSaver:
         with self._reader.alone():
             core = _Core(self._make, layout)
             if json.loads(core.saver.restore(body)) != head:
-                raise DataLossError("the checkpoint of the state saver is corrupt")
+                raise DataLossError("the state saver's checkpoint is corrupt; use an earlier one")
             if head["position"] is not None:
                 self._reader.seek(head["position"])
             self._late._make = lambda *_: core
@@ -769,9 +769,9 @@ def _split(state: bytes) -> tuple[dict[str, Any], bytes]:
     """The head of a saved state, and the part of C."""
     begin = len(_MAGIC) + _HEAD.size
     if state[: len(_MAGIC)] != _MAGIC or len(state) < begin:
-        raise DataLossError(f"{len(state)} bytes that are not the state of a state saver")
+        raise DataLossError(f"not a checkpoint of a state saver: {len(state)} bytes")
     size, checksum = _HEAD.unpack_from(state, len(_MAGIC))
     extra = state[begin : begin + size]
     if zlib.crc32(extra) != checksum:
-        raise DataLossError("the checkpoint of the state saver is corrupt")
+        raise DataLossError("the state saver's checkpoint is corrupt; use an earlier one")
     return json.loads(extra), bytes(state[begin + size :])
