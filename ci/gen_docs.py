@@ -29,13 +29,15 @@ marked *. In Python, sources are functions (`lv.tfrecord`) and stages are method
 """
 
 
-def allowed(arg: dict) -> str:
+def kind(arg: dict) -> str:
+    """The type of an option and the values that it allows."""
     if arg["choices"]:
-        return ", ".join(arg["choices"])
+        return f"{arg['type']}: {', '.join(arg['choices'])}"
     least, most = arg["min"], arg["max"]
     if least is None or (least < 0 and most is not None and most >= 2**31 - 1):
-        return ""
-    return f"at least {least}" if most is None or most >= 2**31 - 1 else f"{least} to {most}"
+        return arg["type"]
+    endless = most is None or most >= 2**31 - 1
+    return f"{arg['type']}, at least {least}" if endless else f"{arg['type']}, {least} to {most}"
 
 
 def default(arg: dict) -> str:
@@ -61,10 +63,10 @@ def section(row: dict, shared: list[dict]) -> str:
 def table(args: list[dict]) -> list[str]:
     lines = []
     if args:
-        lines += ["| option | type | default | allowed | meaning |", "|---|---|---|---|---|"]
+        lines += ["| option | type | default | meaning |", "|---|---|---|---|"]
     for arg in args:
         name = f"`{arg['name']}`{'&nbsp;*' if arg['positional'] else ''}"
-        cells = [name, arg["type"], default(arg), allowed(arg), arg["doc"]]
+        cells = [name, kind(arg), default(arg), arg["doc"]]
         lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
     return lines
 

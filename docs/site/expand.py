@@ -120,7 +120,8 @@ def functions(name: str, include: Path) -> str:
 
 
 def declared(text: str) -> list[tuple[str, str]]:
-    """(function, its first sentence); one without a comment has that of the ones before it."""
+    """(function, its first sentence). Functions without a comment share the comment of a group,
+    which begins with a plural verb ("Return the members")."""
     rows, about, end = [], "", 0
     for match in DECLARED.finditer(text):
         between = text[end : match.start()]
@@ -128,7 +129,7 @@ def declared(text: str) -> list[tuple[str, str]]:
         usual = [text for end, text in USUAL.items() if match[1].endswith(end)]
         if remark:
             about = first_sentence(remark[1])
-        elif "\n\n" in between.partition(";")[2]:
+        elif "\n\n" in between.partition(";")[2] or re.match(r"\w+s\b", about):
             about = ""
         rows.append((match[1], usual[0] if usual and not remark else about))
         end = match.end()

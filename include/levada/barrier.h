@@ -76,8 +76,10 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_close(levada_barrier *ba
                                                               levada_error   *err);
 /* Ends waiting takes with ECANCELLED. Do not call it from a signal handler; interrupt.h does
  * that. */
-LEVADA_API void    levada_barrier_cancel(levada_barrier *barrier);
+LEVADA_API void levada_barrier_cancel(levada_barrier *barrier);
+/* Returns the number of complete elements that no call has taken. */
 LEVADA_API int64_t levada_barrier_ready_size(const levada_barrier *barrier);
+/* Returns the number of keys that still lack a component. */
 LEVADA_API int64_t levada_barrier_incomplete_size(const levada_barrier *barrier);
 
 #ifdef __cplusplus

@@ -179,6 +179,7 @@ typedef struct levada_bucket_counts {
     }
 /* Sets *all to its defaults, for languages without macros; size is sizeof(levada_bucket_counts). */
 LEVADA_API void levada_bucket_counts_init(levada_bucket_counts *all, size_t size);
+/* Copies the counts of the bucket to *out. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_get_counts(const levada_bucket  *bucket,
                                                                   levada_bucket_counts *out,
                                                                   levada_error         *err);

@@ -45,12 +45,14 @@ LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
 LEVADA_API levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);
+/* Returns true if the stop was requested. */
 LEVADA_API bool levada_coordinator_should_stop(const levada_coordinator *coordinator);
 /* Waits for the stop or the timeout. Returns true if the stop was requested. */
 LEVADA_API bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout);
 /* Resets the coordinator: clears the stop, the errors and the join. Threads that ended because of
  * the stop do not start again. */
 LEVADA_API void levada_coordinator_clear_stop(levada_coordinator *coordinator);
+/* Returns true after a join has ended, until clear_stop. */
 LEVADA_API bool levada_coordinator_joined(const levada_coordinator *coordinator);
 /* Returns the first error, or OK. */
 LEVADA_API LEVADA_MUST_USE levada_status
@@ -172,6 +174,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_runner_wait(levada_queue_r
  * NULL after the last. Borrowed until the next start. */
 LEVADA_API const levada_error *levada_queue_runner_error(const levada_queue_runner *runner,
                                                          int32_t                    i);
+/* Returns the name of the queue; borrowed. */
 LEVADA_API const char *levada_queue_runner_name(const levada_queue_runner *runner);
 /* Frees the runner. Threads that belong to a coordinator continue. If the runner owns the threads,
  * it cancels the queue and waits for them, so do not call it from one of these threads. */

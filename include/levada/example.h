@@ -64,6 +64,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_example_begin_list_key(levada_ex
                                                                        const char     *key,
                                                                        size_t key_size,
                                                                        levada_error *err);
+/* Ends the open feature list. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_end_list(levada_example *example,
                                                                  levada_error *err);
 

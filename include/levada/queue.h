@@ -119,9 +119,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
                                                             levada_error *err);
 /* Ends every waiting call with ECANCELLED; the queue stays usable. Do not call it from a signal
  * handler; interrupt.h does that. */
-LEVADA_API void    levada_queue_cancel(levada_queue *queue);
+LEVADA_API void levada_queue_cancel(levada_queue *queue);
+/* Returns the number of elements in the queue. */
 LEVADA_API int64_t levada_queue_size(const levada_queue *queue);
-LEVADA_API bool    levada_queue_is_closed(const levada_queue *queue);
+/* Returns true if the queue is closed. */
+LEVADA_API bool levada_queue_is_closed(const levada_queue *queue);
+/* Returns the options of the queue, with its name and dtypes; borrowed. */
 LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *queue);
 
 /* Lists every call that waits in the environment (NULL = default) for a queue, a barrier, a

@@ -98,6 +98,7 @@ LEVADA_API int32_t levada_spec_count(const levada_spec *spec);
 LEVADA_API const levada_field *levada_spec_field(const levada_spec *spec, int32_t i);
 /* Returns the index of the field of that name, or -1. */
 LEVADA_API int32_t levada_spec_find(const levada_spec *spec, const char *name);
+/* Returns the levada_spec_flags of the spec. */
 LEVADA_API int32_t levada_spec_flags_of(const levada_spec *spec);
 /* Returns true if fields, order, dtypes, depths and dims are equal. */
 LEVADA_API bool levada_spec_equal(const levada_spec *a, const levada_spec *b);

@@ -162,10 +162,13 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_fill(levada_cursor *cur, 
  * after them. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_take(levada_cursor *cur, int64_t limit,
                                                             levada_block **out, levada_error *err);
+/* Drops the unused records. */
 LEVADA_API void levada_cursor_clear(levada_cursor *cur);
+/* Saves the unused records under `key`. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_save(const levada_cursor *cur,
                                                             levada_state_writer *to,
                                                             const char *key, levada_error *err);
+/* Restores the unused records that levada_cursor_save saved under `key`. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_restore(levada_cursor       *cur,
                                                                levada_state_reader *from,
                                                                const char *key, levada_error *err);

@@ -113,6 +113,7 @@ LEVADA_API void levada_saver_example_init(levada_saver_example *all, size_t size
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_saver_reserve(levada_state_saver *saver,
                                                                     int64_t             timeout,
                                                                     levada_error       *err);
+/* Returns a reservation whose example is not inserted. */
 LEVADA_API void levada_state_saver_release(levada_state_saver *saver);
 /* Inserts an example. With `reserved`, it uses a reservation (kept on failure) and does not wait;
  * otherwise it waits for capacity. After a restore, an example whose ordinal was inserted before
@@ -198,6 +199,7 @@ LEVADA_API void levada_segment_batch_destroy(levada_segment_batch **batch);
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_saver_close(levada_state_saver *saver,
                                                                   bool          cancel_pending,
                                                                   levada_error *err);
+/* Returns true if the saver is closed. */
 LEVADA_API bool levada_state_saver_is_closed(const levada_state_saver *saver);
 /* Ends every waiting call with ECANCELLED; the saver stays usable. Do not call it from a signal
  * handler. */

@@ -91,6 +91,7 @@ LEVADA_API int64_t           levada_value_as_int(const levada_value *value);
 LEVADA_API double            levada_value_as_float(const levada_value *value); /* also int */
 /* Returns a string (always terminated) or bytes; `size` may be NULL. Borrowed. */
 LEVADA_API const char *levada_value_as_text(const levada_value *value, size_t *size);
+/* Return what the value holds, borrowed; NULL for a value of another kind. */
 LEVADA_API const levada_dataset  *levada_value_as_pipe(const levada_value *value);
 LEVADA_API const levada_function *levada_value_as_function(const levada_value *value);
 LEVADA_API const levada_block    *levada_value_as_block(const levada_value *value);

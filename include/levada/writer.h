@@ -41,6 +41,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_writer_write(levada_writer *writ
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_append(levada_writer *writer,
                                                               const void *bytes, size_t size,
                                                               levada_error *err);
+/* Passes all buffered bytes to the operating system. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_flush(levada_writer *writer,
                                                              levada_error *err);
 /* Completes the file, which then appears under its name. You may call it again, and must still
