@@ -24,7 +24,7 @@ debug=(-Dbuildtype=debug -Doptimization=0 -Db_ndebug=false -Dpython=disabled)
 CC=gcc variant gcc-debug "${debug[@]}"
 CC=clang CXX=clang++ variant clang-release -Dpython=disabled
 CC=clang CXX=clang++ variant clang-debug "${debug[@]}"
-for option in flac futex isal jpeg kissfft png simdjson soxr zlib zstd simd; do
+for option in curl flac futex isal jpeg kissfft png simdjson soxr zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done
 CC=gcc variant no-tools -Dtools=false -Dpython=disabled

@@ -4,7 +4,7 @@
 
 import sys
 
-KINDS = ["stage", "format", "source", "decoder", "combiner", "filter"]
+KINDS = ["stage", "format", "source", "decoder", "combiner", "filter", "opener"]
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Made by ci/gen_builtins.py from src/meson.build. */
 """

@@ -24,6 +24,7 @@ FOLDERS["source"] |= {"rows"}  # rows of text, which a format frames
 FOLDERS["decode"] |= {"rows"}  # and a decoder receives
 FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}
 FOLDERS["algebra"] = FOLDERS["arrow"] = FOLDERS["flow"]
+FOLDERS["web"] = {"base"}
 FOLDERS["optional"] = {"base", "decode", "rows", "transform"}
 for _user in ("flow", "train", "inspect"):
     FOLDERS[_user] |= {"batch"}  # the length of a record

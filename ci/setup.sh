@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 
 venv=.venv
 needed=(libcmocka-dev pkg-config)
-optional=(zlib1g-dev libisal-dev libzstd-dev spin cmake)
+optional=(libcurl4-openssl-dev zlib1g-dev libisal-dev libzstd-dev spin cmake)
 # images, audio, JSON
 optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsoxr-dev libkissfft-dev libsimdjson-dev g++)
 requirements=(ci/requirements.txt)

@@ -36,7 +36,7 @@ def main() -> None:
     for name in ("train-0.tfrecord.gz", "a.tfrecord.zst"):
         assert "150 records" in output("levada", "info", name)
     version = output("levada", "--version")
-    for name in ("flac", "isal", "jpeg", "kissfft", "png", "simdjson", "zlib", "zstd"):
+    for name in ("curl", "flac", "isal", "jpeg", "kissfft", "png", "simdjson", "zlib", "zstd"):
         assert name in version.lower(), version
     texts = [str(f) for f in files() if "licenses/libraries" in str(f)]
     assert any("jpeg" in t for t in texts) and any("zstd" in t for t in texts), texts

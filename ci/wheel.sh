@@ -22,7 +22,7 @@ fail() {
 make_wheel() {
     rm -rf "$work/raw" "$work/repaired"
     local name options=(-Csetup-args=-Dsoxr=disabled)
-    for name in flac isal jpeg kissfft png simdjson zlib zstd; do
+    for name in curl flac isal jpeg kissfft png simdjson zlib zstd; do
         options+=("-Csetup-args=-D$name=enabled")
     done
     PATH="$PWD/.venv/bin:$PATH" "$python" -m pip wheel -qq --disable-pip-version-check --no-deps \

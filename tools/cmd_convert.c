@@ -199,7 +199,8 @@ static levada_status cmd_convert_source(convert_job *job, levada_error *err)
                            "--header and --no-header cannot be combined");
     if (job->from == CONVERT_DESCRIBED)
         return levada_dataset_parse(job->env, job->in, &job->pipe.dataset, err);
-    if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
+    /* No policy makes an empty OUT of a missing IN. */
+    if (!strstr(job->in, "://") && levada_cli_file_size(job->in) < 0)
         return levada_fail(err, LEVADA_ENOT_FOUND, "cannot open %s: %s", job->in, strerror(errno));
     if (job->from == CONVERT_CSV)
         LEVADA_TRY(levada_cli_convert_csv(job->env, job->in, header,

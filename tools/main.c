@@ -119,11 +119,11 @@ static levada_cli_status main_unknown(const char *name)
     return LEVADA_CLI_USAGE;
 }
 
-/* "levada 0.1.0 (cpu avx512, simd on, futex on, isal 2.30.0, zlib 1.2.13, ...)" */
+/* "levada 0.1.0 (cpu avx512, simd on, futex on, curl 7.88.1, isal 2.30.0, zlib 1.2.13, ...)" */
 static levada_cli_status main_version(levada_env *env)
 {
     static const char *const switches[] = { "simd", "futex" };
-    static const char *const libraries[] = { "isal", "zlib", "zstd", "jpeg", "png", "flac",
+    static const char *const libraries[] = { "curl", "isal", "zlib", "zstd", "jpeg", "png", "flac",
                                              "simdjson", "soxr", "kissfft" };
     const size_t             n = sizeof libraries / sizeof *libraries;
     levada_cli_buffer        text = { 0 };

@@ -66,6 +66,26 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_env_create(const levada_env_opti
                                                            levada_env **out, levada_error *err);
 LEVADA_API void levada_env_destroy(levada_env **env);
 
+/* Options of reading from storage that answers late (opener.h, preferred_bytes). */
+typedef struct levada_io_options {
+    size_t  struct_size;
+    int32_t attempts;   /* tries of a request that fails temporarily, at least 1 */
+    int64_t deadline;   /* limit of all attempts of a request together, in nanoseconds */
+    int64_t read_ahead; /* limit of the bytes that all open files buffer, at least 1 MiB */
+} levada_io_options;
+
+#define LEVADA_IO_OPTIONS_INIT                                                        \
+    {                                                                                 \
+        sizeof(levada_io_options), 5, INT64_C(120000000000), INT64_C(64) << 20 \
+    }
+/* Sets *all to its defaults, for languages without macros; size is sizeof(levada_io_options). */
+LEVADA_API void levada_io_options_init(levada_io_options *all, size_t size);
+/* Sets the options for files that are opened from now on. EINVALID_ARGUMENT names the option that
+ * is out of range. Any thread. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_env_set_io(levada_env              *env,
+                                                           const levada_io_options *options,
+                                                           levada_error            *err);
+
 /* Adds a named function to the table that pipelines refer to; the environment keeps a reference. A
  * later function of the same kind and name replaces it. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_env_add_function(levada_env            *env,

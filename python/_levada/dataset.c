@@ -373,6 +373,21 @@ static PyObject *dataset_check_errors(PyObject *module, PyObject *errors)
     return levada_py_none(levada_errors_check(given, &err), &err);
 }
 
+static PyObject *dataset_io(PyObject *module, PyObject *args)
+{
+    levada_io_options o = LEVADA_IO_OPTIONS_INIT;
+    levada_error      err = LEVADA_ERROR_INIT;
+    double            deadline;
+    long long         read_ahead;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "idL:io", &o.attempts, &deadline, &read_ahead)) return NULL;
+    o.deadline = (int64_t)(deadline * 1e9);
+    o.read_ahead = read_ahead;
+    if (levada_env_set_io(NULL, &o, &err) != LEVADA_OK) return levada_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
 static PyObject *dataset_config(PyObject *module, PyObject *unused)
 {
     levada_error err = LEVADA_ERROR_INIT;
@@ -524,6 +539,7 @@ PyMethodDef levada_py_functions_dataset[] = {
     {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
     {"check_errors", dataset_check_errors, METH_O, "Raises unless the option `errors` is valid."},
+    {"io", dataset_io, METH_VARARGS, "Sets how remote files are read."},
     {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
     {"index", dataset_index, METH_VARARGS,
       "index(path, source, check): writes or checks the index of a file; returns its records." },

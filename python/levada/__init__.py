@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada._combined import source as source
     from levada._combined import tokens as tokens
     from levada._combined import zip as zip
+    from levada._config import io as io
     from levada._config import show_config as show_config
     from levada._dataset import Dataset as Dataset
     from levada._decoders import decode_csv as decode_csv
@@ -112,7 +113,7 @@ _MODULES = {
     "_combined": (
         "concat from_arrays from_json from_records from_text mix open range source tokens zip"
     ),
-    "_config": "show_config",
+    "_config": "io show_config",
     "_dataset": "Dataset",
     "_decoders": "decode_csv decode_json decode_npy decode_padded_raw decode_raw",
     "_features": (

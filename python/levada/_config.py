@@ -37,3 +37,27 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
         shown = "off" if value in (None, False) else "on" if value is True else value
         print(f"{key:<14}{shown}")
     return None
+
+
+def io(*, attempts: int = 5, deadline: float = 120.0, read_ahead: int = 64 << 20) -> None:
+    """Sets how files of web servers and object stores are read from now on.
+
+    A request that fails for a while (no connection, status 429 or 503, an answer that is too short)
+    is repeated after a random pause, which grows. The settings hold for the whole process; local
+    files do not use them.
+
+    Args:
+        attempts (int, default 5): tries of one request, at least 1.
+        deadline (float, default 120.0): seconds for all tries of one request.
+        read_ahead (int, default 64 MiB): bytes of all open remote files that are kept or on their
+            way, at least 1 MiB.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Example:
+        lv.io(attempts=8, read_ahead=256 << 20)
+    """
+    if not 0 < deadline < 1e9:
+        raise ValueError(f"deadline={deadline!r} must be a number of seconds between 0 and 1e9")
+    _levada.io(attempts, deadline, read_ahead)

@@ -43,6 +43,8 @@ NOT_RUN = {
     "python3 -m venv ~/levada-env": "makes the environment of the line before",
     ". ~/levada-env/bin/activate": "makes the environment of the line before",
     "pip download numpy -d wheels": "needs a network",
+    "levada info https://example.com/train-0.tfrecord.gz": "needs a network",
+    "levada verify s3://my-bucket/shards/train-0.tfrecord": "needs a network",
     "cp dist/levada-*.whl wheels": "needs the wheel of `make wheel`, which tries it",
     "pip install --no-index --find-links wheels levada": "needs the wheel of the line before",
     "make run": "runs for a minute; the build machine runs it",

@@ -29,10 +29,10 @@ def test_version_and_config_name_the_build(capsys):
     assert config["version"] == lv.__version__
     assert list(config) == (
         "version cpu cpu_detected simd futex debug "
-        "flac isal jpeg kissfft png simdjson soxr zlib zstd".split()
+        "curl flac isal jpeg kissfft png simdjson soxr zlib zstd".split()
     )
     text = levada("--version").stdout
-    for key in ("flac", "isal", "jpeg", "kissfft", "png", "simdjson", "soxr", "zlib", "zstd"):
+    for key in "curl flac isal jpeg kissfft png simdjson soxr zlib zstd".split():
         assert f", {key} {config[key] or 'off'}" in text
     assert f"(cpu {config['cpu']}, " in text
     environ = os.environ | {"LEVADA_CPU": "portable"}

@@ -33,6 +33,7 @@ levada_status levada_config_describe(levada_env *env, char **out, levada_error *
     config_put_bool(&text, "simd", LEVADA_CONFIG_SIMD);
     config_put_bool(&text, "futex", LEVADA_CONFIG_FUTEX);
     config_put_bool(&text, "debug", LEVADA_DEBUG);
+    config_put_version(&text, "curl", LEVADA_CONFIG_CURL);
     config_put_version(&text, "flac", LEVADA_CONFIG_FLAC);
     config_put_version(&text, "isal", LEVADA_CONFIG_ISAL);
     config_put_version(&text, "jpeg", LEVADA_CONFIG_JPEG);

@@ -5,6 +5,7 @@
 #include "base/transcode.h"
 #include "files/looks.h"
 #include "files/opener.h"
+#include "files/remote.h"
 #include "registry/env_priv.h"
 #include "registry/registry.h"
 
@@ -92,7 +93,12 @@ static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options
     b->cancel = (levada_cancel){
         .flag = options->cancelled, .env = b->env, .hurried = options->hurried
     };
-    LEVADA_TRY(b->opener->open(b->opener->user, b->path, &b->cancel, &b->file, err));
+    if (b->opener->preferred_bytes > 0) {
+        LEVADA_TRY(levada_remote_open(b->opener, b->path, &b->cancel, &b->file, err));
+        b->opener = &levada_remote_reader;
+    } else {
+        LEVADA_TRY(b->opener->open(b->opener->user, b->path, &b->cancel, &b->file, err));
+    }
     return b->opener->size(b->file, &b->size, err);
 }
 
@@ -547,6 +553,11 @@ levada_status levada_bytes_read_at(const levada_bytes *b, int64_t offset, void *
         return b->later.code;
     }
     return b->opener->read_at(b->file, offset, data, size, made, err);
+}
+
+void levada_bytes_expect(const levada_bytes *b, int64_t offset, int64_t size)
+{
+    if (b->opener == &levada_remote_reader) levada_remote_expect(b->file, offset, size);
 }
 
 void levada_bytes_move(levada_bytes *b, int64_t offset, const levada_error *why, int64_t why_at)

@@ -66,6 +66,8 @@ bool levada_bytes_shared(const levada_bytes *bytes);
 LEVADA_MUST_USE levada_status levada_bytes_read_at(const levada_bytes *bytes, int64_t offset,
                                                    void *data, int64_t size, int64_t *made,
                                                    levada_error *err);
+/* Tells that these bytes will be read soon: those of a remote file are requested. */
+void levada_bytes_expect(const levada_bytes *bytes, int64_t offset, int64_t size);
 /* Continues reading of a plain file at this offset, wherever the file may end by now. If `why` is
  * not clear, a read_at failed at `why_at`, and later reads fail there, too. No thread is in
  * read_at. */

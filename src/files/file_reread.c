@@ -331,13 +331,26 @@ static levada_status file_reread_seek(file_reread *x, levada_error *err)
     return levada_window_read(x->window, offset, size, err);
 }
 
+/* Names the bytes of all records of the file whose turn it is, so that a storage that answers late
+ * is asked for them together. */
+static void file_reread_expect(const file_reread *x)
+{
+    if (!x->lengths || !levada_bytes_shared(x->window->bytes)) return;
+    for (int64_t i = x->at; i < x->n && x->origins[i].shard == x->shard; i++) {
+        levada_bytes_expect(x->window->bytes, x->origins[i].offset, x->lengths[i]);
+    }
+}
+
 static levada_status file_reread_fetch(file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
     file_reread_spans    found;
     levada_status        st = LEVADA_OK;
 
-    if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
+    if (x->shard < 0 || o->shard != x->shard) {
+        st = file_reread_open(x, o->shard, err);
+        if (st == LEVADA_OK) file_reread_expect(x);
+    }
     if (st == LEVADA_OK) st = file_reread_seek(x, err);
     if (st == LEVADA_OK) st =
         levada_framing_enter(&x->reader->framing, x->state, o->offset, -1, err);

@@ -87,8 +87,8 @@ static levada_status opener_open(void *user, const char *path, const levada_canc
     (void)user;
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && strstr(path, "://")) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                           "no opener for this URL scheme; levada reads local files only (a "
-                           "plug-in can add a scheme)");
+                           "no opener for this URL scheme; levada reads local files, http, "
+                           "https, s3 and hf (a plug-in can add a scheme)");
     }
     if (fd < 0) return opener_system_error("open", errno, err);
     file = levada_alloc(sizeof *file);
@@ -190,7 +190,7 @@ bool levada_cancel_requested(const levada_cancel *cancel)
 {
     if (!cancel) return false;
     if (cancel->flag && atomic_load_explicit(cancel->flag, memory_order_relaxed)) return true;
-    return levada_env_is_interrupted(cancel->env);
+    return cancel->env && levada_env_is_interrupted(cancel->env);
 }
 
 bool levada_cancel_hurried(const levada_cancel *cancel)

@@ -79,6 +79,7 @@ static levada_piped *pipes_find(const levada_env *env, const struct stat *info)
     for (levada_env_kept *kept = levada_env_kept_first(env); kept; kept = kept->older) {
         levada_piped *p = (levada_piped *)kept;
 
+        if (kept->destroy != pipes_destroy) continue;
         if (p->device == info->st_dev && p->inode == info->st_ino) return p;
     }
     return NULL;

@@ -43,6 +43,8 @@ struct levada_env {
     _Atomic(env_plugin *)   plugins;
     _Atomic(levada_env_kept *) kept;
     atomic_int              late_decode; /* a levada_late_decode */
+    atomic_int              attempts;    /* of levada_io_options, as what follows */
+    atomic_llong            deadline, read_ahead;
     _Atomic(env_interrupted *) interrupted;
     bool                    lockable;
     levada_guard            guard;
@@ -111,6 +113,13 @@ static levada_status env_check(const levada_env_options *o, levada_error *err)
     return LEVADA_OK;
 }
 
+static void env_take_io(levada_env *env, const levada_io_options *io)
+{
+    atomic_store_explicit(&env->attempts, io->attempts, memory_order_relaxed);
+    atomic_store_explicit(&env->deadline, io->deadline, memory_order_relaxed);
+    atomic_store_explicit(&env->read_ahead, io->read_ahead, memory_order_relaxed);
+}
+
 levada_status levada_env_create(const levada_env_options *options, levada_env **out,
                                 levada_error *err)
 {
@@ -126,6 +135,7 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
     if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&env->refs, 1);
     env->options = all;
+    env_take_io(env, &(levada_io_options)LEVADA_IO_OPTIONS_INIT);
     status = env_check(&all, err);
     if (status == LEVADA_OK) env->kernels = levada_kernels_for(all.cpu);
     if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, LEVADA_LOCK_LOADING, err);
@@ -410,6 +420,44 @@ bool levada_env_is_interrupted(const levada_env *env)
     return interrupted && interrupted();
 }
 
+levada_status levada_env_set_io(levada_env *env, const levada_io_options *options,
+                                levada_error *err)
+{
+    levada_io_options all = LEVADA_IO_OPTIONS_INIT;
+
+    LEVADA_TRY(levada_require(options != NULL, "options", err));
+    LEVADA_TRY(levada_env_have(env, err));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_io_options, err));
+    if (all.attempts < 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "attempts=%d must be at least 1",
+                           (int)all.attempts);
+    }
+    if (all.deadline < 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "deadline=%lld must be at least 1 nanosecond", (long long)all.deadline);
+    }
+    if (all.read_ahead < INT64_C(1) << 20) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "read_ahead=%lld must be at least 1048576 bytes",
+                           (long long)all.read_ahead);
+    }
+    env_take_io((levada_env *)(uintptr_t)env_or_default(env), &all);
+    return LEVADA_OK;
+}
+
+levada_io_options levada_env_io(const levada_env *env)
+{
+    levada_io_options io = LEVADA_IO_OPTIONS_INIT;
+    levada_env       *own = (levada_env *)(uintptr_t)env_or_default(env);
+
+    if (!own) return io;
+    if (own->base) own = own->base;
+    io.attempts = atomic_load_explicit(&own->attempts, memory_order_relaxed);
+    io.deadline = atomic_load_explicit(&own->deadline, memory_order_relaxed);
+    io.read_ahead = atomic_load_explicit(&own->read_ahead, memory_order_relaxed);
+    return io;
+}
+
 int32_t levada_env_late_decode(const levada_env *env)
 {
     env = env_or_default(env);
@@ -464,3 +512,4 @@ void levada_env_take_plugin(levada_env *env, levada_plugin_info *info)
 }
 
 LEVADA_VERSIONED_INIT(levada_env_options_init, levada_env_options, LEVADA_ENV_OPTIONS_INIT)
+LEVADA_VERSIONED_INIT(levada_io_options_init, levada_io_options, LEVADA_IO_OPTIONS_INIT)

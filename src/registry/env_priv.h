@@ -19,6 +19,8 @@ const levada_kernels *levada_env_kernels(const levada_env *env);
 bool levada_env_is_interrupted(const levada_env *env);
 /* CPUs of the process. */
 int32_t levada_env_cpus(const levada_env *env);
+/* Returns the options of levada_env_set_io. */
+levada_io_options levada_env_io(const levada_env *env);
 /* Returns the levada_late_decode of the environment. */
 int32_t levada_env_late_decode(const levada_env *env);
 /* One line to the log callback, if there is one for that level. */

@@ -21,6 +21,7 @@ extern const levada_source_def *const  levada_builtin_sources[];
 extern const levada_decoder_def *const levada_builtin_decoders[];
 extern const levada_combiner_def *const   levada_builtin_combiners[];
 extern const levada_filter_def *const  levada_builtin_filters[];
+extern const levada_opener_def *const  levada_builtin_openers[];
 
 /* Names of descriptions; filters; openers. The same name may be in several parts. */
 enum { REGISTRY_DESCRIPTIONS, REGISTRY_FILTERS, REGISTRY_OPENERS, REGISTRY_PARTS };
@@ -573,6 +574,7 @@ static levada_status registry_add_builtins(levada_registry *registry, levada_err
     REGISTRY_ADD_ALL(decoders, DECODER)
     REGISTRY_ADD_ALL(combiners, COMBINER)
     REGISTRY_ADD_ALL(filters, FILTER)
+    REGISTRY_ADD_ALL(openers, OPENER)
     return status;
 }
 

@@ -24,6 +24,7 @@ typedef enum levada_lock_place {
     LEVADA_LOCK_WORKERS,
     LEVADA_LOCK_READ_AHEAD,
     LEVADA_LOCK_STARTING,
+    LEVADA_LOCK_REMOTE, /* the requests of remote files */
     LEVADA_LOCK_LIST, /* a coordinator, a queue runner, a reader */
     LEVADA_LOCK_QUEUE, /* or a barrier */
     LEVADA_LOCK_QUEUE_OUT, /* the far end of the same queue */

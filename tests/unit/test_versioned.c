@@ -39,6 +39,17 @@ static levada_status use_env(const void *options, levada_error *err)
     return st;
 }
 
+static levada_status use_io(const void *options, levada_error *err)
+{
+    levada_env   *env = NULL;
+    levada_status st;
+
+    assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
+    st = levada_env_set_io(env, options, err);
+    levada_env_destroy(&env);
+    return st;
+}
+
 static levada_status use_iter(const void *options, levada_error *err)
 {
     levada_dataset *dataset = NULL;
@@ -279,6 +290,7 @@ typedef struct versioned_case {
     levada_status (*use)(const void *theirs, levada_error *err); /* NULL: a descriptor */
     union {
         levada_env_options          env;
+        levada_io_options           io;
         levada_iter_options         iter;
         levada_queue_options        queue;
         levada_barrier_options      barrier;
@@ -324,6 +336,7 @@ static const levada_enqueue_op nothing = { end, NULL, NULL };
 static versioned_case cases[] = {
     { "levada_env_options", sizeof(levada_env_options), use_env,
       { .env = LEVADA_ENV_OPTIONS_INIT } },
+    { "levada_io_options", sizeof(levada_io_options), use_io, { .io = LEVADA_IO_OPTIONS_INIT } },
     { "levada_iter_options", sizeof(levada_iter_options), use_iter,
       { .iter = LEVADA_ITER_OPTIONS_INIT } },
     { "levada_queue_options", sizeof(levada_queue_options), use_queue,
@@ -544,6 +557,9 @@ static const struct {
     { "levada_bucket_options", "capacity", LESS | MOST },
     { "levada_looper_options", "interval", LESS | MOST },
     { "levada_env_options", "max_bytes", LESS | MOST },
+    { "levada_io_options", "attempts", MOST },
+    { "levada_io_options", "deadline", MOST },
+    { "levada_io_options", "read_ahead", MOST },
     { "levada_verify_options", "expect_good", LESS | MOST },
     { "levada_verify_options", "max_record_bytes", MOST },
     { "levada_index_options", "max_record_bytes", MOST },
@@ -652,6 +668,7 @@ static void functions_initialize_as_the_macros_do(void **state)
 {
     (void)state;
     SAME_INIT(levada_env_options, LEVADA_ENV_OPTIONS_INIT);
+    SAME_INIT(levada_io_options, LEVADA_IO_OPTIONS_INIT);
     SAME_INIT(levada_iter_options, LEVADA_ITER_OPTIONS_INIT);
     SAME_INIT(levada_queue_options, LEVADA_QUEUE_OPTIONS_INIT);
     SAME_INIT(levada_barrier_options, LEVADA_BARRIER_OPTIONS_INIT);
