@@ -22,6 +22,18 @@
  * Exported arrays keep the block alive and point into its memory; only bits, offsets of parts of
  * blocks, padded columns and columns whose rows are not adjacent are copied. The receiver of an
  * array calls its release, on any thread.
+ *
+ * Example:
+ *
+ *     levada_dataset         *dataset = NULL;
+ *     levada_iter            *it = NULL;
+ *     struct ArrowArrayStream stream;
+ *
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:1000 | batch:64", &dataset, err));
+ *     LEVADA_TRY(levada_iter_open(dataset, NULL, &it, err));
+ *     LEVADA_TRY(levada_arrow_export_iter(&it, &stream, err)); // takes the iterator
+ *     levada_dataset_unref(&dataset);
+ *     stream.release(&stream); // closes the iterator; usually the importing library calls it
  */
 #ifndef LEVADA_ARROW_H
 #define LEVADA_ARROW_H

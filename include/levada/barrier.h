@@ -5,6 +5,25 @@
  * TensorFlow's (core/kernels/barrier_ops.cc) without its defects: a call is validated before
  * anything changes, and a take that cannot succeed any more fails immediately. A barrier is
  * reference-counted, and any thread may call every function.
+ *
+ * Example:
+ *
+ *     levada_barrier_options options = LEVADA_BARRIER_OPTIONS_INIT;
+ *     levada_barrier_take    take = LEVADA_BARRIER_TAKE_INIT;
+ *     levada_barrier        *barrier = NULL;
+ *     levada_tensor         *keys = NULL, *values = NULL;
+ *     levada_tensor         *indices = NULL, *taken = NULL, *out = NULL;
+ *     const levada_dtype     dtype = LEVADA_INT64;
+ *     const levada_shape     two = {1, {2}};
+ *
+ *     options.ncomponents = 1;
+ *     options.dtypes = &dtype;
+ *     LEVADA_TRY(levada_barrier_create(NULL, &options, &barrier, err));
+ *     LEVADA_TRY(levada_tensor_create_strings(NULL, &two, (int32_t[]){0, 1, 2}, "ab", &keys, err));
+ *     LEVADA_TRY(levada_tensor_create(NULL, dtype, &two, (int64_t[]){7, 8}, &values, err));
+ *     LEVADA_TRY(levada_barrier_insert_many(barrier, 0, keys, values, err));
+ *     take.n = 2; // waits until two keys have all components
+ *     LEVADA_TRY(levada_barrier_take_many(barrier, &take, &indices, &taken, &out, err));
  */
 #ifndef LEVADA_BARRIER_H
 #define LEVADA_BARRIER_H

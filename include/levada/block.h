@@ -12,6 +12,22 @@
  * n + 1 entries. A column of LEVADA_BYTES or LEVADA_TEXT has one more level, whose ranges count
  * bytes of `values`.
  * A block holds at most 1 GiB, because offsets are int32.
+ *
+ * Example:
+ *
+ *     levada_dataset *dataset = NULL;
+ *     levada_iter    *it = NULL;
+ *     levada_block   *block = NULL;
+ *     int64_t         sum = 0;
+ *
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:100 | batch:10", &dataset, err));
+ *     LEVADA_TRY(levada_iter_open(dataset, NULL, &it, err));
+ *     LEVADA_TRY(levada_iter_next(it, &block, err));
+ *     const int64_t *value = levada_column_i64(levada_block_column(block, "value"));
+ *     for (int64_t i = 0; i < levada_block_rows(block); i++) sum += value[i]; // 45
+ *     levada_block_unref(&block);
+ *     levada_iter_close(&it);
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_BLOCK_H
 #define LEVADA_BLOCK_H

@@ -23,6 +23,28 @@
  * Stop. A stop of the coordinator closes all queues and cancels the calls that wait to enqueue.
  *
  * Threads. One owner destroys a bucket; every other function may be called from any thread.
+ *
+ * Example:
+ *
+ *     levada_bucket_options options = LEVADA_BUCKET_OPTIONS_INIT;
+ *     levada_dataset       *dataset = NULL;
+ *     levada_bucket        *bucket = NULL;
+ *     levada_tensor        *batch = NULL;
+ *     int32_t               index;
+ *
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:40 | batch:4 | collect", &dataset, err));
+ *     options.dataset = dataset; // records of one field, a sequence of 4 numbers
+ *     options.boundaries = (int64_t[]){3};
+ *     options.nboundaries = 1;
+ *     options.batch_sizes = (int64_t[]){5};
+ *     options.nbatch_sizes = 1;
+ *     options.dynamic_pad = true;
+ *     LEVADA_TRY(levada_bucket_create(NULL, &options, &bucket, err));
+ *     LEVADA_TRY(levada_bucket_start(bucket, NULL, err));
+ *     LEVADA_TRY(levada_bucket_next(bucket, &index, NULL, &batch, LEVADA_FOREVER, err)); // [5, 4]
+ *     levada_tensor_unref(&batch);
+ *     levada_bucket_destroy(&bucket);
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_BUCKET_H
 #define LEVADA_BUCKET_H

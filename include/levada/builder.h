@@ -6,6 +6,23 @@
  * and is not cleared. There are two ways to fill a column: reserve memory of known sizes and write
  * into it, or push values row by row, which is convenient and slower. Do not mix them in one
  * column. publish() checks that every column was filled, and freezes the block.
+ *
+ * Example:
+ *
+ *     levada_field    field = {.name = "x", .dtype = LEVADA_INT64, .depth = 1}; // lists of int64
+ *     levada_spec    *spec = NULL;
+ *     levada_builder *builder = NULL;
+ *     levada_block   *block = NULL;
+ *
+ *     LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &spec, err));
+ *     LEVADA_TRY(levada_builder_create(NULL, spec, 2, &builder, err));
+ *     LEVADA_TRY(levada_builder_push_i64(builder, 0, 7, err)); // [7, 8]
+ *     LEVADA_TRY(levada_builder_push_i64(builder, 0, 8, err));
+ *     LEVADA_TRY(levada_builder_end_row(builder, 0, err));
+ *     LEVADA_TRY(levada_builder_end_row(builder, 0, err)); // []
+ *     LEVADA_TRY(levada_builder_publish(&builder, &block, err));
+ *     levada_block_unref(&block);
+ *     levada_spec_unref(&spec);
  */
 #ifndef LEVADA_BUILDER_H
 #define LEVADA_BUILDER_H

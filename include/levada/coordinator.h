@@ -12,6 +12,29 @@
  * The usual order is: create, start threads and runners, work until the queue returns
  * EOUT_OF_RANGE, request_stop, join, destroy. Any thread may call a function, unless noted
  * otherwise. Threads that wait for the stop sleep, and levada_waiters_json lists them.
+ *
+ * Example:
+ *
+ *     static levada_status work(levada_coordinator *coordinator, void *user, levada_error *err)
+ *     {
+ *         (void)user, (void)err;
+ *         while (!levada_coordinator_wait_for_stop(coordinator, 1000000)) { // 1 ms
+ *             // one piece of work; an error that it returns stops all threads
+ *         }
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static levada_status run(levada_error *err)
+ *     {
+ *         levada_coordinator *coordinator = NULL;
+ *
+ *         LEVADA_TRY(levada_coordinator_create(NULL, NULL, 0, &coordinator, err));
+ *         LEVADA_TRY(levada_coordinator_start_thread(coordinator, "work", work, NULL, err));
+ *         LEVADA_TRY(levada_coordinator_request_stop(coordinator, NULL, err));
+ *         LEVADA_TRY(levada_coordinator_join(coordinator, LEVADA_FOREVER, false, err));
+ *         levada_coordinator_destroy(&coordinator);
+ *         return LEVADA_OK;
+ *     }
  */
 #ifndef LEVADA_COORDINATOR_H
 #define LEVADA_COORDINATOR_H

@@ -15,6 +15,16 @@
  *     options = [ value ] { "," NAME "=" value }     one bare value = the positional option
  *     value   = JSON value | word | "@" path | "[" values "]" | "{" name ":" value, ... "}"
  *             | "(" pipe ")"
+ *
+ * Example:
+ *
+ *     levada_dataset *dataset = NULL;
+ *     char           *text = NULL;
+ *
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:100 | shuffle:10,seed=7", &dataset, err));
+ *     LEVADA_TRY(levada_dataset_json(dataset, &text, err));
+ *     levada_string_free(&text);
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_DATASET_H
 #define LEVADA_DATASET_H

@@ -6,6 +6,37 @@
  * BYTES column of a block as n strings and fills the columns that check() declared. The core adds
  * them to the other columns of the block, removes the decoded column unless check() declared a
  * column of the same name, copies origins and applies the error policy.
+ *
+ * Example:
+ *
+ *     static levada_status size_check(const void *args, levada_spec **out, levada_error *err)
+ *     {
+ *         const levada_field field = {.name = "size", .dtype = LEVADA_INT64};
+ *
+ *         (void)args;
+ *         return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+ *     }
+ *
+ *     static levada_status size_decode(void *state, const void *args, const levada_strings *in,
+ *                                      levada_builder *out, levada_error *err)
+ *     {
+ *         void *sizes;
+ *
+ *         (void)state, (void)args;
+ *         LEVADA_TRY(levada_builder_values(out, 0, in->n, &sizes, err));
+ *         for (int64_t i = 0; i < in->n; i++) ((int64_t *)sizes)[i] = in->size[i];
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static const levada_decoder_def size_decoder = {
+ *         .struct_size = sizeof(levada_decoder_def),
+ *         .name = "size",
+ *         .doc = "the number of bytes of a string",
+ *         .example = "text_lines:lines.txt | size",
+ *         .field = "line",
+ *         .check = size_check,
+ *         .decode = size_decode,
+ *     };
  */
 #ifndef LEVADA_DECODER_H
 #define LEVADA_DECODER_H

@@ -2,6 +2,20 @@
 /*
  * Parts of datasets for ranks and workers, and the length of datasets. The traits of the stages
  * (traits.h) decide where a part is taken, so plug-ins take part.
+ *
+ * Example:
+ *
+ *     levada_divide_options options = LEVADA_DIVIDE_OPTIONS_INIT;
+ *     levada_dataset       *dataset = NULL, *ours = NULL;
+ *     int64_t               records;
+ *
+ *     options.index = 1; // rank 1 of 4
+ *     options.count = 4;
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:100", &dataset, err));
+ *     LEVADA_TRY(levada_dataset_divide(dataset, &options, &ours, err));
+ *     LEVADA_TRY(levada_dataset_length(ours, &records, err)); // 25
+ *     levada_dataset_unref(&ours);
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_DIVIDE_H
 #define LEVADA_DIVIDE_H

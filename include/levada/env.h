@@ -4,6 +4,18 @@
  * and named functions. Create it first and pass it to parse, append, load and open; NULL means the
  * default environment. Everything created from it holds a reference, so its owner may destroy it at
  * any time. Any thread may call all functions.
+ *
+ * Example:
+ *
+ *     levada_env_options options = LEVADA_ENV_OPTIONS_INIT;
+ *     levada_env        *env = NULL;
+ *     char              *text = NULL;
+ *
+ *     options.max_bytes = 1 << 30; // buffers of at most 1 GiB
+ *     LEVADA_TRY(levada_env_create(&options, &env, err));
+ *     LEVADA_TRY(levada_config_describe(env, &text, err)); // version, CPU level, libraries
+ *     levada_string_free(&text);
+ *     levada_env_destroy(&env);
  */
 #ifndef LEVADA_ENV_H
 #define LEVADA_ENV_H

@@ -10,6 +10,15 @@
  * The size of levada_error never changes, because new members use space of `reserved`, which is
  * zero until then. Languages that cannot read this header call levada_error_create and the
  * functions that return the members, so they do not depend on the layout.
+ *
+ * Example:
+ *
+ *     levada_error    why = LEVADA_ERROR_INIT;
+ *     levada_dataset *dataset = NULL;
+ *     char            text[LEVADA_ERROR_TEXT];
+ *
+ *     if (levada_dataset_parse(NULL, "rnge:10", &dataset, &why) != LEVADA_OK)
+ *         puts(levada_error_text(&why, text, sizeof text)); // ... did you mean 'range'?
  */
 #ifndef LEVADA_ERROR_H
 #define LEVADA_ERROR_H

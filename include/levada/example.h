@@ -5,6 +5,18 @@
  * A levada_example builds one message; after reset it builds the next message. One thread at a time
  * uses it. Without a feature list the message is a valid Example and a valid SequenceExample,
  * because a context has the wire format of an Example. With a feature list it is a SequenceExample.
+ *
+ * Example:
+ *
+ *     levada_example *example = NULL;
+ *     const uint8_t  *data;
+ *     size_t          size;
+ *
+ *     LEVADA_TRY(levada_example_create(&example, err));
+ *     LEVADA_TRY(levada_example_add_i64(example, "tokens", (int64_t[]){1, 2, 3}, 3, err));
+ *     LEVADA_TRY(levada_example_add_f32(example, "weight", (float[]){0.5F}, 1, err));
+ *     LEVADA_TRY(levada_example_finish(example, &data, &size, err)); // borrowed from `example`
+ *     levada_example_destroy(&example);
  */
 #ifndef LEVADA_EXAMPLE_H
 #define LEVADA_EXAMPLE_H

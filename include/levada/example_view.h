@@ -13,6 +13,16 @@
  * record. Results are borrowed until the next parse. Calls return ERESOURCE_EXHAUSTED if out of
  * memory, and EINVALID_ARGUMENT for a NULL argument or an item that does not exist. A record that
  * is not a message is not an error.
+ *
+ * Example:
+ *
+ *     levada_example_view *view = NULL;
+ *     levada_example_kind  kind;
+ *
+ *     LEVADA_TRY(levada_example_view_create(&view, err));
+ *     LEVADA_TRY(levada_example_view_parse(view, "", 0, &kind, err)); // an empty message
+ *     printf("%lld features\n", (long long)levada_example_view_count(view));
+ *     levada_example_view_destroy(&view);
  */
 #ifndef LEVADA_EXAMPLE_VIEW_H
 #define LEVADA_EXAMPLE_VIEW_H

@@ -10,6 +10,45 @@
  * at the same time. A filter must not allocate a size that the data declares before it has checked
  * that size. For damaged data it returns EDATA_LOSS after it has written all bytes before the
  * damage.
+ *
+ * Example:
+ *
+ *     static int32_t same_probe(const uint8_t *data, size_t size)
+ *     {
+ *         (void)data, (void)size;
+ *         return 0; // no bits of evidence: only the suffix selects this filter
+ *     }
+ *
+ *     static levada_status same_open(void *state, levada_error *err)
+ *     {
+ *         (void)state, (void)err;
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static void same_close(void *state) { (void)state; }
+ *
+ *     // Copies its input: a filter without a compression.
+ *     static levada_status same_decode(void *state, levada_filter_step *step, levada_error *err)
+ *     {
+ *         (void)state, (void)err;
+ *         step->used = step->in_size < step->out_size ? step->in_size : step->out_size;
+ *         step->made = step->used;
+ *         memcpy(step->out, step->in, step->made);
+ *         step->finished = step->in_ended && step->used == step->in_size;
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static const levada_filter_def same_filter = {
+ *         .struct_size = sizeof(levada_filter_def),
+ *         .name = "same",
+ *         .doc = "bytes as they are",
+ *         .suffix = ".same",
+ *         .probe = same_probe,
+ *         .open = same_open,
+ *         .close = same_close,
+ *         .reset = same_open,
+ *         .decode = same_decode,
+ *     };
  */
 #ifndef LEVADA_FILTER_H
 #define LEVADA_FILTER_H

@@ -5,6 +5,34 @@
  * A function is reference-counted. The stages `map`, `filter` and `call` and the source `records`
  * call it on a thread of the iterator or on the caller's thread; it may block. A function that must
  * run on a special thread (Python) passes the work to that thread in `call` and waits for it.
+ *
+ * Example:
+ *
+ *     static levada_status same_call(void *run, const levada_block *in, levada_block **out,
+ *                                    levada_error *err)
+ *     {
+ *         (void)run, (void)err;
+ *         *out = levada_block_ref(in);
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static levada_status run(levada_error *err)
+ *     {
+ *         levada_function_def def = {.struct_size = sizeof def, .kind = "c", .name = "same",
+ *                                    .pure = true, .call = same_call};
+ *         levada_function    *function = NULL;
+ *         levada_dataset     *dataset = NULL;
+ *         levada_env         *env = NULL;
+ *
+ *         LEVADA_TRY(levada_env_create(NULL, &env, err));
+ *         LEVADA_TRY(levada_function_create(&def, NULL, &function, err));
+ *         LEVADA_TRY(levada_env_add_function(env, function, err));
+ *         levada_function_unref(&function);
+ *         LEVADA_TRY(levada_dataset_parse(env, "range:10 | map:{c:same}", &dataset, err));
+ *         levada_dataset_unref(&dataset);
+ *         levada_env_destroy(&env);
+ *         return LEVADA_OK;
+ *     }
  */
 #ifndef LEVADA_FUNCTION_H
 #define LEVADA_FUNCTION_H

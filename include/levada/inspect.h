@@ -8,6 +8,14 @@
  * TFRecord, and `guessed` is set. The compression is found by content. Damage is not an error of
  * the call: it is counted and reported, as is a record beyond max_record_bytes. A failure of the
  * system is an error.
+ *
+ * Example:
+ *
+ *     levada_verify_result result = LEVADA_VERIFY_RESULT_INIT;
+ *
+ *     LEVADA_TRY(levada_sample_write(NULL, ".", err));
+ *     LEVADA_TRY(levada_inspect_verify(NULL, "train-0.tfrecord.gz", NULL, &result, err));
+ *     printf("%lld good records, %lld bad\n", (long long)result.good, (long long)result.bad);
  */
 #ifndef LEVADA_INSPECT_H
 #define LEVADA_INSPECT_H

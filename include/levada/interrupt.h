@@ -4,21 +4,38 @@
  *
  * levada_iter_cancel and similar calls take locks that the interrupted thread may hold: a handler
  * that calls them can deadlock. An interrupt has a thread that waits for levada_interrupt_raise and
- * then makes these calls:
- *
- *     static levada_interrupt *interrupt;
- *     static void on_signal(int number) { (void)number; levada_interrupt_raise(interrupt); }
- *
- *     levada_interrupt_create(&interrupt, &err);
- *     levada_interrupt_add_iter(interrupt, it, &err);
- *     sigaction(SIGINT, ...);    // levada_iter_next returns ECANCELLED after a SIGINT
- *     ...
- *     sigaction(SIGINT, ...);    // no handler uses it any more
- *     levada_interrupt_destroy(&interrupt);
- *     levada_iter_close(&it);
+ * then makes these calls.
  *
  * The thread blocks all signals. Any thread may call each function, but a handler must not call add
  * or destroy.
+ *
+ * Example:
+ *
+ *     static levada_interrupt *interrupt;
+ *
+ *     static void on_signal(int number)
+ *     {
+ *         (void)number;
+ *         levada_interrupt_raise(interrupt);
+ *     }
+ *
+ *     static levada_status run(levada_error *err)
+ *     {
+ *         levada_dataset *dataset = NULL;
+ *         levada_iter    *it = NULL;
+ *
+ *         LEVADA_TRY(levada_dataset_parse(NULL, "range:1000 | batch:64", &dataset, err));
+ *         LEVADA_TRY(levada_iter_open(dataset, NULL, &it, err));
+ *         LEVADA_TRY(levada_interrupt_create(&interrupt, err));
+ *         LEVADA_TRY(levada_interrupt_add_iter(interrupt, it, err));
+ *         signal(SIGINT, on_signal); // levada_iter_next returns ECANCELLED after a SIGINT
+ *         // the loop over the batches
+ *         signal(SIGINT, SIG_DFL); // no handler uses the interrupt any more
+ *         levada_interrupt_destroy(&interrupt);
+ *         levada_iter_close(&it);
+ *         levada_dataset_unref(&dataset);
+ *         return LEVADA_OK;
+ *     }
  */
 #ifndef LEVADA_INTERRUPT_H
 #define LEVADA_INTERRUPT_H

@@ -6,6 +6,23 @@
  * thread". The order of records depends only on dataset, seed and epoch, never on threads, timing
  * or block size. An iterator that failed returns the same error until it is restored or closed.
  * After LEVADA_END, each later call returns LEVADA_END.
+ *
+ * Example:
+ *
+ *     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+ *     levada_dataset     *dataset = NULL;
+ *     levada_iter        *it = NULL;
+ *     levada_block       *batch = NULL;
+ *     levada_status       st;
+ *
+ *     options.seed = 7;
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:1000 | shuffle:100 | batch:64", &dataset, err));
+ *     LEVADA_TRY(levada_iter_open(dataset, &options, &it, err));
+ *     while ((st = levada_iter_next(it, &batch, err)) == LEVADA_OK) levada_block_unref(&batch);
+ *     LEVADA_TRY(levada_iter_save_file(it, "position", err)); // levada_iter_restore_file continues
+ *     levada_iter_close(&it);
+ *     levada_dataset_unref(&dataset);
+ *     if (st != LEVADA_END) return st;
  */
 #ifndef LEVADA_ITER_H
 #define LEVADA_ITER_H

@@ -6,6 +6,14 @@
  * bucket_by_sequence_length pads each batch to its longest record. The best boundaries depend on
  * how often each length occurs. Any thread may call each function, but only one thread at a time
  * may use a histogram.
+ *
+ * Example:
+ *
+ *     const int64_t lengths[] = {3, 5, 50, 60};
+ *     const int64_t counts[] = {10, 10, 1, 1}; // 10 records of 3 steps, ...
+ *     int64_t       boundaries[1], n;
+ *
+ *     LEVADA_TRY(levada_optimal_boundaries(lengths, counts, 4, 2, 1, boundaries, &n, err)); // 6
  */
 #ifndef LEVADA_LENGTHS_H
 #define LEVADA_LENGTHS_H

@@ -32,6 +32,13 @@
  * Signals. Only levada_interrupt_raise and levada_output_drop_all are async-signal-safe.
  * levada_interrupt_raise cancels iterators, queues, barriers and coordinators from a signal handler
  * (interrupt.h).
+ *
+ * Example:
+ *
+ *     levada_dataset *dataset = NULL;
+ *
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:10 | batch:4", &dataset, err));
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_LEVADA_H
 #define LEVADA_LEVADA_H

@@ -2,15 +2,19 @@
 /*
  * Opens files as a dataset, and detects their format and their columns.
  *
- *     const char     *files[] = {"train-*"};
- *     levada_dataset *ds = NULL;
- *
- *     levada_dataset_open(NULL, files, 1, NULL, true, &ds, &err);
- *
  * The pipeline of the dataset contains the format and the columns, so its text has the same meaning
  * in another process. A later record that does not fit these columns is an error. A checkpoint is
  * valid for this pipeline only: if the files have changed and opening them detects other columns,
  * levada_iter_restore returns EFAILED_PRECONDITION.
+ *
+ * Example:
+ *
+ *     levada_dataset *dataset = NULL;
+ *     const char     *files[] = {"train-*"};
+ *
+ *     LEVADA_TRY(levada_sample_write(NULL, ".", err)); // train-0.tfrecord.gz, train-1.tfrecord.gz
+ *     LEVADA_TRY(levada_dataset_open(NULL, files, 1, NULL, true, &dataset, err));
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_OPEN_H
 #define LEVADA_OPEN_H

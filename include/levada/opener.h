@@ -15,6 +15,46 @@
  * is called again. Errors describe the operation that failed; the caller adds the name of the file.
  * Return ENOT_FOUND for a missing file and EUNAVAILABLE for a failure of the storage. EDATA_LOSS is
  * reserved for damaged content, because error policies skip it, as they skip missing files.
+ *
+ * Example:
+ *
+ *     // Opens zeros://NAME: a file of 1 KiB of zeros.
+ *     static levada_status zeros_open(void *user, const char *path, const levada_cancel *cancel,
+ *                                     void **out, levada_error *err)
+ *     {
+ *         (void)path, (void)cancel, (void)err;
+ *         *out = user;
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static void zeros_close(void *file) { (void)file; }
+ *
+ *     static levada_status zeros_size(void *file, int64_t *out, levada_error *err)
+ *     {
+ *         (void)file, (void)err;
+ *         *out = 1024;
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static levada_status zeros_read_at(void *file, int64_t offset, uint8_t *data, int64_t size,
+ *                                        int64_t *made, levada_error *err)
+ *     {
+ *         (void)file, (void)err;
+ *         *made = size < 1024 - offset ? size : 1024 - offset;
+ *         memset(data, 0, (size_t)*made);
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static const levada_opener_def zeros_opener = {
+ *         .struct_size = sizeof(levada_opener_def),
+ *         .name = "zeros",
+ *         .doc = "files of zeros",
+ *         .open = zeros_open,
+ *         .close = zeros_close,
+ *         .size = zeros_size,
+ *         .read_at = zeros_read_at,
+ *         .example = "zeros://any",
+ *     };
  */
 #ifndef LEVADA_OPENER_H
 #define LEVADA_OPENER_H

@@ -7,10 +7,15 @@
  * values in a struct of the stage ("args"), which is valid and constant as long as the dataset
  * exists; its pointers are borrowed from the dataset. Null selects the default.
  *
- *     typedef struct take_args { int64_t count; } take_args;
+ * Example:
+ *
+ *     typedef struct take_args {
+ *         int64_t count;
+ *     } take_args;
+ *
  *     static const levada_arg take_options[] = {
  *         LEVADA_ARG(INT, take_args, count, .required = true, .positional = true, .min = 0,
- *                    .doc = "records to pass on"),
+ *                    .max = INT64_MAX, .doc = "number of records to emit"),
  *         LEVADA_ARG_END
  *     };
  */

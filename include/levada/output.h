@@ -20,6 +20,15 @@
  * EFAILED_PRECONDITION, and destroy does not touch the files. Errors are ERESOURCE_EXHAUSTED (disk,
  * quota, size limit), EPERMISSION_DENIED, ENOT_FOUND (directory), EINVALID_ARGUMENT (path), else
  * EUNAVAILABLE. After a failure, later calls return the same error.
+ *
+ * Example:
+ *
+ *     levada_output *output = NULL;
+ *
+ *     LEVADA_TRY(levada_output_open("notes.txt", &output, err));
+ *     LEVADA_TRY(levada_output_write(output, "one\n", 4, err));
+ *     LEVADA_TRY(levada_output_commit(output, err)); // notes.txt appears, or is replaced
+ *     levada_output_destroy(&output);
  */
 #ifndef LEVADA_OUTPUT_H
 #define LEVADA_OUTPUT_H

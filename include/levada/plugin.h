@@ -24,6 +24,15 @@
  * unloaded. A library that was loaded is never unloaded. If the default of an option is a
  * sub-pipeline, it may contain stages of this plug-in in any order, except for stages whose own
  * defaults contain this stage.
+ *
+ * Example:
+ *
+ *     static levada_status mine_main(const levada_host *host, levada_plugin *plugin,
+ *                                    levada_error *err)
+ *     {
+ *         LEVADA_PLUGIN_BEGIN(host, plugin, "mine", 1); // name and version
+ *         return host->add_stage(plugin, &same_stage, err); // the example of stage.h
+ *     }
  */
 #ifndef LEVADA_PLUGIN_H
 #define LEVADA_PLUGIN_H

@@ -12,6 +12,23 @@
  * thread may call every function. Calls that wait accept a timeout in nanoseconds (LEVADA_FOREVER =
  * without limit; 0 = do not wait). After the timeout they return EDEADLINE_EXCEEDED, and nothing is
  * lost.
+ *
+ * Example:
+ *
+ *     levada_queue_options options = LEVADA_QUEUE_OPTIONS_INIT;
+ *     levada_queue        *queue = NULL;
+ *     const levada_dtype   dtype = LEVADA_INT64;
+ *     const levada_shape   scalar = {0, {0}};
+ *     int64_t              in[] = {1, 2, 3}, out[3], got;
+ *
+ *     options.capacity = 100;
+ *     options.ncomponents = 1;
+ *     options.dtypes = &dtype;
+ *     options.shapes = &scalar;
+ *     LEVADA_TRY(levada_queue_create(NULL, &options, &queue, err));
+ *     LEVADA_TRY(levada_queue_enqueue_rows(queue, 3, (const void *[]){in}, 0, NULL, err));
+ *     LEVADA_TRY(levada_queue_dequeue_rows(queue, 3, false, (void *[]){out}, 0, &got, err));
+ *     levada_queue_unref(&queue);
  */
 #ifndef LEVADA_QUEUE_H
 #define LEVADA_QUEUE_H

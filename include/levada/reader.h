@@ -23,6 +23,30 @@
  * the next name. A call returns any other error of a file, such as EDATA_LOSS, after the records
  * before it, and again until reset. ERESOURCE_EXHAUSTED means out of memory; the next call retries
  * if possible.
+ *
+ * Example:
+ *
+ *     levada_reader_options options = LEVADA_READER_OPTIONS_INIT;
+ *     levada_queue_options  names = LEVADA_QUEUE_OPTIONS_INIT;
+ *     levada_queue         *queue = NULL;
+ *     levada_reader        *reader = NULL;
+ *     levada_tensor        *name = NULL;
+ *     levada_block         *records = NULL;
+ *
+ *     LEVADA_TRY(levada_sample_write(NULL, ".", err)); // speeches.txt, ...
+ *     names.ncomponents = 1;
+ *     names.dtypes = (levada_dtype[]){LEVADA_BYTES};
+ *     LEVADA_TRY(levada_queue_create(NULL, &names, &queue, err));
+ *     LEVADA_TRY(levada_tensor_create_strings(NULL, &(levada_shape){0, {0}}, (int32_t[]){0, 12},
+ *                                             "speeches.txt", &name, err));
+ *     LEVADA_TRY(levada_queue_enqueue(queue, &name, 0, err));
+ *     options.kind = LEVADA_READER_TEXT_LINE;
+ *     LEVADA_TRY(levada_reader_create(NULL, &options, &reader, err));
+ *     LEVADA_TRY(levada_reader_read_up_to(reader, queue, 10, LEVADA_FOREVER, &records, err));
+ *     levada_block_unref(&records);
+ *     levada_reader_destroy(&reader);
+ *     levada_tensor_unref(&name);
+ *     levada_queue_unref(&queue);
  */
 #ifndef LEVADA_READER_H
 #define LEVADA_READER_H

@@ -6,6 +6,24 @@
  * alive is unused, it copies the rows to new memory. Checkpoints contain its rows as origins if the
  * records can be read again, otherwise by value. A slot is the number of a row until the row is
  * taken. One owner, one thread.
+ *
+ * Example:
+ *
+ *     // Stores the records of a block, and returns them in reverse order.
+ *     static levada_status reverse(levada_rowstore *store, const levada_block *in, uint32_t *slots,
+ *                                  levada_block **out, levada_error *err)
+ *     {
+ *         int64_t n = levada_block_rows(in);
+ *
+ *         LEVADA_TRY(levada_rowstore_add(store, in, 0, n, slots, err));
+ *         for (int64_t i = 0; i < n / 2; i++) {
+ *             uint32_t slot = slots[i];
+ *
+ *             slots[i] = slots[n - 1 - i];
+ *             slots[n - 1 - i] = slot;
+ *         }
+ *         return levada_rowstore_take(store, slots, n, out, err);
+ *     }
  */
 #ifndef LEVADA_ROWSTORE_H
 #define LEVADA_ROWSTORE_H

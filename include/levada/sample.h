@@ -9,6 +9,10 @@
  *   train-1.tfrecord.gz  speech), `label` (int64, the number of the speaker), `speaker` (bytes)
  *   spec.json            the features `tokens` and `label`, for parse_example:@spec.json
  *   speeches.txt         one speech per line, for text_lines
+ *
+ * Example:
+ *
+ *     LEVADA_TRY(levada_sample_write(NULL, ".", err)); // train-0.tfrecord.gz, speeches.txt, ...
  */
 #ifndef LEVADA_SAMPLE_H
 #define LEVADA_SAMPLE_H

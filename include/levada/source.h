@@ -6,6 +6,34 @@
  * the records. The file reader of the core does everything else: globs, order of files,
  * compression, chunks, error policy, checkpoints. A *source* creates blocks. If it reads files, the
  * core expands their patterns.
+ *
+ * Example:
+ *
+ *     // Frames records of 4 bytes.
+ *     static levada_status four_next(void *state, const void *args, const uint8_t *data,
+ *                                    int64_t size, bool at_end, levada_spans *out,
+ *                                    levada_error *err)
+ *     {
+ *         (void)state, (void)args, (void)data;
+ *         for (; out->n < out->capacity && out->used + 4 <= size; out->used += 4) {
+ *             out->begin[out->n] = (int32_t)out->used;
+ *             out->end[out->n++] = (int32_t)out->used + 4;
+ *         }
+ *         if (at_end && out->n == 0 && size > 0)
+ *             return levada_fail(err, LEVADA_EDATA_LOSS, "truncated record: %lld of 4 bytes",
+ *                                (long long)size);
+ *         if (out->n == 0) out->need = 4;
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static const levada_format_def four_format = {
+ *         .struct_size = sizeof(levada_format_def),
+ *         .name = "four",
+ *         .doc = "records of 4 bytes",
+ *         .example = "four:words.bin",
+ *         .fields = LEVADA_FIELDS("record"),
+ *         .next = four_next,
+ *     };
  */
 #ifndef LEVADA_SOURCE_H
 #define LEVADA_SOURCE_H

@@ -6,6 +6,16 @@
  * block, and shared by every block that has these columns. A field at depth 0 is FIXED ([n,
  * dims...]), at depth 1 to 4 RAGGED; an element of dtype LEVADA_BYTES or LEVADA_TEXT is a byte
  * string. Any thread may call all functions.
+ *
+ * Example:
+ *
+ *     levada_field fields[] = {{.name = "id", .dtype = LEVADA_INT64},
+ *                              {.name = "tokens", .dtype = LEVADA_INT32, .depth = 1}};
+ *     levada_spec *spec = NULL;
+ *
+ *     LEVADA_TRY(levada_spec_create(fields, 2, LEVADA_SPEC_PLAIN, &spec, err));
+ *     int32_t tokens = levada_spec_find(spec, "tokens"); // 1
+ *     levada_spec_unref(&spec);
  */
 #ifndef LEVADA_SPEC_H
 #define LEVADA_SPEC_H

@@ -11,6 +11,27 @@
  * Hooks never receive a block without records. They may return an empty block, which the core
  * drops. They must not create threads or lock. They may wait only in levada_input_next on their
  * input, or in a call outside of levada that their `cancel` ends.
+ *
+ * Example:
+ *
+ *     // Passes blocks on.
+ *     static levada_status same_apply(void *state, const void *args, const levada_block *in,
+ *                                     levada_block **out, levada_error *err)
+ *     {
+ *         (void)state, (void)args, (void)err;
+ *         *out = levada_block_ref(in);
+ *         return LEVADA_OK;
+ *     }
+ *
+ *     static const levada_stage_def same_stage = {
+ *         .struct_size = sizeof(levada_stage_def),
+ *         .name = "same",
+ *         .doc = "records as they are",
+ *         .example = "range:10 | same",
+ *         .mode = LEVADA_MODE_PURE,
+ *         .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
+ *         .apply = same_apply,
+ *     };
  */
 #ifndef LEVADA_STAGE_H
 #define LEVADA_STAGE_H

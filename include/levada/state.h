@@ -6,6 +6,19 @@
  * EINVALID_ARGUMENT. If a restore hook reads a missing key, or does not read every key (get or
  * has), levada_iter_restore returns EFAILED_PRECONDITION with the path of the key. A restore hook
  * must read and check everything before it changes its state.
+ *
+ * Example:
+ *
+ *     static levada_status count_save(const void *state, levada_state_writer *to,
+ *                                     levada_error *err)
+ *     {
+ *         return levada_state_put_i64(to, "count", *(const int64_t *)state, err);
+ *     }
+ *
+ *     static levada_status count_restore(void *state, levada_state_reader *from, levada_error *err)
+ *     {
+ *         return levada_state_get_count(from, "count", LEVADA_COUNT_LIMIT, state, err);
+ *     }
  */
 #ifndef LEVADA_STATE_H
 #define LEVADA_STATE_H

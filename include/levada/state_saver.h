@@ -22,6 +22,41 @@
  * A saver is reference-counted, and any thread may call every function. It keeps references to the
  * tensors of an example, which must not change afterwards, and copies the key. Waiting calls accept
  * a timeout in nanoseconds (LEVADA_FOREVER, LEVADA_AT_ONCE); a call that times out changes nothing.
+ *
+ * Example:
+ *
+ *     levada_state_saver_options options = LEVADA_STATE_SAVER_OPTIONS_INIT;
+ *     levada_saver_example       example = LEVADA_SAVER_EXAMPLE_INIT;
+ *     levada_saver_field         steps = {.name = "x", .dtype = LEVADA_INT64};
+ *     levada_saver_field         sum = {.name = "sum", .dtype = LEVADA_INT64};
+ *     levada_state_saver        *saver = NULL;
+ *     levada_segment_batch      *batch = NULL;
+ *     levada_tensor             *x = NULL, *zero = NULL, *next = NULL;
+ *
+ *     options.num_unroll = 2; // a sequence of 4 steps has two segments
+ *     options.sequences = &steps;
+ *     options.states = &sum;
+ *     options.nsequences = options.nstates = 1;
+ *     LEVADA_TRY(levada_state_saver_create(NULL, &options, &saver, err));
+ *     LEVADA_TRY(levada_tensor_create(NULL, LEVADA_INT64, &(levada_shape){1, {4}},
+ *                                     (int64_t[]){1, 2, 3, 4}, &x, err));
+ *     LEVADA_TRY(levada_tensor_create(NULL, LEVADA_INT64, &(levada_shape){0, {0}}, (int64_t[]){0},
+ *                                     &zero, err));
+ *     example.key = "a";
+ *     example.key_size = 1;
+ *     example.length = 4;
+ *     example.sequences = &x;
+ *     example.states = &zero;
+ *     LEVADA_TRY(levada_state_saver_insert(saver, &example, false, LEVADA_FOREVER, err));
+ *     LEVADA_TRY(levada_state_saver_next(saver, 1, LEVADA_FOREVER, &batch, err)); // steps 1, 2
+ *     LEVADA_TRY(levada_tensor_create(NULL, LEVADA_INT64, &(levada_shape){1, {1}}, (int64_t[]){3},
+ *                                     &next, err));
+ *     LEVADA_TRY(levada_segment_batch_save(batch, 0, next, err)); // makes steps 3, 4 ready
+ *     levada_segment_batch_destroy(&batch);
+ *     levada_tensor_unref(&next);
+ *     levada_tensor_unref(&zero);
+ *     levada_tensor_unref(&x);
+ *     levada_state_saver_unref(&saver);
  */
 #ifndef LEVADA_STATE_SAVER_H
 #define LEVADA_STATE_SAVER_H

@@ -5,6 +5,15 @@
  * A tensor is reference-counted, C-contiguous and immutable once it is shared; the owner of the
  * only reference may write. A tensor of LEVADA_BYTES holds byte strings: n + 1 int32 offsets and
  * the bytes. Any thread may call all functions.
+ *
+ * Example:
+ *
+ *     const levada_shape shape = {2, {2, 3}};
+ *     levada_tensor     *tensor = NULL;
+ *
+ *     LEVADA_TRY(levada_tensor_create(NULL, LEVADA_FLOAT32, &shape, NULL, &tensor, err));
+ *     memset(levada_tensor_data(tensor), 0, (size_t)levada_tensor_bytes(tensor)); // 24 bytes
+ *     levada_tensor_unref(&tensor);
  */
 #ifndef LEVADA_TENSOR_H
 #define LEVADA_TENSOR_H

@@ -7,7 +7,10 @@
  * no names of stages. `levada check` compares each trait with the behavior. Zero is always the
  * weakest promise: a stage that declares nothing is handled correctly, but gains nothing.
  *
- *     .traits = LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS),
+ * Example:
+ *
+ *     static const levada_traits *const keeps_rows =
+ *         LEVADA_TRAITS(.rows = LEVADA_ROWS_ONE_TO_ONE, .reads = LEVADA_READS_COLUMNS);
  */
 #ifndef LEVADA_TRAITS_H
 #define LEVADA_TRAITS_H

@@ -6,6 +6,17 @@
  * dataset as an argument) or a handle of this process (a function, a block). Values print as JSON
  * and are parsed from JSON or from the text of pipelines. A value has one owner and is immutable
  * once it is part of a dataset.
+ *
+ * Example:
+ *
+ *     levada_value *map = levada_value_map();
+ *     char         *text = NULL;
+ *
+ *     LEVADA_TRY(levada_value_set_int(map, "batch_size", 4, err));
+ *     LEVADA_TRY(levada_value_set_bool(map, "drop_remainder", true, err));
+ *     LEVADA_TRY(levada_value_json(map, &text, err)); // {"batch_size":4,"drop_remainder":true}
+ *     levada_string_free(&text);
+ *     levada_value_destroy(&map);
  */
 #ifndef LEVADA_VALUE_H
 #define LEVADA_VALUE_H

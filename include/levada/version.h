@@ -2,6 +2,13 @@
 /*
  * The version of the headers. levada_version() returns the version of the loaded library, which may
  * be newer. docs/versions.md lists what stays compatible between versions.
+ *
+ * Example:
+ *
+ *     #if !LEVADA_VERSION_AT_LEAST(0, 1, 0)
+ *     #error "levada 0.1 or later is needed"
+ *     #endif
+ *     printf("%s compiled, %s loaded\n", LEVADA_VERSION, levada_version());
  */
 #ifndef LEVADA_VERSION_H
 #define LEVADA_VERSION_H

@@ -9,6 +9,24 @@
  * levada_batch_measure() returns the sizes; the other functions fill arrays of the caller. Arrays
  * with one element per value have the layout of the column: [rows, width] if it is padded, else
  * [steps]. The functions only read the batch, so several threads may call them at the same time.
+ *
+ * Example:
+ *
+ *     levada_batch_sizes sizes = LEVADA_BATCH_SIZES_INIT;
+ *     levada_dataset    *dataset = NULL;
+ *     levada_iter       *it = NULL;
+ *     levada_block      *batch = NULL;
+ *     int32_t            ends[3];
+ *
+ *     LEVADA_TRY(
+ *         levada_dataset_parse(NULL, "range:8 | batch:4 | collect | batch:2", &dataset, err));
+ *     LEVADA_TRY(levada_iter_open(dataset, NULL, &it, err));
+ *     LEVADA_TRY(levada_iter_next(it, &batch, err));
+ *     LEVADA_TRY(levada_batch_measure(batch, "value", &sizes, err)); // 2 sequences of 4 steps
+ *     LEVADA_TRY(levada_batch_cu_seqlens(batch, "value", ends, err)); // 0, 4, 8
+ *     levada_block_unref(&batch);
+ *     levada_iter_close(&it);
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_VIEWS_H
 #define LEVADA_VIEWS_H

@@ -8,6 +8,25 @@
  * levada_waiters_json shows, when its time is up. Each watchdog reports a wait once. It ignores
  * waits for a coordinator's stop, for the next tick of a looper and in join, because these are
  * often long.
+ *
+ * Example:
+ *
+ *     static void on_wait(void *user, const levada_wait *wait)
+ *     {
+ *         (void)user;
+ *         fprintf(stderr, "%s waits in %s: %s\n", wait->thread, wait->object, wait->waits_for);
+ *     }
+ *
+ *     static levada_status run(levada_error *err)
+ *     {
+ *         levada_watchdog_options options = LEVADA_WATCHDOG_OPTIONS_INIT; // 30 s
+ *         levada_watchdog        *watchdog = NULL;
+ *
+ *         options.report = on_wait;
+ *         LEVADA_TRY(levada_watchdog_create(NULL, &options, &watchdog, err));
+ *         levada_watchdog_destroy(&watchdog); // at the end of the program
+ *         return LEVADA_OK;
+ *     }
  */
 #ifndef LEVADA_WATCHDOG_H
 #define LEVADA_WATCHDOG_H

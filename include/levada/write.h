@@ -21,6 +21,17 @@
  *
  * In levada_write the calling thread pulls blocks and writes them, while the threads of the
  * iterator work.
+ *
+ * Example:
+ *
+ *     levada_dataset *dataset = NULL;
+ *     levada_iter    *it = NULL;
+ *
+ *     LEVADA_TRY(levada_dataset_parse(NULL, "range:10", &dataset, err));
+ *     LEVADA_TRY(levada_iter_open(dataset, NULL, &it, err));
+ *     LEVADA_TRY(levada_write(it, "numbers.jsonl", NULL, NULL, err)); // {"value":0}, ...
+ *     levada_iter_close(&it);
+ *     levada_dataset_unref(&dataset);
  */
 #ifndef LEVADA_WRITE_H
 #define LEVADA_WRITE_H

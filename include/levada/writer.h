@@ -10,6 +10,15 @@
  * Bytes are buffered; flush() passes every record so far to the system, so that the other end of a
  * pipe can read them (also compressed). A disk error is ERESOURCE_EXHAUSTED (full) or EUNAVAILABLE;
  * later calls repeat it.
+ *
+ * Example:
+ *
+ *     levada_writer *writer = NULL;
+ *
+ *     LEVADA_TRY(levada_writer_open(NULL, "notes.tfrecord.gz", "gzip", -1, &writer, err));
+ *     LEVADA_TRY(levada_writer_write(writer, "one", 3, err)); // one record
+ *     LEVADA_TRY(levada_writer_close(writer, err)); // reports a full disk
+ *     levada_writer_destroy(&writer);
  */
 #ifndef LEVADA_WRITER_H
 #define LEVADA_WRITER_H
