@@ -17,8 +17,8 @@ STRATEGIES = {
     "4 best buckets": "4 best buckets",
     "8 best buckets": "8 best buckets",
     "16 best buckets": "16 best buckets",
-    "look-ahead of 4000": "look-ahead of 4,000",
-    "look-ahead of 16000": "look-ahead of 16,000",
+    "look-ahead of 4,000": "look-ahead of 4,000",
+    "look-ahead of 16,000": "look-ahead of 16,000",
     "packing": "packing",
 }
 BUDGETS = {"translation": 4096, "speech": 262_144, "time series": 1024}

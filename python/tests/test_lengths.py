@@ -102,7 +102,7 @@ def test_report_has_a_stage_for_each_strategy():
     rng = np.random.default_rng(5)
     lengths = np.clip(np.exp(rng.normal(3, 0.7, 20_000)).astype(int), 1, 300)
     report = lv.padding_report(lengths, max_tokens=2048, boundaries=[20, 40, 80])
-    ahead = report["look-ahead of 4000"]
+    ahead = report["look-ahead of 4,000"]
     ds = lv.from_arrays({"length": lengths}).stage  # the stage runs as it is printed
     text = ahead["stage"]
     assert text == "bucket_by_sequence_length:length,max_tokens=2048,lookahead=4000"
@@ -111,7 +111,7 @@ def test_report_has_a_stage_for_each_strategy():
     assert len(batches) == ahead["batches"]
     assert ahead["padding"] < report["16 best buckets"]["padding"]
     assert report["16 best buckets"]["padding"] < report["given boundaries"]["padding"]
-    assert "look-ahead of 16000" in repr(report)
+    assert "look-ahead of 16,000" in repr(report)
     assert repr(report).endswith(f"recommended: ds.{report.recommended['call']}")
     assert sum(records for _, _, records in report.histogram) == report.records
     assert report.quantiles["median"] == lv.LengthHistogram(

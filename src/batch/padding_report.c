@@ -96,7 +96,7 @@ static levada_status padding_report_run(const padding_report *r, const levada_da
     return st == LEVADA_END ? LEVADA_OK : st;
 }
 
-/* The members of the JSON objects that name a strategy. */
+/* Writes the members of the JSON objects that name a strategy. */
 static void padding_report_names(levada_text *to, const levada_padding_strategy *s)
 {
     levada_text_put(to, "\"strategy\":");
@@ -199,7 +199,7 @@ static bool padding_report_has_alone(const padding_report *r)
     return r->longest > INT64_MAX - m || (r->longest + m - 1) / m * m > r->options->max_tokens;
 }
 
-/* bucket_by_sequence_length with the budget; `how` are the options besides. */
+/* Measures bucket_by_sequence_length with the budget; `how` are the other options. */
 static levada_status padding_report_bucket(padding_report *r, const char *strategy, int rank,
                                            const char *how, levada_error *err)
 {
@@ -270,13 +270,14 @@ static levada_status padding_report_buckets(padding_report *r, levada_error *err
     LEVADA_TRY(padding_report_best(r, 8, 4, err));
     LEVADA_TRY(padding_report_best(r, 16, 3, err));
     if (more) LEVADA_TRY(padding_report_best(r, o->num_buckets, 0, err));
-    LEVADA_TRY(padding_report_bucket(r, "look-ahead of 4000", 1, "lookahead:4000,", err));
-    return padding_report_bucket(r, "look-ahead of 16000", 2, "lookahead:16000,", err);
+    LEVADA_TRY(padding_report_bucket(r, "look-ahead of 4,000", 1, "lookahead:4000,", err));
+    return padding_report_bucket(r, "look-ahead of 16,000", 2, "lookahead:16000,", err);
 }
 
 /* -- packing */
 
-/* The length of packed records: a power of two that is not shorter than 99 % of the records. */
+/* Chooses the length of packed records: a power of two that is not shorter than 99 % of the
+ * records. */
 static levada_status padding_report_pack_length(const padding_report *r, int64_t *out,
                                                 levada_error *err)
 {

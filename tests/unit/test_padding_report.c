@@ -99,9 +99,9 @@ static void more_buckets_and_more_look_ahead_pad_less(void **state)
     assert_true(padding(r, "batches in order") > padding(r, "4 best buckets"));
     assert_true(padding(r, "4 best buckets") > padding(r, "8 best buckets"));
     assert_true(padding(r, "8 best buckets") > padding(r, "16 best buckets"));
-    assert_true(padding(r, "16 best buckets") > padding(r, "look-ahead of 4000"));
-    assert_true(padding(r, "look-ahead of 4000") > padding(r, "look-ahead of 16000"));
-    assert_true(padding(r, "look-ahead of 16000") < 0.02);
+    assert_true(padding(r, "16 best buckets") > padding(r, "look-ahead of 4,000"));
+    assert_true(padding(r, "look-ahead of 4,000") > padding(r, "look-ahead of 16,000"));
+    assert_true(padding(r, "look-ahead of 16,000") < 0.02);
     assert_true(padding(r, "random batches") > 0.4);
     assert_true(padding(r, "sorted window") < padding(r, "random batches") / 4);
     assert_true(padding(r, "packing") < 0.02);
@@ -113,7 +113,7 @@ static void no_records_cost_nothing(void **state)
     levada_value *r = report(NULL, 0, NULL);
 
     (void)state;
-    assert_true(padding(r, "look-ahead of 4000") < 1e-9);
+    assert_true(padding(r, "look-ahead of 4,000") < 1e-9);
     levada_value_destroy(&r);
 }
 
