@@ -115,19 +115,19 @@ def decode_raw(
     name: str | None = None,
     key: str | None = None,
 ) -> np.ndarray[Any, Any]:
-    """Decodes the bytes of strings as numbers, as ``tf.io.decode_raw``.
+    """Reinterprets byte strings as numbers, like ``tf.io.decode_raw``.
 
     Args:
         input_bytes (bytes | array): a byte string, or an array or nested lists of them.
         out_type (dtype): dtype of the numbers.
         little_endian (bool, default True): byte order of the numbers.
-        fixed_length (int): bytes of each row: longer strings are cut, shorter ones padded with
-            zeros. None: all strings must have one length.
+        fixed_length (int): bytes of each row; longer strings are truncated, and shorter strings
+            padded with zeros. None: all strings must have the same length.
         name (str): ignored.
         key (str): for the attribute ``key`` of errors.
 
     Returns:
-        Array of the shape of ``input_bytes`` and one more dimension.
+        Array with the shape of ``input_bytes``, plus a last dimension for the numbers of a string.
 
     Raises:
         InvalidArgumentError: ``fixed_length`` does not fit the dtype, the strings differ in

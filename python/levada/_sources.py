@@ -96,15 +96,15 @@ def csv(
         dtypes (Any): {name: entry of record_defaults} for some columns of the header; the
             others are inferred
         dates (Any): {name: s, ms, us or ns}: columns of dates and times in ISO 8601, which
-            become int64 since 1970-01-01 UTC in that unit; a missing one is NaT, the least
-            int64. Short for dtypes with datetime64[unit]; the others are inferred
+            become int64 since 1970-01-01 UTC in that unit; a missing value is NaT, the least
+            int64. Short for dtypes with datetime64[unit]; the other columns are inferred
         infer (bool, default False): infer record_defaults and header from the first rows of the
             first file when the dataset is created; the pipeline then contains them
-        infer_rows (int, default 1000): rows that infer reads, 1 to 65536, from 1 KiB for each
-            of them, at least 1 MiB
+        infer_rows (int, default 1000): number of rows that infer reads, 1 to 65536; it reads at
+            most 1 KiB for each row, and at least 1 MiB
         header_columns (str, default 'all'): columns that the header of each file must have, in
-            any order: all = those of record_defaults; any = a column that it lacks has its
-            default, and other columns are ignored (all, any)
+            any order: all = the columns of record_defaults; any = a column that the header
+            lacks has its default, and other columns are ignored (all, any)
         misplaced_quotes (str, default 'resync'): after a quote inside of quotes that neither a
             delimiter nor a line end follows: resync = the row ends at the first line end where
             it has all its fields, or before a line that is a whole row; tensorflow = the field
@@ -136,9 +136,10 @@ def csv(
         encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
             mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -212,9 +213,10 @@ def delimited(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -266,9 +268,10 @@ def fasta(
         encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
             mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -321,9 +324,10 @@ def fastq(
         encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
             mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -405,9 +409,10 @@ def fixed_length(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -484,9 +489,10 @@ def framed(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -570,9 +576,10 @@ def json(
         encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
             mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -639,9 +646,10 @@ def jsonl(
         encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
             mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -700,9 +708,10 @@ def litdata(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -755,9 +764,10 @@ def mds(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -801,7 +811,7 @@ def megatron(
 
     Args:
         files (Paths): paths and patterns of the files: * ? [a-z] ** {a,b} {00..12}
-        dtype (Any): dtype of the tokens; None = the dtype in the .idx file
+        dtype (Any): dtype of the tokens; if it is set, the .idx file must have the same dtype
         documents (bool, default False): a record is a document with all its sequences, not one
             sequence
         compression (str, default 'auto'): auto (looks at the first bytes), none, or a filter
@@ -812,9 +822,10 @@ def megatron(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -869,9 +880,10 @@ def tar(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -932,9 +944,10 @@ def text_lines(
         encoding (str, default 'utf-8'): encoding of the files: utf-8, utf-16 (by its byte order
             mark), utf-16-le, utf-16-be, latin-1 or cp1252
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 
@@ -990,9 +1003,10 @@ def tfrecord(
         index (bool, default False): use the indexes that `levada index` or another library
             wrote next to the files
         shuffle_records (bool, default False): read the records of all files in a different
-            order in each epoch; needs index
+            order in each epoch; needs index, or a format that numbers its records (megatron)
         records (int | Iterable[int]): [start, stop): read only the records with these numbers,
-            counted from 0 through all files in order; needs index; None = all
+            counted from 0 through all files in order; needs index, or a format that numbers its
+            records (megatron); None = all
         part (int | Iterable[int]): [i, n]: read only part i of n; with an index a range of the
             records, otherwise every n-th file, starting with file i; None = all
 

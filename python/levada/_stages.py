@@ -45,8 +45,8 @@ class Stages(Typed[T]):
                 int16 or int32
             snr (float | Iterable[float]): signal-to-noise ratio in dB: one number, or [low,
                 high], from which each record draws; of the power in all channels
-            seed (int): seed of this stage, with which stages on other fields draw the same;
-                None = the seed of the iterator
+            seed (int): seed of this stage; stages with the same seed on other fields draw the
+                same numbers; None = the seed of the iterator
             noise (str): field with the noise, of the same dtype and channels: a random part, or
                 repeated from a random frame if shorter; None = white Gaussian noise
 
@@ -223,8 +223,8 @@ class Stages(Typed[T]):
                 int16 or int32
             factors (float | Iterable[float]): list of factors from 0.1 to 10, each as likely; 2
                 = half as many frames; None = [0.9, 1, 1.1]
-            seed (int): seed of this stage, with which stages on other fields draw the same;
-                None = the seed of the iterator
+            seed (int): seed of this stage; stages with the same seed on other fields draw the
+                same numbers; None = the seed of the iterator
             range (float | Iterable[float]): [low, high]: any factor between them, in steps of
                 0.0001, in place of factors
             quality (str, default 'HQ'): quality of the filter, in the names of SoX: high, very
@@ -426,8 +426,8 @@ class Stages(Typed[T]):
                 random_resized_crop: least and largest width / height of the window
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
-            seed (int): random_resized_crop: seed, with which stages on other fields draw the
-                same; None = the seed of the iterator
+            seed (int): random_resized_crop: seed; stages with the same seed on other fields
+                draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation
                 says; crops apply to the result
             fancy_upscaling (bool, default True): smooth upsampling of the colors of JPEG data
@@ -520,8 +520,8 @@ class Stages(Typed[T]):
                 random_resized_crop: least and largest width / height of the window
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
-            seed (int): random_resized_crop: seed, with which stages on other fields draw the
-                same; None = the seed of the iterator
+            seed (int): random_resized_crop: seed; stages with the same seed on other fields
+                draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation
                 says; crops apply to the result
             fancy_upscaling (bool, default True): smooth upsampling of the colors of JPEG data
@@ -789,8 +789,8 @@ class Stages(Typed[T]):
                 int16 or int32
             db (float | Iterable[float]): gain in dB: one number, or [low, high], from which
                 each record draws; integers beyond their range are clipped to it, floats are not
-            seed (int): seed of this stage, with which stages on other fields draw the same;
-                None = the seed of the iterator
+            seed (int): seed of this stage; stages with the same seed on other fields draw the
+                same numbers; None = the seed of the iterator
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -1192,8 +1192,8 @@ class Stages(Typed[T]):
                 numbers
             left_right (float, default 0.5): probability that left and right are exchanged
             up_down (float, default 0.0): probability that up and down are exchanged
-            seed (int): seed of this stage, with which stages on other fields draw the same;
-                None = the seed of the iterator
+            seed (int): seed of this stage; stages with the same seed on other fields draw the
+                same numbers; None = the seed of the iterator
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -1239,8 +1239,8 @@ class Stages(Typed[T]):
                 nearest: copy the nearest pixel, for masks of labels (bilinear, nearest)
             antialias (bool, default True): bilinear: weigh all covered pixels if the result is
                 smaller than the window
-            seed (int): seed of this stage, with which stages on other fields draw the same;
-                None = the seed of the iterator
+            seed (int): seed of this stage; stages with the same seed on other fields draw the
+                same numbers; None = the seed of the iterator
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -1422,7 +1422,7 @@ class Stages(Typed[T]):
             sync (str): buckets, directly after bucket_by_sequence_length: keep ranks in step,
                 so that at each step the batches of all parts come from one bucket and have the
                 same shape, and all parts have the same number of steps; equal=drop or pad
-                (None) sets the policy at the end. Sets ranks and tail of that stage
+                (None) sets the policy at the end. Sets ranks and tail of the buckets
 
         Returns:
             Dataset: records, or batches if the input has batches.
@@ -1519,16 +1519,16 @@ class Stages(Typed[T]):
         Args:
             field (str): field with spectrograms: [frames, frequencies] of float32, as log_mel
                 makes
-            seed (int): seed of this stage, with which stages on other fields draw the same;
-                None = the seed of the iterator
+            seed (int): seed of this stage; stages with the same seed on other fields draw the
+                same numbers; None = the seed of the iterator
             time_masks (int, default 2): number of time masks of each record
-            time_width (int, default 100): maximum number of frames of a time mask; each width
-                from 0 is as likely
+            time_width (int, default 100): maximum number of frames of a time mask; all widths
+                from 0 are equally likely
             time_fraction (float, default 1.0): maximum width of a time mask as a fraction of
                 the frames of the record
             frequency_masks (int, default 2): number of frequency masks of each record
             frequency_width (int, default 27): maximum number of frequencies of a frequency
-                mask; each width from 0 is as likely
+                mask; all widths from 0 are equally likely
             value (float): number in the masks; None = the mean of the record before masking
 
         Returns:

@@ -104,8 +104,8 @@ typedef struct levada_picture_args {
     LEVADA_ARG(BOOL, levada_picture_args, antialias, .otherwise = "true",                      \
                .doc = "random_resized_crop: weigh all covered pixels if the result is smaller"), \
     LEVADA_ARG(INT, levada_picture_args, seed, .min = 0, .max = INT64_MAX,                     \
-               .doc = "random_resized_crop: seed, with which stages on other fields draw the " \
-                      "same; null = the seed of the iterator"),                                \
+               .doc = "random_resized_crop: seed; stages with the same seed on other fields " \
+                      "draw the same windows; null = the seed of the iterator"),               \
     LEVADA_ARG(BOOL, levada_picture_args, orient, .otherwise = "false",                        \
                .doc = "turn and mirror the image as its EXIF orientation says; crops apply to " \
                       "the result"),                                                           \
@@ -123,7 +123,7 @@ typedef struct levada_picture_args {
                .min = 1, .max = 1 << 30,                                                    \
                .doc = "maximum number of pixels; a larger image is a bad record")
 
-/* Kind and sizes of an image. */
+/* Reads kind and sizes of an image. */
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
                                    levada_error *why);
 
@@ -140,7 +140,7 @@ levada_picture_window levada_picture_stored(int32_t orientation, levada_picture_
 void levada_picture_turn(int32_t orientation, const uint8_t *from, int32_t height, int32_t width,
                          int64_t pixel, uint8_t *to);
 
-/* One column of a decoder that replaces its own. */
+/* Makes one column of a decoder that replaces its own. */
 levada_status levada_picture_spec(const levada_picture_options *o, levada_spec **out,
                                   levada_error *err);
 levada_status levada_picture_decode(const levada_picture_options *o, levada_picture_tools *tools,
@@ -151,7 +151,8 @@ levada_status levada_picture_decode(const levada_picture_options *o, levada_pict
 int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size);
 void levada_picture_close(levada_picture_tools *tools);
 
-/* The options `crop`: nothing, or [y, x, height, width]; and `random_crop`: [height, width]. */
+/* Reads the options `crop`: nothing, or [y, x, height, width]; and `random_crop`: [height,
+ * width]. */
 levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
                                   levada_error *err);
 levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
@@ -162,8 +163,8 @@ void levada_picture_vary(const void *args, levada_traits *traits);
 levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err);
 
-/* Gray of a color of up to 16 bits, for every image: 0.299 red + 0.587 green + 0.114 blue, as JPEG
- * and Pillow define it. */
+/* Returns the gray of a color of up to 16 bits, for every image: 0.299 red + 0.587 green + 0.114
+ * blue, as JPEG and Pillow define it. */
 static inline uint32_t levada_picture_luma(uint32_t red, uint32_t green, uint32_t blue)
 {
     return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16;

@@ -69,17 +69,18 @@ typedef struct mix_state {
 static const levada_arg mix_options[] = {
     LEVADA_ARG(VALUE, mix_args, weights,
                .doc = "one number for each input, at least 0; null = equal weights; or "
-                      "[[step, numbers], ...]: numbers that hold from this record (batch) of the "
-                      "pass on, the first from 0"),
+                      "[[step, weights], ...]: weights that apply from this record (batch) of the "
+                      "pass on; the first step is 0"),
     LEVADA_ARG(FLOAT, mix_args, temperature, .otherwise = "1",
                .doc = "more than 1 makes weights more equal: weight ** (1 / temperature)"),
     LEVADA_ARG(TEXT, mix_args, by, .otherwise = "records",
-               .doc = "records = weights are shares of records (batches); or a field, whose "
-                      "lengths (of an integer field: values) are the tokens that are shared"),
+               .doc = "records = weights are shares of records (batches); or a field: weights are "
+                      "shares of tokens, and a record has as many tokens as the field is long, or "
+                      "as the value of an integer field"),
     LEVADA_ARG(CHOICE, mix_args, stop, .choices = "all_exhausted|first_exhausted|all_read",
-               .doc = "end when all inputs have ended, and do not draw from those that have; when "
-                      "the first has ended; or when each was read once, and begin those again that "
-                      "end earlier"),
+               .doc = "all_exhausted: draw from the other inputs when one ends, until all have "
+                      "ended; first_exhausted: end when the first input ends; all_read: restart "
+                      "inputs that end, until each was read once"),
     LEVADA_ARG(INT, mix_args, epoch_size, .min = 1, .max = INT64_MAX,
                .doc = "maximum number of records (batches) in an epoch; null = no limit"),
     LEVADA_ARG(TEXTS, mix_args, names,
@@ -355,7 +356,7 @@ static mix_input *mix_draw_tokens(const mix_state *s)
     return least;
 }
 
-/* The input of the next draw, or NULL when the epoch is over. */
+/* Returns the input of the next draw, or NULL when the epoch is over. */
 static mix_input *mix_draw(mix_state *s, const mix_args *a, uint64_t key)
 {
     mix_input *input;
@@ -374,7 +375,7 @@ static void mix_drop(mix_input *input)
     input->weight = 0;
 }
 
-/* Whether an input has a weight now or later. */
+/* Returns true if an input has a weight now or later. */
 static bool mix_wanted(const mix_state *s, const mix_args *a, int32_t i)
 {
     for (int64_t phase = s->phase; phase < mix_phases(a); phase++) {
@@ -391,7 +392,7 @@ static bool mix_all_read(const mix_state *s, const mix_args *a)
     return true;
 }
 
-/* An input has ended: OK if there may be others to draw from, or it begins again. */
+/* Handles the end of an input: OK if there may be others to draw from, or it begins again. */
 static levada_status mix_ended(mix_state *s, const mix_args *a, mix_input *input,
                                levada_error *err)
 {
@@ -443,7 +444,7 @@ static levada_status mix_fill(mix_state *s, const mix_args *a, mix_input *input,
     return levada_merge_switch(&input->rows, c->block, err);
 }
 
-/* The next batch of the input that is drawn, whole. */
+/* Emits the next batch of the input that is drawn, whole. */
 static levada_status mix_batch(mix_state *s, const mix_args *a, uint64_t key, levada_block **out,
                                levada_error *err)
 {
@@ -466,7 +467,7 @@ static levada_status mix_batch(mix_state *s, const mix_args *a, uint64_t key, le
     return LEVADA_END;
 }
 
-/* Whatever stops it is returned again after the records before it. */
+/* Emits records; whatever stops it is returned again after the records before it. */
 static levada_status mix_records(mix_state *s, const mix_args *a, uint64_t key,
                                  levada_block **out, levada_error *err)
 {

@@ -66,10 +66,11 @@ static const levada_arg registry_text_args[] = {
 static const levada_arg registry_file_number_args[] = {
     LEVADA_ARG(BOOL, levada_number_args, shuffle_records, .otherwise = "false",
                .doc = "read the records of all files in a different order in each epoch; needs "
-                      "index"),
+                      "index, or a format that numbers its records (megatron)"),
     LEVADA_ARG(INTS, levada_number_args, records, .min = 0, .max = INT64_MAX,
                .doc = "[start, stop): read only the records with these numbers, counted from 0 "
-                      "through all files in order; needs index; null = all"),
+                      "through all files in order; needs index, or a format that numbers its "
+                      "records (megatron); null = all"),
     LEVADA_ARG(INTS, levada_number_args, part, .min = 0, .max = INT64_MAX,
                .doc = "[i, n]: read only part i of n; with an index a range of the records, "
                       "otherwise every n-th file, starting with file i; null = all"),
@@ -187,7 +188,7 @@ static int32_t registry_append(levada_arg *to, int32_t n, const levada_arg *from
     return n;
 }
 
-/* All rows of a table have the size of its first one. */
+/* Checks that all rows of a table have the size of its first one. */
 static levada_status registry_check_rows(const levada_op *op, const levada_arg *row,
                                          levada_error *err)
 {
@@ -242,7 +243,7 @@ static registry_core registry_core_of(const levada_op *op)
     return core;
 }
 
-/* The whole table of options: own ones, then what the core adds. */
+/* Makes the whole table of options: own ones, then what the core adds. */
 static levada_status registry_make_args(levada_op *op, const levada_arg *own, levada_error *err)
 {
     const registry_core core = registry_core_of(op);
@@ -510,7 +511,7 @@ static levada_status registry_taken(const levada_op *by, levada_error *err)
                        by->plugin != NULL ? by->plugin : "");
 }
 
-/* The old table and n >= 1 ops more. On failure nothing is left. */
+/* Makes the old table and n >= 1 ops more. On failure nothing is left. */
 static levada_status registry_extend_all(registry_table *old, levada_op *const *ops, int32_t n,
                                          registry_table **out, levada_error *err)
 {

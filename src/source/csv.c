@@ -36,8 +36,8 @@ typedef struct csv_state {
 
 static const levada_arg csv_options[] = {
     LEVADA_ARG(VALUE, levada_csv_args, record_defaults,
-               .doc = LEVADA_CSV_DEFAULTS
-               "; null = one column 'fields' with the strings of each row"),
+               .doc =
+                   LEVADA_CSV_DEFAULTS "; null = one column 'fields' with the strings of each row"),
     LEVADA_ARG(BOOL, levada_csv_args, header, .otherwise = "false",
                .doc = "the first row of every file is a header with the names of the columns"),
     LEVADA_ARG(VALUE, levada_csv_args, dtypes,
@@ -45,20 +45,20 @@ static const levada_arg csv_options[] = {
                       "are inferred"),
     LEVADA_ARG(VALUE, levada_csv_args, dates,
                .doc = "{name: s, ms, us or ns}: columns of dates and times in ISO 8601, which "
-                      "become int64 since 1970-01-01 UTC in that unit; a missing one is NaT, the "
-                      "least int64. Short for dtypes with datetime64[unit]; the others are "
-                      "inferred"),
+                      "become int64 since 1970-01-01 UTC in that unit; a missing value is NaT, "
+                      "the least int64. Short for dtypes with datetime64[unit]; the other columns "
+                      "are inferred"),
     LEVADA_ARG(BOOL, levada_csv_args, infer, .otherwise = "false",
-               .doc =
-                   "infer record_defaults and header from the first rows of the first file when "
-                   "the dataset is created; the pipeline then contains them"),
+               .doc = "infer record_defaults and header from the first rows of the first file when "
+                      "the dataset is created; the pipeline then contains them"),
     LEVADA_ARG(INT, levada_csv_args, infer_rows, .otherwise = "1000",
-               .doc = "rows that infer reads, 1 to 65536, from 1 KiB for each of them, at least "
-                      "1 MiB"),
+               .doc =
+                   "number of rows that infer reads, 1 to 65536; it reads at most 1 KiB for each "
+                   "row, and at least 1 MiB"),
     LEVADA_ARG(CHOICE, levada_csv_args, header_columns, .choices = "all|any",
-               .doc = "columns that the header of each file must have, in any order: all = those "
-                      "of record_defaults; any = a column that it lacks has its default, and "
-                      "other columns are ignored"),
+               .doc = "columns that the header of each file must have, in any order: all = the "
+                      "columns of record_defaults; any = a column that the header lacks has its "
+                      "default, and other columns are ignored"),
     LEVADA_ARG(CHOICE, levada_csv_args, misplaced_quotes, .choices = "resync|tensorflow",
                .doc = "after a quote inside of quotes that neither a delimiter nor a line end "
                       "follows: resync = the row ends at the first line end where it has all its "
@@ -68,7 +68,8 @@ static const levada_arg csv_options[] = {
                .doc = "lines to skip at the start of every file, before the header"),
     LEVADA_ARG(TEXT, levada_csv_args, comment,
                .doc = "character that begins a line of comment, which is not a row; null = none"),
-    LEVADA_CSV_OPTIONS, LEVADA_ARG_END
+    LEVADA_CSV_OPTIONS,
+    LEVADA_ARG_END
 };
 
 static levada_status csv_check(const void *args, levada_spec **out, levada_error *err)
@@ -341,7 +342,7 @@ static levada_status csv_infer_columns(levada_env *env, const levada_csv_args *a
     return st;
 }
 
-/* "a.tsv", "a.tsv.gz" */
+/* Recognizes "a.tsv" and "a.tsv.gz". */
 static bool csv_is_tabbed(const char *path)
 {
     const char *found = strstr(path, ".tsv");
@@ -351,7 +352,7 @@ static bool csv_is_tabbed(const char *path)
     return found && !strchr(found, '/');
 }
 
-/* map[key] = a copy of the value, or of a tab where the key is that of the delimiter. */
+/* Sets map[key] to a copy of the value, or to a tab if the key is that of the delimiter. */
 static levada_status csv_copy_option(levada_value *map, const char *key, const levada_value *value,
                                      levada_error *err)
 {
@@ -364,7 +365,7 @@ static levada_status csv_copy_option(levada_value *map, const char *key, const l
     return st;
 }
 
-/* The options with a tab in place of the default delimiter, where all files are .tsv files. */
+/* Makes the options with a tab in place of the default delimiter, if all files are .tsv files. */
 static levada_status csv_tabs(const levada_csv_args *a, const levada_texts *files,
                               const levada_value *options, levada_value **out, levada_error *err)
 {
@@ -411,7 +412,7 @@ typedef struct csv_columns_state {
     levada_csv_fit fit;
 } csv_columns_state;
 
-/* A levada_csv_heading. Most headers are short. */
+/* Implements levada_csv_heading. Most headers are short. */
 static levada_status csv_heading(const levada_csv_args *a, const levada_context *context,
                                  const char *path, const levada_file_args *source,
                                  levada_value **names, levada_error *err)

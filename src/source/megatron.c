@@ -27,7 +27,7 @@ typedef struct megatron_args {
 
 static const levada_arg megatron_options[] = {
     LEVADA_ARG(DTYPE, megatron_args, dtype,
-               .doc = "dtype of the tokens; null = the dtype in the .idx file"),
+               .doc = "dtype of the tokens; if it is set, the .idx file must have the same dtype"),
     LEVADA_ARG(BOOL, megatron_args, documents, .otherwise = "false",
                .doc = "a record is a document with all its sequences, not one sequence"),
     LEVADA_ARG_END,
@@ -53,7 +53,7 @@ static int64_t megatron_i32(const uint8_t *p)
                      (uint32_t)p[3] << 24);
 }
 
-/* 4 or 8 bytes. */
+/* Reads a number of 4 or 8 bytes. */
 static int64_t megatron_number(const uint8_t *p, int bytes)
 {
     if (bytes == 4) return megatron_i32(p);

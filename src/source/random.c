@@ -26,22 +26,22 @@ typedef struct random_state {
 
 static const levada_arg random_options[] = {
     LEVADA_ARG(FUNCTION, random_args, fn, .required = true, .positional = true,
-               .doc = "function of a block with the column 'value', ascending numbers, which "
-                      "returns a block with the record of each number"),
+               .doc = "function that receives a block with ascending numbers in the column "
+                      "'value', and returns a block with the record of each number"),
     LEVADA_ARG(INT, random_args, count, .required = true, .min = 0, .max = INT64_MAX,
                .doc = "number of records"),
     LEVADA_ARG(VALUE, random_args, spec,
-               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, of "
-                      "lists of objects {name: [{member: dtype}]}; null = those of the "
-                      "returned blocks"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, and "
+                      "{name: [{member: dtype}]} for a list of objects; null = the columns of "
+                      "the returned blocks"),
     LEVADA_ARG(BLOCK, random_args, lengths,
-               .doc = "length of each record in fields with these names (int64), so that ranks in "
-                      "step fetch only their own records; null = unknown"),
+               .doc = "columns with the lengths (int64) that fields of these names have in each "
+                      "record, so that ranks in step fetch only their own records; null = unknown"),
     LEVADA_ARG(TEXT, random_args, name, .tuning = true,
                .doc = "name of the object in errors and keys of records"),
     LEVADA_ARG(TEXT, random_args, mark,
-               .doc = "text that changes with the object, compared by a restore; null = any "
-                      "object with as many records"),
+               .doc = "text that identifies the content of the object, which a restore compares; "
+                      "null = a restore compares only the number of records"),
     LEVADA_ARG_END,
 };
 

@@ -21,9 +21,9 @@ static const levada_arg records_options[] = {
                .doc = "function that is called without a block, and returns the next block or the "
                       "end"),
     LEVADA_ARG(VALUE, records_args, spec,
-               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, of "
-                      "lists of objects {name: [{member: dtype}]}; null = those of the "
-                      "returned blocks"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, and "
+                      "{name: [{member: dtype}]} for a list of objects; null = the columns of "
+                      "the returned blocks"),
     LEVADA_ARG_END,
 };
 

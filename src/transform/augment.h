@@ -22,8 +22,8 @@ typedef struct levada_augment_args {
                .doc = doc_of_field)
 #define LEVADA_AUGMENT_SEED                                                                   \
     LEVADA_ARG(INT, levada_augment_args, seed, .min = 0, .max = INT64_MAX,                    \
-               .doc = "seed of this stage, with which stages on other fields draw the same; " \
-                      "null = the seed of the iterator")
+               .doc = "seed of this stage; stages with the same seed on other fields draw the " \
+                      "same numbers; null = the seed of the iterator")
 #define LEVADA_AUGMENT_ARGUMENTS(doc_of_field) \
     LEVADA_AUGMENT_FIELD(doc_of_field), LEVADA_AUGMENT_SEED
 #define LEVADA_AUGMENT_AUDIO                                                                  \
@@ -38,7 +38,7 @@ typedef struct levada_augment_state {
 /* Refuses a field without audio: a levada_field_change. */
 LEVADA_MUST_USE levada_status levada_augment_audio(const void *args, levada_field *f,
                                                    levada_error *err);
-/* Implement open() and close() of a stage with this state. */
+/* Opens and closes a stage with this state: hooks open() and close(). */
 levada_status levada_augment_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err);
 void          levada_augment_close(void *state);

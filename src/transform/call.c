@@ -25,9 +25,9 @@ static const levada_arg call_options[] = {
     LEVADA_ARG(FUNCTION, call_args, fn, .required = true, .positional = true,
                .doc = "a function from blocks to blocks with the same number of records"),
     LEVADA_ARG(VALUE, call_args, spec,
-               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, of "
-                      "lists of objects {name: [{member: dtype}]}; null = those of the "
-                      "returned blocks"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, and "
+                      "{name: [{member: dtype}]} for a list of objects; null = the columns of "
+                      "the returned blocks"),
     LEVADA_ARG_END,
 };
 

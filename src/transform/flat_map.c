@@ -25,9 +25,9 @@ static const levada_arg flat_map_options[] = {
                .doc = "a pure function from blocks to blocks; its first column is the input row of "
                       "each returned record"),
     LEVADA_ARG(VALUE, flat_map_args, spec,
-               .doc = "other columns of the result: {name: dtype or {dtype, kind, shape}}, of "
-                      "lists of objects {name: [{member: dtype}]}; null = those of the "
-                      "returned blocks"),
+               .doc = "other columns of the result: {name: dtype or {dtype, kind, shape}}, and "
+                      "{name: [{member: dtype}]} for a list of objects; null = the columns of "
+                      "the returned blocks"),
     LEVADA_ARG_END,
 };
 
@@ -58,7 +58,7 @@ static void flat_map_cancel(void *state) { levada_call_cancel(&((flat_map_state 
 
 static void flat_map_close(void *state) { levada_call_close(&((flat_map_state *)state)->call); }
 
-/* The rows that records were made of; they must be rows of `in`, in order. */
+/* Reads the rows that records were made of; they must be rows of `in`, in order. */
 static levada_status flat_map_rows(const levada_block *in, const levada_block *made,
                                    const int64_t **out, levada_error *err)
 {
@@ -104,7 +104,7 @@ static levada_status flat_map_origins(levada_pool *pool, const levada_block *in,
     return LEVADA_OK;
 }
 
-/* The columns of `made` without the first, and its bad records. */
+/* Makes the columns of `made` without the first, and its bad records. */
 static levada_status flat_map_columns(levada_pool *pool, const levada_block *made,
                                       levada_block **out, levada_error *err)
 {

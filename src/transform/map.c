@@ -21,13 +21,13 @@ static const levada_arg map_options[] = {
     LEVADA_ARG(FUNCTION, map_args, fn, .required = true, .positional = true,
                .doc = "a pure function from blocks to blocks with the same number of records"),
     LEVADA_ARG(VALUE, map_args, spec,
-               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, of "
-                      "lists of objects {name: [{member: dtype}]}; null = those of the "
-                      "returned blocks"),
+               .doc = "columns of the result: {name: dtype or {dtype, kind, shape}}, and "
+                      "{name: [{member: dtype}]} for a list of objects; null = the columns of "
+                      "the returned blocks"),
     LEVADA_ARG(BOOL, map_args, keeps_lengths, .otherwise = "false",
                .doc =
-                   "declares that every field keeps its length, and without spec its column, so "
-                   "that the lengths in an index apply to the result"),
+                   "declares that fn does not change the length of any field nor, without spec, "
+                   "the columns, so that the lengths in an index apply to the result"),
     LEVADA_ARG_END,
 };
 

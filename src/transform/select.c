@@ -15,8 +15,8 @@ typedef struct select_args {
 
 static const levada_arg select_options[] = {
     LEVADA_ARG(TEXTS, select_args, fields, .required = true, .positional = true,
-               .doc = "names of the fields to keep, in the order of the result; that of a list of "
-                      "objects keeps all its members"),
+               .doc = "names of the fields to keep, in the order of the result; the name of a "
+                      "list of objects keeps all its members"),
     LEVADA_ARG_END,
 };
 
@@ -39,7 +39,7 @@ static levada_status select_field(const levada_spec *in, const char *name, levad
     return *found ? LEVADA_OK : levada_spec_require(in, name, &at, err);
 }
 
-/* A field that may still come makes the whole open. */
+/* Selects the fields; one that may still come makes the whole open. */
 static levada_status select_check(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {

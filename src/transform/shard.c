@@ -54,7 +54,7 @@ static const levada_arg shard_options[] = {
                .doc = "buckets, directly after bucket_by_sequence_length: keep ranks in step, so "
                       "that at each step the batches of all parts come from one bucket and have "
                       "the same shape, and all parts have the same number of steps; equal=drop or "
-                      "pad (null) sets the policy at the end. Sets ranks and tail of that stage"),
+                      "pad (null) sets the policy at the end. Sets ranks and tail of the buckets"),
     LEVADA_ARG_END,
 };
 
@@ -132,7 +132,8 @@ static void shard_close(void *state)
     levada_merge_input_clear(&s->rows);
 }
 
-/* First row of a block, whose first record has the number `seen`, that belongs to the part. */
+/* Finds the first row of a block, whose first record has the number `seen`, that belongs to the
+ * part. */
 static int64_t shard_first(const shard_args *a, int64_t seen)
 {
     int64_t over = seen % a->count;
@@ -171,7 +172,7 @@ static levada_status shard_empty_rows(levada_builder *b, int32_t i, levada_error
     return LEVADA_OK;
 }
 
-/* The block with is_padding in all of its rows; takes *block. */
+/* Makes the block with is_padding in all of its rows; takes *block. */
 static levada_status shard_flag(shard_state *s, levada_block **block, bool padding,
                                 levada_block **out, levada_error *err)
 {
@@ -225,7 +226,7 @@ static levada_status shard_pick(shard_state *s, const levada_block *held,
     return levada_merge_end(&s->merge, out, err);
 }
 
-/* *out stays NULL where no record of the block goes out now. */
+/* Selects records; *out stays NULL if no record of the block goes out now. */
 static levada_status shard_records(shard_state *s, const levada_block *block, levada_block **out,
                                    levada_error *err)
 {

@@ -29,14 +29,15 @@ static const levada_arg spec_augment_options[] = {
     LEVADA_ARG(INT, spec_augment_args, time_masks, .otherwise = "2", .min = 0, .max = 1000,
                .doc = "number of time masks of each record"),
     LEVADA_ARG(INT, spec_augment_args, time_width, .otherwise = "100", .min = 0, .max = 1 << 30,
-               .doc = "maximum number of frames of a time mask; each width from 0 is as likely"),
+               .doc =
+                   "maximum number of frames of a time mask; all widths from 0 are equally likely"),
     LEVADA_ARG(FLOAT, spec_augment_args, time_fraction, .otherwise = "1", .min = 0, .max = 1,
                .doc = "maximum width of a time mask as a fraction of the frames of the record"),
     LEVADA_ARG(INT, spec_augment_args, frequency_masks, .otherwise = "2", .min = 0, .max = 1000,
                .doc = "number of frequency masks of each record"),
     LEVADA_ARG(INT, spec_augment_args, frequency_width, .otherwise = "27", .min = 0, .max = 1 << 30,
-               .doc = "maximum number of frequencies of a frequency mask; each width from 0 is as "
-                      "likely"),
+               .doc = "maximum number of frequencies of a frequency mask; all widths from 0 are "
+                      "equally likely"),
     LEVADA_ARG(FLOAT, spec_augment_args, value,
                .doc = "number in the masks; null = the mean of the record before masking"),
     LEVADA_ARG_END,
