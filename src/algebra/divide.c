@@ -96,7 +96,8 @@ static bool divide_by_slot(const levada_dataset *ds)
 
 /* -- parts */
 
-/* *out = the dataset with other inputs, which are taken, and with `changes`, which may be NULL. */
+/* Sets *out to the dataset with other inputs, which are taken, and with `changes`, which may be
+ * NULL. */
 static levada_status divide_remake(const levada_dataset *ds, const levada_value *changes,
                                    levada_dataset **inputs, levada_dataset **out,
                                    levada_error *err)
@@ -170,7 +171,8 @@ static levada_status divide_shard(divide_work *w, const levada_dataset *ds, leva
     return st;
 }
 
-/* The pipe is opened for all records; what it draws depends on which one it is. */
+/* Divides the sub-pipeline of an interleave, which is opened for all records, because what it draws
+ * depends on which record that is. */
 static levada_status divide_pipe(divide_work *w, const levada_dataset *ds, int64_t option,
                                  levada_dataset **out, levada_error *err)
 {
@@ -265,7 +267,8 @@ static levada_status divide_cut(const divide_work *w, const levada_dataset *ds,
     return st;
 }
 
-/* One record of each input belongs to one record of the result. */
+/* Divides all inputs alike, because one record of each input belongs to one record of the
+ * result. */
 static levada_status divide_join(divide_work *w, const levada_dataset *ds, levada_dataset **out,
                                  levada_error *err)
 {

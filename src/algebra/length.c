@@ -21,7 +21,7 @@ static levada_status length_of_source(const levada_dataset *ds, int64_t *out, le
     return LEVADA_OK;
 }
 
-/* The sum, or the least, of the inputs. */
+/* Returns the sum, or the least, of the inputs. */
 static levada_status length_of_inputs(const levada_dataset *ds, bool sum, int64_t *out,
                                       levada_error *err)
 {

@@ -23,7 +23,7 @@ char *levada_strdup(const char *text);
  * and its capacity then stay as they were. */
 bool levada_reserve(void *array, int64_t *capacity, int64_t count, size_t size);
 
-/* count * size + extra without overflow; false (and *out untouched) when it does not fit. */
+/* Sets *out to count * size + extra; returns false and leaves *out untouched if it does not fit. */
 bool levada_size_of(size_t count, size_t size, size_t extra, size_t *out);
 
 #endif

@@ -36,7 +36,8 @@ LEVADA_NORETURN void levada_bug_found(const char *file, int line, const char *co
 
 LEVADA_MUST_USE levada_status levada_require_failed(const char *argument, levada_error *err);
 
-/* LEVADA_TRY(levada_require(queue != NULL, "queue", err)); */
+/* Returns an error if an argument is NULL: LEVADA_TRY(levada_require(queue != NULL, "queue",
+ * err)); */
 LEVADA_MUST_USE static inline levada_status levada_require(bool given, const char *argument,
                                                            levada_error *err)
 {
@@ -47,7 +48,8 @@ LEVADA_MUST_USE levada_status levada_require_range_failed(int64_t value, int64_t
                                                           int64_t most, const char *argument,
                                                           levada_error *err);
 
-/* A number from `least` to `most`: LEVADA_TRY(levada_require_range(i, 0, n - 1, "i", err)); */
+/* Checks a number from `least` to `most`: LEVADA_TRY(levada_require_range(i, 0, n - 1, "i",
+ * err)); */
 LEVADA_MUST_USE static inline levada_status levada_require_range(int64_t value, int64_t least,
                                                                  int64_t most,
                                                                  const char *argument,
@@ -61,7 +63,7 @@ LEVADA_MUST_USE static inline levada_status levada_require_range(int64_t value, 
 LEVADA_MUST_USE levada_status levada_require_size_failed(size_t size, const char *argument,
                                                          levada_error *err);
 
-/* A size that memory can have, and not -1 as a size_t. */
+/* Checks that memory can have this size, and that it is not -1 as a size_t. */
 LEVADA_MUST_USE static inline levada_status levada_require_size(size_t size, const char *argument,
                                                                 levada_error *err)
 {

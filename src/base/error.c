@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text that was cut must not end inside a UTF-8 character: drops the beginning of one. */
+/* Drops the beginning of a UTF-8 character at the end of text that was cut. */
 static void error_mend_end(char *text)
 {
     size_t n = strlen(text), tail = 0, need = 0;

@@ -9,14 +9,14 @@
  */
 #include "base/kernels_priv.h"
 
-/* The masked CRC at p, compared with that of the n bytes at data: 0 when they agree. */
+/* Compares the masked CRC at p with that of the n bytes at data; returns 0 if they agree. */
 static uint32_t frame_mismatch(uint32_t (*crc32c)(uint32_t, const uint8_t *, size_t),
                                const uint8_t *data, size_t n, const uint8_t *p)
 {
     return levada_crc32c_masked(crc32c(0, data, n)) ^ levada_load_u32(p);
 }
 
-/* The first bad one of the walk's records, if there is one. */
+/* Returns the first bad one of the walk's records, if there is one. */
 static levada_frame_result frame_first_bad(const levada_frame_walk *walk, bool payloads,
                                            uint32_t (*crc32c)(uint32_t, const uint8_t *, size_t))
 {

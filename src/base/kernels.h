@@ -175,7 +175,8 @@ typedef struct levada_kernels {
  * best. Constant, valid forever. */
 const levada_kernels *levada_kernels_for(levada_cpu_level level);
 
-/* The TFRecord disguise of a CRC (a CRC of data that holds CRCs is weak), and back. */
+/* Masks a CRC as TFRecord stores it, because a CRC of data that holds CRCs is weak;
+ * levada_crc32c_unmask reverses it. */
 uint32_t levada_crc32c_mask(uint32_t crc);
 uint32_t levada_crc32c_unmask(uint32_t masked);
 

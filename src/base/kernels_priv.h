@@ -16,7 +16,7 @@
     LEVADA_TARGET("sse4.2,pclmul,popcnt,avx2,bmi,bmi2,lzcnt,avx512f,avx512bw,avx512vl,"        \
                   "avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,vpclmulqdq")
 
-/* Little-endian loads from any address; gcc and clang make one instruction of each. */
+/* Loads a little-endian number from any address; gcc and clang make one instruction of it. */
 static LEVADA_ALWAYS_INLINE uint32_t levada_load_u32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -37,13 +37,13 @@ extern const uint8_t levada_frame_keep[256], levada_frame_start[256];
 /* CRC-32C of n zero bytes. That of n other bytes is this, plus the one that starts from zero. */
 extern const uint32_t levada_frame_zeros[129];
 
-/* The disguise again, for inner loops. */
+/* Masks a CRC in inner loops. */
 static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_masked(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-/* Line i ends before the LF at `stop`, and the next one begins after it. */
+/* Ends line i before the LF at `stop`, and begins the next one after it. */
 static LEVADA_ALWAYS_INLINE void levada_line_put(const uint8_t *p, int32_t stop, int32_t *begin,
                                                  int32_t *end, int64_t i)
 {

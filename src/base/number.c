@@ -16,7 +16,7 @@ static size_t number_digits(const char *text, size_t n, size_t at)
     return at;
 }
 
-/* INT, FLOAT or NONE by the grammar alone; *point gets the offset of the point, or n. */
+/* Returns INT, FLOAT or NONE by the grammar alone; *point gets the offset of the point, or n. */
 static levada_number_kind number_shape(const char *text, size_t n, size_t *point)
 {
     size_t             at = n > 0 && text[0] == '-' ? 1 : 0, from = at;
@@ -58,7 +58,8 @@ static levada_number_kind number_int(const char *text, size_t n, int64_t *out)
     return LEVADA_NUMBER_INT;
 }
 
-/* strtod wants the point of the locale; a number that was printed shows which one that is. */
+/* Calls strtod, which expects the point of the locale; a number that was printed shows the
+ * point. */
 static levada_number_kind number_float(const char *text, size_t n, size_t point, double *out)
 {
     char   copy[NUMBER_LONGEST + 16], half[16];
@@ -121,7 +122,7 @@ static void number_put(bool negative, uint64_t m, int places, char out[LEVADA_NU
     memcpy(out, digits + at, sizeof digits - at);
 }
 
-/* The fewest decimals with which x reads back, where they are few. Below 2^51, x * 10^places is
+/* Writes the fewest decimals with which x reads back, if they are few. Below 2^51, x * 10^places is
  * known to a quarter, and m / 10^places has one rounding, as when it is read. */
 static bool number_write_usual(double x, char out[LEVADA_NUMBER_TEXT])
 {

@@ -31,8 +31,9 @@ levada_number_kind levada_number_scan_int(const char *text, size_t n, int64_t *o
 levada_number_kind levada_number_scan_f64(const char *text, size_t n, double *out);
 levada_number_kind levada_number_scan_f32(const char *text, size_t n, float *out);
 
-/* The double that is nearest to digits * 10^exponent, ties to even; false where that takes more
- * than 128 bits, or |exponent| > 64 and it is not zero: strtod knows. */
+/* Finds the double that is nearest to digits * 10^exponent, ties to even; returns false if that
+ * takes more than 128 bits, or if |exponent| > 64 and it is not zero, so that strtod must be
+ * called. */
 bool levada_number_decimal(uint64_t digits, int64_t exponent, double *out);
 
 /* Writes the shortest text that reads back as x, always with a point or an exponent ("5.0"), or

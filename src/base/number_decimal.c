@@ -93,7 +93,8 @@ static const decimal_five decimal_fives[DECIMAL_FIVES] = {
     { 0xc2781f49ffcfa6d5, 0x3cbf6b71c76b25fb },
 };
 
-/* One rounding of two exact numbers; false where the digits or the power of ten are not exact. */
+/* Computes one rounding of two exact numbers; returns false if the digits or the power of ten are
+ * not exact. */
 static bool decimal_clinger(uint64_t digits, int64_t exponent, double *out)
 {
     double value = (double)digits;
@@ -105,7 +106,8 @@ static bool decimal_clinger(uint64_t digits, int64_t exponent, double *out)
     return true;
 }
 
-/* digits * 5^exponent: the upper 128 bits, of which the lower ones may be a little too small. */
+/* Returns digits * 5^exponent: the upper 128 bits, of which the lower ones may be a little too
+ * small. */
 static uint64_t decimal_multiply(uint64_t digits, int64_t exponent, uint64_t *low)
 {
     const decimal_five *five = &decimal_fives[exponent + DECIMAL_TENS];

@@ -54,7 +54,7 @@ static LEVADA_ALWAYS_INLINE uint64_t levada_quick_value(uint64_t x)
             (((x >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >> 32;
 }
 
-/* The n <= 16 digits before `end`; false where they are not all digits. */
+/* Reads the n <= 16 digits before `end`; returns false if they are not all digits. */
 static LEVADA_ALWAYS_INLINE bool levada_quick_unsigned(const uint8_t *end, size_t n, uint64_t *out)
 {
     uint64_t low = levada_quick_load(end, n < 8 ? n : 8), high;
@@ -133,7 +133,7 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_words(const uint8_t *end, size_t n
            *digits <= UINT64_C(1) << 53;
 }
 
-/* Two exact doubles and one rounding (Clinger). */
+/* Computes a double from two exact doubles with one rounding (Clinger). */
 static LEVADA_ALWAYS_INLINE bool levada_quick_double(const uint8_t *text, size_t n, double *out)
 {
     static const double tens[LEVADA_QUICK_MOST] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

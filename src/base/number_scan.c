@@ -108,7 +108,7 @@ static bool scan_decimal_read(const char *text, size_t n, scan_decimal *d)
     return at == n;
 }
 
-/* inf, infinity, nan. */
+/* Reads inf, infinity and nan. */
 static bool scan_named(const char *text, size_t n, double *out)
 {
     size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0, left = n - at;
@@ -141,7 +141,7 @@ static const char *scan_copy(const char *text, size_t n, char copy[SCAN_LONGEST 
     return copy;
 }
 
-/* A hexadecimal number: [sign] 0x digits. strtod does the rest. */
+/* Recognizes a hexadecimal number: [sign] 0x digits. strtod does the rest. */
 static bool scan_is_hex(const char *text, size_t n)
 {
     size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;

@@ -29,7 +29,7 @@ levada_permutation levada_permutation_of(uint64_t n, uint64_t key)
     return p;
 }
 
-/* Each half is moved by what the other one is, so every step can be undone. */
+/* Mixes each half with the other, so that every step can be undone. */
 static uint64_t permutation_rounds(const levada_permutation *p, uint64_t x)
 {
     uint64_t row = x / p->columns, column = x % p->columns;

@@ -45,7 +45,8 @@ typedef struct levada_guard {
     void *object;
 } levada_guard;
 
-/* Fork() and these exclude each other. The guard is a member of the object that it guards. */
+/* Adds a guard, which excludes a fork() while it is held. The guard is a member of the object that
+ * it guards. */
 void levada_guard_add(levada_guard *guard, void (*hold)(void *object),
                       void (*release)(void *object, bool child), void *object);
 /* Removes a guard, even one that was never added (all zero). */

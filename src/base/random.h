@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
-/* The key of a stage in an epoch; also mixes any two numbers into one. */
+/* Returns the key of a stage in an epoch; also mixes any two numbers into one. */
 uint64_t levada_random_key(uint64_t seed, uint64_t epoch);
-/* 64 random bits. */
+/* Returns 64 random bits. */
 uint64_t levada_random_at(uint64_t key, uint64_t counter);
 /* Returns levada_random_at(levada_random_key(seed, epoch), counter). */
 uint64_t levada_random_draw(uint64_t seed, uint64_t epoch, uint64_t counter);

@@ -112,7 +112,7 @@ static uint32_t text_code(const unsigned char *p, size_t size)
     return (uint32_t)(p[0] & 0xFu) << 12 | (uint32_t)(p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu);
 }
 
-/* Control characters, bidi controls, separators of lines and paragraphs. */
+/* Recognizes control characters, bidi controls, and separators of lines and paragraphs. */
 static bool text_is_obeyed(uint32_t c)
 {
     if (c < 0xA0u) return c < 0x20u || c >= 0x7Fu;
@@ -144,7 +144,7 @@ static uint64_t text_word(const unsigned char *p)
     return word;
 }
 
-/* Some top bit is set where one of eight ASCII bytes is less than `than`, at most 128. */
+/* Sets some top bit if one of eight ASCII bytes is less than `than`, at most 128. */
 static uint64_t text_less(uint64_t word, uint64_t than)
 {
     return (word - TEXT_ONES * than) & ~word;

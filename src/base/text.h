@@ -20,7 +20,7 @@ void levada_text_char(levada_text *text, char c);
 void levada_text_i64(levada_text *text, int64_t value);
 LEVADA_PRINTF(2, 3) void levada_text_format(levada_text *text, const char *fmt, ...);
 
-/* A JSON string with its quotes. Control characters (C0, DEL, C1), separators of lines and
+/* Appends a JSON string with its quotes. Control characters (C0, DEL, C1), separators of lines and
  * paragraphs, and bidi controls are escaped; each byte that is not UTF-8 becomes U+FFFD. */
 void levada_text_json(levada_text *text, const char *bytes, size_t n);
 /* Returns true if the first character of n bytes, at least one, is one that a terminal obeys. */
@@ -30,8 +30,8 @@ bool levada_text_obeyed(const char *bytes, size_t n);
 void levada_text_json_name(levada_text *text, const char *bytes, size_t n);
 void levada_text_base64(levada_text *text, const char *bytes, size_t n);
 
-/* The content, terminated (never NULL), to be freed with levada_free; the text is empty afterwards.
- * ERESOURCE_EXHAUSTED when an addition failed (the text is cleared). */
+/* Returns the content, terminated (never NULL), to be freed with levada_free; the text is empty
+ * afterwards. Returns ERESOURCE_EXHAUSTED if an addition failed (the text is cleared). */
 LEVADA_MUST_USE levada_status levada_text_steal(levada_text *text, char **out, levada_error *err);
 void levada_text_clear(levada_text *text);
 
@@ -46,9 +46,9 @@ size_t levada_utf8_write(uint32_t character, char out[4]);
  * thread may call it. */
 const char *levada_text_errno(int code, char *text, size_t size);
 
-/* The nearest of the names to `name`: few letters missing, added, changed or swapped. Start with
- * *best = NULL and *distance = SIZE_MAX, call for each candidate; *best stays NULL where none is
- * near. */
+/* Finds the nearest of the names to `name`: few letters missing, added, changed or swapped. Start
+ * with *best = NULL and *distance = SIZE_MAX, and call it for each candidate; *best stays NULL if
+ * none is near. */
 void levada_nearest(const char *name, const char *candidate, const char **best, size_t *distance);
 
 #endif

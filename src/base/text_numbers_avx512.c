@@ -182,8 +182,8 @@ static LEVADA_ALWAYS_INLINE __m512i numbers_avx512_double(__m512i digits, __m512
     return _mm512_mask_or_epi64(bits, sign, bits, _mm512_set1_epi64(INT64_MIN));
 }
 
-/* Fields that two words do not hold, one by one, as the portable kernels read them: the lanes `bad`
- * of eight fields. Returns how many are odd. */
+/* Reads fields that two words do not hold, one by one, as the portable kernels read them: the lanes
+ * `bad` of eight fields. Returns how many are odd. */
 static LEVADA_NOINLINE int32_t numbers_avx512_other_i64(const levada_text_fields *fields,
                                                         int64_t at, unsigned bad,
                                                         int64_t *out, int32_t *odd)

@@ -33,7 +33,7 @@ typedef enum levada_charset {
 bool levada_charset_find(const char *word, levada_charset *out);
 /* Returns true if the word names UTF-8, or is NULL. */
 bool levada_charset_is_utf8(const char *word);
-/* EINVALID_ARGUMENT unless the word names an encoding, or is NULL. */
+/* Returns EINVALID_ARGUMENT unless the word names an encoding, or is NULL. */
 LEVADA_MUST_USE levada_status levada_charset_check(const char *word, levada_error *err);
 
 /* Writes the text of data[0, size) to `out`, which has space for LEVADA_TRANSCODE_MOST bytes for

@@ -74,14 +74,14 @@ static LEVADA_ALWAYS_INLINE int64_t levada_varint_result(const levada_varint_sin
     return sink->misfit != 0 ? -2 : sink->count;
 }
 
-/* No unfinished varint at the end: then no decoder can run over it. */
+/* Checks that no unfinished varint is at the end, so that no decoder can run over it. */
 static LEVADA_ALWAYS_INLINE bool levada_varint_ends(const uint8_t *p, size_t n)
 {
     return n == 0 || p[n - 1] < 0x80;
 }
 
-/* A varint of nine or ten bytes, whose first eight decode to `low` (56 bits). Returns its size, or
- * 0 when it is longer. */
+/* Reads a varint of nine or ten bytes, whose first eight decode to `low` (56 bits). Returns its
+ * size, or 0 if it is longer. */
 static LEVADA_ALWAYS_INLINE size_t levada_varint_long(const uint8_t *p, uint64_t low,
                                                       uint64_t *value)
 {

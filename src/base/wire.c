@@ -37,7 +37,7 @@ const uint8_t *levada_wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *o
     return p && *out >> 3 != 0 && (*out & 7) < 6 ? p : NULL;
 }
 
-/* The value of a field that is not a group. */
+/* Skips the value of a field that is not a group. */
 static const uint8_t *wire_skip_plain(uint32_t tag, const uint8_t *p, const uint8_t *end)
 {
     uint64_t v;

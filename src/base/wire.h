@@ -22,20 +22,21 @@
 #define LEVADA_WIRE_SIZED(field) ((uint8_t)((field) << 3 | 2))
 #define LEVADA_WIRE_FIXED32(field) ((uint8_t)((field) << 3 | 5))
 
-/* A number of up to 32 bits. */
+/* Reads a number of up to 32 bits. */
 const uint8_t *levada_wire_u32(const uint8_t *p, const uint8_t *end, uint32_t *out);
-/* A number of up to 64 bits; bits beyond are dropped. */
+/* Reads a number of up to 64 bits; bits beyond are dropped. */
 const uint8_t *levada_wire_u64(const uint8_t *p, const uint8_t *end, uint64_t *out);
-/* A tag: no field number 0, no wire type 6 or 7. */
+/* Reads a tag, which has no field number 0 and no wire type 6 or 7. */
 const uint8_t *levada_wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *out);
 /* Skips the value that follows `tag`, groups too. */
 const uint8_t *levada_wire_skip(uint32_t tag, const uint8_t *p, const uint8_t *end);
 
-/* The size of v as a varint; and writing it, which returns the byte after it. */
+/* Returns the size of v as a varint; the function below writes it, and returns the byte after
+ * it. */
 size_t levada_wire_size_of(uint64_t v);
 uint8_t *levada_wire_put(uint8_t *p, uint64_t v);
 
-/* A size and space for that number of bytes after it: returns the first of them. p may be beyond
+/* Reads a size with that number of bytes after it, and returns the first of them. p may be beyond
  * end. */
 static inline const uint8_t *levada_wire_sized(const uint8_t *p, const uint8_t *end,
                                                uint32_t *size)

@@ -31,7 +31,7 @@ typedef struct boundaries_job {
     boundaries_line *line;
 } boundaries_job;
 
-/* a / b rounded down; b > 0. */
+/* Returns a / b rounded down; b > 0. */
 static int64_t boundaries_floor(int64_t a, int64_t b)
 {
     return a >= 0 ? a / b : -((-a + b - 1) / b);

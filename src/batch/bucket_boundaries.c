@@ -100,7 +100,7 @@ static levada_status bucket_read_number(levada_buckets *b, int64_t i, const leva
     return levada_bucket_rule_check(b->at, i, err);
 }
 
-/* A pair that an earlier one covers would have an empty bucket. */
+/* Reads a pair; a pair that an earlier one covers would have an empty bucket. */
 static levada_status bucket_read_pair(levada_buckets *b, int64_t i, const levada_value *value,
                                       levada_error *err)
 {

@@ -70,7 +70,7 @@ static const levada_arg bucket_options[] = {
     LEVADA_ARG_END
 };
 
-/* The flag that a row is a copy which fills a batch. */
+/* Sets the flag that a row is a copy which fills a batch. */
 static bool bucket_flags(const levada_bucket_stage_args *a)
 {
     return a->ranks.n > 0 && a->tail == LEVADA_BUCKET_TAIL_PAD;
@@ -195,7 +195,7 @@ static levada_status bucket_check_cost(const levada_bucket_stage_args *a, const 
     return levada_truncation_check(&a->length, in, err);
 }
 
-/* The columns of the batch. */
+/* Makes the columns of the batch. */
 static levada_status bucket_batch_spec(const levada_bucket_stage_args *a, const levada_spec *in,
                                        levada_spec **out, levada_error *err)
 {
@@ -413,8 +413,8 @@ static levada_status bucket_derive(const void *args, const levada_spec *in, leva
     return levada_spec_add_field(in, "is_padding", LEVADA_BOOL, out, err);
 }
 
-/* The copy in the last row of a batch has no steps: neither in the lengths of a padded column nor
- * in a ragged one. */
+/* Removes the steps of the copy in the last row of a batch, from the lengths of a padded column and
+ * from a ragged one. */
 static levada_status bucket_empty_last(levada_builder *b, int32_t i, levada_error *err)
 {
     levada_column *c = &b->block->columns[i];

@@ -14,7 +14,7 @@ typedef struct bucket_index {
     uint64_t                   all; /* a hash of the lengths of all */
 } bucket_index;
 
-/* The length with which a record joins a batch; -1: it joins none. */
+/* Finds the length with which a record joins a batch; -1: it joins none. */
 static levada_status bucket_index_length(const levada_bucket_stage *s, const int64_t *lengths,
                                          int64_t *out, levada_error *err)
 {

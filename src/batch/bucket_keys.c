@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Open dimensions of a record's field, to which all ranks pad alike. */
+/* Counts the open dimensions of a record's field, to which all ranks pad alike. */
 static int bucket_keys_open(const levada_field *f)
 {
     int open = f->depth;

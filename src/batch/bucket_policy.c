@@ -65,7 +65,7 @@ static levada_status bucket_reject(const levada_bucket_stage *s, levada_grouping
     return levada_grouping_reject(g, &why, err);
 }
 
-/* Records that are alone are padded to the boundary of the bucket of the longest. */
+/* Pads records that are alone to the boundary of the bucket of the longest. */
 static void bucket_bound_alone(const levada_bucket_stage *s, levada_grouping *g)
 {
     levada_group *alone = &g->groups[s->alone];
@@ -77,8 +77,8 @@ static void bucket_bound_alone(const levada_bucket_stage *s, levada_grouping *g)
     alone->layout = levada_layout_ref(g->groups[bucket].layout);
 }
 
-/* The next arrival alone is over the budget: no batch can hold it, unless it may be alone. Ranks in
- * step have such a record each. */
+/* Handles a next arrival that alone is over the budget: no batch can hold it, unless it may be
+ * alone. Ranks in step have such a record each. */
 static levada_status bucket_too_long(levada_bucket_stage *s, levada_grouping *g,
                                      const levada_cost *cost, int64_t *full, levada_error *err)
 {
@@ -93,7 +93,7 @@ static levada_status bucket_too_long(levada_bucket_stage *s, levada_grouping *g,
 
 /* -- boundaries that follow the data */
 
-/* Other boundaries: all records that wait look for their buckets again. */
+/* Chooses other boundaries: all records that wait look for their buckets again. */
 static levada_status bucket_choose(levada_bucket_stage *s, levada_grouping *g, levada_error *err)
 {
     bool    changed = false;
@@ -267,7 +267,7 @@ static levada_status bucket_place(const void *self, levada_grouping *g, int64_t 
     return LEVADA_OK;
 }
 
-/* Fewer records than a first choice needs. */
+/* Chooses from fewer records than a first choice needs, at the end. */
 static levada_status bucket_end(const void *self, levada_grouping *g, int64_t *full,
                                 levada_error *err)
 {
@@ -278,7 +278,7 @@ static levada_status bucket_end(const void *self, levada_grouping *g, int64_t *f
     return bucket_choose(s, g, err);
 }
 
-/* Records of the last bucket have no boundary to be padded to. */
+/* Refuses records of the last bucket, which have no boundary to be padded to. */
 static levada_status bucket_refuse(const void *self, const levada_grouping *g, int64_t group,
                                    levada_error *err)
 {

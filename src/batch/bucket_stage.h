@@ -135,13 +135,13 @@ typedef struct levada_truncation {
 /* Computes the longest length that all fields of a record may have within the budget; 0 if none. */
 LEVADA_MUST_USE levada_status levada_truncation_limit(const levada_cost *cost, int64_t *limit,
                                                       levada_error *err);
-/* The fields must be sequences. */
+/* Checks that the fields are sequences. */
 LEVADA_MUST_USE levada_status levada_truncation_check(const levada_texts *fields,
                                                       const levada_spec *in, levada_error *err);
 /* Limits the lengths of one record. */
 LEVADA_MUST_USE levada_status levada_truncation_lengths(const levada_truncation *t,
                                                         int64_t *lengths, levada_error *err);
-/* The block without the cut ends: a new reference to `in` if nothing is cut. */
+/* Makes the block without the cut ends: a new reference to `in` if nothing is cut. */
 LEVADA_MUST_USE levada_status levada_truncation_apply(const levada_truncation *t,
                                                       levada_pool *pool, const levada_block *in,
                                                       levada_block **out, levada_error *err);
@@ -176,7 +176,7 @@ typedef struct levada_bucket_stage {
 extern const levada_grouping_policy levada_bucket_stage_policy,
     levada_bucket_stage_lookahead_policy;
 
-/* The rule and the layout of one bucket, whose group must be empty. */
+/* Sets the rule and the layout of one bucket, whose group must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_stage_set_rule(levada_bucket_stage *s, int64_t bucket,
                                                            levada_error *err);
 /* Chooses the boundaries from the index of the files, if that has the lengths. At open; a cost that
@@ -195,7 +195,8 @@ LEVADA_MUST_USE levada_status levada_bucket_stage_set_rules(levada_bucket_stage 
 bool levada_bucket_stage_needs(const void *args, const levada_spec *in, levada_needed *out);
 LEVADA_MUST_USE levada_status levada_bucket_stage_divide(const void *args, const levada_rank *rank,
                                                          levada_value **changes, levada_error *err);
-/* EDATA_LOSS: a record of the batch has other lengths than the keys by which it was chosen. */
+/* Returns EDATA_LOSS if a record of the batch has other lengths than the keys by which it was
+ * chosen. */
 LEVADA_MUST_USE levada_status levada_bucket_stage_check_keys(const levada_bucket_stage *s,
                                                                 const levada_block        *batch,
                                                                 levada_error              *err);

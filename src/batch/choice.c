@@ -66,7 +66,7 @@ static levada_status choice_sort(const levada_choice *c, int64_t *to, levada_err
     return LEVADA_OK;
 }
 
-/* The lengths of the window, sorted, each once; and how often each occurs. *lengths_out is one
+/* Counts how often each length of the window occurs; lengths are sorted. *lengths_out is one
  * allocation with both. */
 static levada_status choice_histogram(const levada_choice *c, int64_t **lengths_out,
                                       int64_t **counts_out, int64_t *n_out, levada_error *err)
@@ -114,14 +114,14 @@ static double choice_waste(const levada_choice *c, const levada_buckets *b, cons
     return waste;
 }
 
-/* The last boundary ends the last bucket, where the shapes of batches must be known. */
+/* Ends the last bucket at the last boundary if the shapes of batches must be known. */
 static void choice_close_last(const levada_choice *c, int64_t *at, int64_t *n, int64_t longest)
 {
     for (int64_t i = 0; i < *n; i++) at[i] = (int64_t)choice_padded(c, at[i] - 1) + 1;
     at[(*n)++] = (int64_t)choice_padded(c, longest) + 1;
 }
 
-/* The boundaries that pad these lengths the least. */
+/* Finds the boundaries that pad these lengths the least. */
 static levada_status choice_best(const levada_choice *c, const int64_t *lengths,
                                  const int64_t *counts, int64_t n, levada_buckets *best,
                                  levada_error *err)
@@ -222,7 +222,8 @@ levada_status levada_choice_save(const levada_choice *c, const levada_buckets *b
     return levada_state_put_i64s(to, "boundaries", buckets->at, buckets->n - 1, err);
 }
 
-/* A choice from an index: of the same lengths as those that the index has now, if it has any. */
+/* Restores a choice from an index: of the same lengths as those that the index has now, if it has
+ * any. */
 static levada_status choice_restore_indexed(levada_choice *c, bool made, levada_state_reader *from,
                                             levada_error *err)
 {

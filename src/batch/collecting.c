@@ -69,7 +69,7 @@ static levada_status collecting_column(levada_builder *b, int32_t i, const levad
     return LEVADA_OK;
 }
 
-/* The key column: its value in the first row of each group. */
+/* Makes the key column: its value in the first row of each group. */
 static levada_status collecting_key(levada_pool *pool, levada_builder *b, int32_t i,
                                     const levada_block *in, const int32_t *first, int64_t n,
                                     levada_error *err)

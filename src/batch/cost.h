@@ -55,8 +55,8 @@ static inline int64_t levada_cost_length(const levada_cost *cost, int32_t i, int
 LEVADA_MUST_USE levada_status levada_cost_compute(const levada_cost *cost, const int64_t *longest,
                                                   double *out, levada_error *err);
 
-/* The cost of one record in a batch with these longest lengths. AGAIN: a function has no answer
- * yet. */
+/* Computes the cost of one record in a batch with these longest lengths. Returns AGAIN if a
+ * function has no answer yet. */
 LEVADA_MUST_USE static inline levada_status levada_cost_record(const levada_cost *cost,
                                                                const int64_t     *longest,
                                                                double *out, levada_error *err)

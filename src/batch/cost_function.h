@@ -18,7 +18,8 @@
 /* Refuses a function that is not pure. */
 LEVADA_MUST_USE levada_status levada_cost_function_check(const levada_function *function,
                                                          levada_error *err);
-/* `fields` are the names of the lengths; function and context outlive the result. */
+/* Opens the function; `fields` are the names of the lengths, and function and context outlive the
+ * result. */
 LEVADA_MUST_USE levada_status levada_cost_function_open(const levada_function *function,
                                                         const levada_context  *context,
                                                         const levada_texts    *fields,
@@ -34,7 +35,7 @@ LEVADA_MUST_USE levada_status levada_cost_function_note(levada_cost_function *fu
 /* Computes all costs that are not known yet, in one call. AGAIN: the function has no answer yet. */
 LEVADA_MUST_USE levada_status levada_cost_function_run(levada_cost_function *function,
                                                        levada_error         *err);
-/* The cost of one combination; 1 where the function returned 0. */
+/* Returns the cost of one combination; 1 if the function returned 0. */
 LEVADA_MUST_USE levada_status levada_cost_function_get(levada_cost_function *function,
                                                        const int64_t *padded, double *out,
                                                        levada_error *err);

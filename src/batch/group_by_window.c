@@ -300,7 +300,7 @@ static levada_status group_apply(void *state, const void *args, const levada_blo
     return levada_padding_apply(&s->plan, &how, s->grouping.context, in, -1, out, err);
 }
 
-/* The number of groups is that of the state; their keys are those of their records. */
+/* Restores the number of groups from the state, and their keys from their records. */
 static levada_status group_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     group_state  *s = state;

@@ -276,7 +276,7 @@ static levada_status grouping_deal(const levada_grouping *g, const levada_group 
     return LEVADA_OK;
 }
 
-/* Records of a group that leave now. `last`: the input has ended. */
+/* Counts the records of a group that leave now. `last`: the input has ended. */
 static int64_t grouping_departing(const levada_grouping *g, const levada_group *from, bool last)
 {
     int64_t rest = g->options.world ? from->n % g->options.world : 0;
@@ -468,7 +468,7 @@ levada_status levada_grouping_save(const void *state, levada_state_writer *to, l
     return st;
 }
 
-/* All records arrive at once, and are placed in the groups that they were in. */
+/* Refills the groups with all records at once, each in the group that it was in. */
 static levada_status grouping_refill(levada_grouping *g, const uint32_t *slots, int64_t total,
                                      const int64_t *counts, levada_error *err)
 {

@@ -102,7 +102,8 @@ struct levada_grouping {
     int64_t   nleaving, nends, leaving_capacity, ends_capacity;
 };
 
-/* All groups are empty. A state that is opened for apply() alone needs no grouping. */
+/* Opens a grouping whose groups are all empty. A state that is opened for apply() alone needs no
+ * grouping. */
 LEVADA_MUST_USE levada_status levada_grouping_open(levada_grouping               *g,
                                                    const levada_context          *context,
                                                    const levada_grouping_options *options,
@@ -115,7 +116,7 @@ void levada_grouping_close(levada_grouping *g);
 LEVADA_MUST_USE levada_status levada_group_reserve(levada_group *group, int64_t rows,
                                                    int64_t nkeys, levada_error *err);
 
-/* The keys of the next arrival. */
+/* Returns the keys of the next arrival. */
 static inline const int64_t *levada_grouping_key(const levada_grouping *g)
 {
     return g->keys + g->at * g->nkeys;
@@ -164,7 +165,7 @@ LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,
                                                      const levada_error *why, levada_error *err);
 /* Drops the next arrival, and counts it in dropped_records. */
 LEVADA_MUST_USE levada_status levada_grouping_drop(levada_grouping *g, levada_error *err);
-/* The first record of a group that is not empty, as a block of one. */
+/* Returns the first record of a group that is not empty, as a block of one. */
 LEVADA_MUST_USE levada_status levada_grouping_first(const levada_grouping *g, int64_t group,
                                                     levada_block **out, levada_error *err);
 

@@ -9,7 +9,7 @@ static bool length_integer(const levada_field *f)
     return f->dtype >= LEVADA_INT8 && f->dtype <= LEVADA_UINT64 && f->depth == 0 && f->ndim == 0;
 }
 
-/* "a, b, c", cut where it is too long. */
+/* Writes "a, b, c", cut if it is too long. */
 static const char *length_names(const levada_spec *spec, char *text, size_t size)
 {
     size_t at = 0;
@@ -63,7 +63,8 @@ int64_t levada_length_number(levada_dtype dtype, const void *at)
     }
 }
 
-/* The length of a row is the range of its first level: of sequences, and of byte strings. */
+/* Returns true if the length of a row is the range of its first level: of sequences, and of byte
+ * strings. */
 static bool length_ragged(const levada_field *f)
 {
     return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);

@@ -9,7 +9,7 @@
 #include "tensor/block_priv.h"
 #include <levada/option.h>
 
-/* EINVALID_ARGUMENT where records of `in` have no length under this name. */
+/* Returns EINVALID_ARGUMENT if records of `in` have no length under this name. */
 LEVADA_MUST_USE levada_status levada_length_check(const char *field, const levada_spec *in,
                                                   levada_error *err);
 /* Returns one integer of that dtype; an unsigned one beyond INT64_MAX is INT64_MAX. */

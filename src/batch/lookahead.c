@@ -91,9 +91,9 @@ static int64_t lookahead_rest(const lookahead_plan *p, int64_t position)
     return sum;
 }
 
-/* Several lengths: slices of like first length, each sorted by the others, up and down in turn, so
- * that neighbors are alike across slices too. The number of slices is the root of the number of
- * batches, so that both lengths vary by about as much within a batch. */
+/* Sorts by several lengths: slices of like first length, each sorted by the others, up and down in
+ * turn, so that neighbors are alike across slices too. The number of slices is the root of the
+ * number of batches, so that both lengths vary by about as much within a batch. */
 static void lookahead_sort_slices(lookahead_plan *p, int64_t batches)
 {
     int64_t slices = (int64_t)ceil(sqrt((double)batches));
@@ -209,7 +209,7 @@ static bool lookahead_can_pad_least(const levada_lookahead *l, const lookahead_p
     return p->nkeys == 1 && l->batch_size == INT64_MAX && l->cost->kind != LEVADA_COST_FUNCTION;
 }
 
-/* The cost of each record, in their order. */
+/* Computes the cost of each record, in their order. */
 static levada_status lookahead_costs(const levada_lookahead *l, const lookahead_plan *p,
                                      double *own, levada_error *err)
 {
@@ -233,7 +233,7 @@ static lookahead_batch lookahead_batch_of(const levada_lookahead *l, const looka
     return b;
 }
 
-/* `units`: the cost of the longest record of each unit. */
+/* Pads the least; `units` is the cost of the longest record of each unit. */
 static levada_status lookahead_pad_least(const levada_lookahead *l, lookahead_plan *p,
                                          const double *own, double *units, int32_t *begin,
                                          levada_error *err)
@@ -347,7 +347,7 @@ static levada_status lookahead_cut_window(const levada_lookahead *l, lookahead_p
     return lookahead_cut_all(l, p, err);
 }
 
-/* The batches that leave, in random order, the last one first to leave. */
+/* Shuffles the batches that leave; the last one leaves first. */
 static levada_status lookahead_shuffle(levada_lookahead *l, lookahead_plan *p,
                                        const levada_context *context, levada_error *err)
 {
@@ -497,7 +497,8 @@ levada_status levada_lookahead_save(const levada_lookahead *l, levada_state_writ
     return levada_state_put_bytes(to, "ages", l->ages, (size_t)l->nages, err);
 }
 
-/* Planned batches and records that wait are all of group 0, unless more have arrived since. */
+/* Checks that planned batches and records that wait are all of group 0, unless more have arrived
+ * since. */
 static bool lookahead_is_sound(const levada_grouping *g, const int64_t *batches, int64_t n,
                                int64_t ages)
 {

@@ -246,7 +246,7 @@ static bool pack_is_full(const pack_state *s, int64_t bin)
     return s->left[bin] == 0 || s->grouping.groups[bin].n >= s->args->max_segments;
 }
 
-/* One record, or one piece of it. */
+/* Places one record, or one piece of it. */
 static levada_status pack_place_next(pack_state *s, int64_t *full, levada_error *err)
 {
     levada_grouping *g = &s->grouping;
@@ -365,7 +365,7 @@ static levada_status pack_decode(pack_state *s, const levada_block *rows, int64_
     return LEVADA_OK;
 }
 
-/* The pieces before the blocks that the selection names: cut number i is row 0 of from[i]. */
+/* Cuts the pieces before the blocks that the selection names: cut number i is row 0 of from[i]. */
 static levada_status pack_cut_blocks(pack_state *s, const levada_block *rows, levada_block **from,
                                      levada_error *err)
 {
@@ -514,7 +514,8 @@ static int pack_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The space of the bins, from the keys that the engine computed again: of all records in order. */
+/* Restores the space of the bins from the keys that the engine computed again, of all records in
+ * order. */
 static levada_status pack_restore_space(pack_state *s, const levada_state_reader *from,
                                         levada_error *err)
 {

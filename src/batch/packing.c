@@ -9,7 +9,8 @@
 
 #define PACKING_NAME 256
 
-/* Byte strings and fields with a ragged level are ranges, which can be put one after another. */
+/* Returns true for byte strings and fields with a ragged level, which are ranges that can be put
+ * one after another. */
 static bool packing_is_range(const levada_field *f)
 {
     return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
@@ -52,7 +53,7 @@ static levada_status packing_check(const levada_packing *p, const levada_spec *i
                        "no field is a ragged sequence; set fields= to the fields to pack");
 }
 
-/* One more level before those of a field that is not packed. */
+/* Adds one level before those of a field that is not packed. */
 static levada_status packing_deepen(levada_field *f, levada_error *err)
 {
     if (f->depth == LEVADA_MAX_DEPTH) {
@@ -73,7 +74,8 @@ static void packing_add(levada_field *to, char *name, const char *field, const c
     *to = (levada_field){ .name = name, .dtype = LEVADA_INT32, .depth = 1 };
 }
 
-/* The fields of `in` as they become, then those that packed fields bring; returns their number. */
+/* Lists the fields of `in` as they become, then those that packed fields bring; returns their
+ * number. */
 static int32_t packing_fields(const levada_packing *p, const levada_spec *in, levada_field *fields,
                               char (*names)[PACKING_NAME])
 {
@@ -256,7 +258,7 @@ static levada_status packing_ends(const packing_job *j, int32_t i, levada_error 
     return LEVADA_OK;
 }
 
-/* One value per segment: the levels move on by one. */
+/* Makes a list with one value per segment: the levels move on by one. */
 static levada_status packing_list(const packing_job *j, int32_t i, levada_error *err)
 {
     levada_column *c = &j->b->block->columns[i];
@@ -283,7 +285,7 @@ static levada_status packing_lengths(const packing_job *j, int32_t i, const leva
     return LEVADA_OK;
 }
 
-/* The position of each step in its segment, or (ids) the number of its segment from 1. */
+/* Writes the position of each step in its segment, or (ids) the number of its segment from 1. */
 static levada_status packing_steps(const packing_job *j, int32_t i, const levada_column *from,
                                    bool ids, levada_error *err)
 {
@@ -328,7 +330,7 @@ static levada_status packing_columns(const packing_job *j, const levada_packing 
     return LEVADA_OK;
 }
 
-/* A packed record has the origins of its first one. */
+/* Sets the origins of a packed record to those of its first one. */
 static levada_status packing_origins(const packing_job *j, levada_pool *pool, levada_block *made,
                                      levada_error *err)
 {

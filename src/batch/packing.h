@@ -19,7 +19,7 @@ typedef struct levada_packing {
     bool         ids;    /* also x_segment_ids and x_positions        */
 } levada_packing;
 
-/* The columns of packed records. EINVALID_ARGUMENT where a field cannot be packed. */
+/* Makes the columns of packed records. Returns EINVALID_ARGUMENT if a field cannot be packed. */
 LEVADA_MUST_USE levada_status levada_packing_spec(const levada_packing *p, const levada_spec *in,
                                                   levada_spec **out, levada_error *err);
 /* Measures the length of each row of a block of any kind: that of its packed fields; -1 where they
@@ -27,7 +27,7 @@ LEVADA_MUST_USE levada_status levada_packing_spec(const levada_packing *p, const
 LEVADA_MUST_USE levada_status levada_packing_measure(const levada_packing *p,
                                                      const levada_block *block, int64_t *lengths,
                                                      levada_error *err);
-/* EINVALID_ARGUMENT, which names two packed fields of the record that differ in length. */
+/* Returns EINVALID_ARGUMENT, which names two packed fields of the record that differ in length. */
 levada_status levada_packing_uneven(const levada_packing *p, const levada_block *record,
                                     levada_error *err);
 /* Cuts steps [begin, begin + size) of the packed fields of one row, as a block of one that shares

@@ -13,7 +13,7 @@ static levada_status padding_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for padding");
 }
 
-/* A name in padded_shapes or padding_values that is not a field. */
+/* Refuses a name in padded_shapes or padding_values that is not a field. */
 static levada_status padding_names(const char *option, const levada_value *map,
                                    const levada_spec *in, levada_error *err)
 {

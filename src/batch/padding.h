@@ -20,7 +20,8 @@ typedef struct levada_padding_options {
     LEVADA_ARG(CHOICE, args_type, padding_side, .choices = "right|left",                          \
                .doc = "put padding after the values of a sequence, or before them")
 
-/* Columns of the padded batch. Fields that an open spec does not have yet are not asked for. */
+/* Makes the columns of the padded batch. Fields that an open spec does not have yet are not
+ * checked. */
 LEVADA_MUST_USE levada_status levada_padding_spec(const levada_padding_options *options,
                                                   const levada_spec *in, levada_spec **out,
                                                   levada_error *err);

@@ -13,7 +13,7 @@ static levada_status strategy_memory(levada_error *err)
 
 /* -- the records, of which only the lengths are known */
 
-/* A dataset of this block. */
+/* Makes a dataset of this block. */
 static levada_status strategy_source(const levada_block *block, levada_dataset **out,
                                                   levada_error *err)
 {

@@ -26,12 +26,12 @@ LEVADA_MUST_USE levada_status levada_padding_strategy_make(levada_padding_strate
                                                            const levada_dataset *in,
                                                            levada_dataset **out, levada_error *err);
 
-/* A dataset of one int64 field: the lengths, at least 0. */
+/* Makes a dataset of one int64 field: the lengths, at least 0. */
 LEVADA_MUST_USE levada_status levada_padding_lengths(const char *name, const int64_t *lengths,
                                                      int64_t n, levada_dataset **out,
                                                      levada_error *err);
-/* A dataset of sequences, which share their values. A record longer than `most` is cut: the dataset
- * has what remains after pieces of that length, whose number is added to *pieces. */
+/* Makes a dataset of sequences, which share their values. A record longer than `most` is cut: the
+ * dataset has what remains after pieces of that length, whose number is added to *pieces. */
 LEVADA_MUST_USE levada_status levada_padding_sequences(const char *name, const int64_t *lengths,
                                                        int64_t n, int64_t most,
                                                        levada_dataset **out, double *pieces,

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Rows that go on must have finite values. */
+/* Checks that rows that continue have finite values. */
 static levada_status feed_check_finite(const levada_ready_state *own,
                                        const levada_ready_batch *batch, int32_t state,
                                        const uint8_t *values, levada_error *err)
@@ -75,7 +75,7 @@ static levada_status feed_check(const levada_unroll_state *s, const levada_ready
     return feed_check_finite(own, batch, state, c->values, err);
 }
 
-/* All states are there: rows go on with them. */
+/* Completes a batch whose states are all there: rows continue with them. */
 static void feed_complete(levada_ready_state *own, levada_ready_batch *batch)
 {
     for (int64_t r = 0; r < batch->taken.n; r++) {
@@ -90,7 +90,7 @@ static void feed_complete(levada_ready_state *own, levada_ready_batch *batch)
     levada_ready_finish(own, batch);
 }
 
-/* All columns are checked before the first is kept. */
+/* Saves the states; all columns are checked before the first is kept. */
 static levada_status feed_save_states(const levada_unroll_state *s, levada_ready_batch *batch,
                                       const levada_block *back, levada_error *err)
 {

@@ -51,7 +51,7 @@ typedef struct levada_unroll_records {
 } levada_unroll_records;
 
 levada_unrolling levada_unroll_how(const levada_unroll_args *args);
-/* The option `states`: dense numbers of known shapes. */
+/* Reads the option `states`: dense numbers of known shapes. */
 LEVADA_MUST_USE levada_status levada_unroll_states(const levada_unroll_args *args,
                                                    levada_spec **out, levada_error *err);
 /* Implements check() of the stage. */
@@ -64,8 +64,8 @@ LEVADA_MUST_USE levada_status levada_unroll_records_open(levada_unroll_records *
                                                          const levada_context *context,
                                                          levada_error *err);
 void levada_unroll_records_close(levada_unroll_records *r);
-/* The next record that has segments; it stays in the store, and has no number yet. Passes on what
- * the input answers in place of a block. */
+/* Finds the next record that has segments; it stays in the store, and has no number yet. Passes on
+ * what the input answers in place of a block. */
 LEVADA_MUST_USE levada_status levada_unroll_records_next(levada_unroll_records *r,
                                                          levada_input *in,
                                                          levada_unroll_record *out,
@@ -76,11 +76,11 @@ LEVADA_MUST_USE levada_status levada_unroll_records_reject(levada_unroll_records
                                                            const levada_unroll_record *record,
                                                            const levada_error *why,
                                                            levada_error *err);
-/* These leave the store. */
+/* Releases these records from the store. */
 LEVADA_MUST_USE levada_status levada_unroll_records_release(levada_unroll_records *r,
                                                             const uint32_t *stored, int64_t n,
                                                             levada_error *err);
-/* The columns of a batch of records with the columns `in`. */
+/* Makes the columns of a batch of records with the columns `in`. */
 LEVADA_MUST_USE levada_status levada_unroll_records_columns(levada_unroll_records *r,
                                                             const levada_spec *in,
                                                             const levada_spec **out,

@@ -216,7 +216,7 @@ static void ready_settle(levada_ready_state *own)
 
 /* -- records come */
 
-/* The key of a record: the bytes of a string, or a number as text in `text`. */
+/* Finds the key of a record: the bytes of a string, or a number as text in `text`. */
 static levada_status ready_key(const levada_unroll_state *s, const levada_block *row,
                                int64_t number, char text[READY_NUMBER], const void **key,
                                size_t *size, levada_error *err)
@@ -250,7 +250,7 @@ static levada_status ready_key(const levada_unroll_state *s, const levada_block 
                        s->records.args->key, c ? levada_dtype_name(c->field->dtype) : "no field");
 }
 
-/* The first value of state i: the field of its name, or zeros, which are there. */
+/* Writes the first value of state i: the field of its name, or zeros, which are there. */
 static levada_status ready_initial(const levada_ready_state *own, const levada_block *row,
                                    int32_t i, levada_ready_sequence *e, levada_error *err)
 {
@@ -281,7 +281,8 @@ static levada_status ready_initial(const levada_ready_state *own, const levada_b
     return LEVADA_OK;
 }
 
-/* A number of at least eight digits, so that numbers of one width never make two keys equal. */
+/* Appends a number of at least eight digits, so that numbers of one width never make two keys
+ * equal. */
 static void ready_make_unique(levada_ready_state *own, levada_ready_sequence *e)
 {
     uint8_t *end = levada_ready_key(own, e) + e->key_size;
@@ -466,7 +467,8 @@ static levada_status ready_make(levada_unroll_state *s, int64_t n, levada_block 
     return st;
 }
 
-/* "ready 3, incomplete 40; state 'h' of key '00001_of_00004:a' was not saved for 12.1 s" */
+/* Reports: "ready 3, incomplete 40; state 'h' of key '00001_of_00004:a' was not saved for 12.1
+ * s" */
 static levada_status ready_ask_for_states(const levada_ready_state *own, levada_error *err)
 {
     const levada_taken *oldest = levada_ledger_oldest(&own->ledger);

@@ -61,7 +61,7 @@ levada_status levada_unroll_records_columns(levada_unroll_records *r, const leva
     return levada_derived_get(&r->columns, levada_unroll_check, r->args, in, out, err);
 }
 
-/* The records of a block wait in the store together, so that it knows what a block still pins. */
+/* Adds the records of a block to the store together, so that it knows what a block still pins. */
 static levada_status records_arrive(levada_unroll_records *r, const levada_block *block,
                                     levada_error *err)
 {
@@ -109,7 +109,7 @@ levada_status levada_unroll_records_reject(levada_unroll_records *r,
     return st;
 }
 
-/* A record that cannot be cut, or has no segment. */
+/* Judges a record that cannot be cut, or has no segment. */
 static levada_status records_judge(levada_unroll_records *r, const levada_unroll_record *record,
                                    const levada_block *row, levada_error *err)
 {

@@ -85,7 +85,7 @@ static levada_status slots_fill(levada_unroll_state *s, levada_input *in, levada
     return LEVADA_OK;
 }
 
-/* Records what each slot has of the next batch, and the records of the used slots, in order. */
+/* Notes what each slot has of the next batch, and the records of the used slots, in order. */
 static void slots_cut(const levada_unroll_state *s)
 {
     slots_state *own = s->own;
@@ -105,7 +105,8 @@ static void slots_cut(const levada_unroll_state *s)
     }
 }
 
-/* The records of the slots that have emitted their last segment, or of all, leave the store. */
+/* Releases from the store the records of the slots that have emitted their last segment, or of all
+ * slots. */
 static levada_status slots_release(levada_unroll_state *s, bool all, levada_error *err)
 {
     slots_state *own = s->own;
@@ -147,7 +148,7 @@ static levada_status slots_make(levada_unroll_state *s, const levada_block *rows
                                   err);
 }
 
-/* Rows of padding in the batch of this rank. */
+/* Counts the rows of padding in the batch of this rank. */
 static int64_t slots_empty(const levada_unroll_state *s)
 {
     const slots_state *own = s->own;
@@ -182,7 +183,7 @@ static levada_status slots_emit(levada_unroll_state *s, levada_block **out, leva
     return st;
 }
 
-/* The input has ended, and batches would have rows of padding. */
+/* Drops unfinished sequences when the input has ended and batches would have rows of padding. */
 static levada_status slots_drop(levada_unroll_state *s, levada_error *err)
 {
     slots_state *own = s->own;

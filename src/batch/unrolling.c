@@ -54,7 +54,7 @@ levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada
 
 /* -- columns */
 
-/* A field that has the first value of a state. */
+/* Checks a field that has the first value of a state. */
 static levada_status unrolling_check_state(const levada_unrolling *u, const levada_field *f,
                                            levada_error *err)
 {
@@ -268,7 +268,7 @@ static levada_status unrolling_pad(const levada_unrolling *u, const char *from, 
     return LEVADA_OK;
 }
 
-/* Each name in padding_values must be that of steps that are padded. */
+/* Checks that each name in padding_values is that of steps that are padded. */
 static levada_status unrolling_check_padding(const levada_unrolling *u, const levada_spec *in,
                                              const levada_field *fields, int32_t n,
                                              levada_error *err)
@@ -290,7 +290,7 @@ static levada_status unrolling_check_padding(const levada_unrolling *u, const le
     return LEVADA_OK;
 }
 
-/* The columns of a batch to `fields`; *n of them. */
+/* Writes the columns of a batch to `fields`; *n of them. */
 static levada_status unrolling_fields(const levada_unrolling *u, const levada_spec *in,
                                       levada_field *fields, char (*names)[UNROLLING_NAME],
                                       int32_t *count, levada_error *err)

@@ -71,13 +71,13 @@ typedef struct levada_unroll_taken {
     int64_t number;   /* of the batch */
 } levada_unroll_taken;
 
-/* The columns of a batch: sequences [rows, width, ...] with lengths, targets FIELD_target, context,
- * then those of the layout, and loss_mask [rows, width] where segments overlap. Those of slots are
- * key, is_first, is_last, is_empty, slot, segment, length; those of ready are key, next_key,
- * is_first, is_last, sequence, sequence_count, length, total_length, insertion_index, batch_number,
- * and after loss_mask the states. Ragged context stays ragged, and so do steps that are ragged
- * themselves: a row has `width` of them, and those of padding are empty. EINVALID_ARGUMENT where a
- * field cannot be cut, padding does not fit, or a name is taken. */
+/* Makes the columns of a batch: sequences [rows, width, ...] with lengths, targets FIELD_target,
+ * context, then those of the layout, and loss_mask [rows, width] where segments overlap. Those of
+ * slots are key, is_first, is_last, is_empty, slot, segment, length; those of ready are key,
+ * next_key, is_first, is_last, sequence, sequence_count, length, total_length, insertion_index,
+ * batch_number, and after loss_mask the states. Ragged context stays ragged, and so do steps that
+ * are ragged themselves: a row has `width` of them, and those of padding are empty.
+ * EINVALID_ARGUMENT where a field cannot be cut, padding does not fit, or a name is taken. */
 LEVADA_MUST_USE levada_status levada_unrolling_spec(const levada_unrolling *u,
                                                     const levada_spec *in, levada_spec **out,
                                                     levada_error *err);
@@ -90,11 +90,11 @@ LEVADA_MUST_USE levada_status levada_unrolling_measure(const levada_unrolling *u
 /* Segments of a record of that many steps. 0: it is skipped. EINVALID_ARGUMENT: it is bad. */
 LEVADA_MUST_USE levada_status levada_unrolling_count(const levada_unrolling *u, int64_t steps,
                                                      int64_t *segments, levada_error *err);
-/* Steps of a record that are in none of its segments: those that `least` drops. */
+/* Counts the steps of a record that are in none of its segments: those that `least` drops. */
 int64_t levada_unrolling_dropped(const levada_unrolling *u, int64_t steps, int64_t segments);
-/* Segment number cut->segment of a record of that many steps: sets begin, size and steps. */
+/* Places segment number cut->segment of a record of that many steps: sets begin, size and steps. */
 void levada_unrolling_place(const levada_unrolling *u, int64_t steps, levada_cut *cut);
-/* A batch of n segments of the records in `rows`, a selection. `spec` is what
+/* Makes a batch of n segments of the records in `rows`, a selection. `spec` is what
  * levada_unrolling_spec made of the columns of `rows`. Row i of the batch is slot i, or row i of
  * `taken` (NULL in the layout slots). */
 LEVADA_MUST_USE levada_status levada_unrolling_batch(const levada_unrolling *u, levada_pool *pool,

@@ -44,7 +44,7 @@ static const levada_column *unrolling_source(const unrolling_job *j, const levad
     return &levada_block_row(j->rows, cut->row, row)->columns[i];
 }
 
-/* Values of one step: all dimensions but the steps themselves. */
+/* Counts the values of one step: all dimensions but the steps themselves. */
 static int64_t unrolling_inner(const levada_column *c, bool steps)
 {
     int64_t inner = 1;
@@ -76,7 +76,7 @@ static unrolling_run unrolling_read(const unrolling_job *j, const unrolling_colu
 
 /* -- values */
 
-/* Each row continues another sequence, far away in memory. */
+/* Prefetches rows, because each row continues another sequence, far away in memory. */
 static LEVADA_ALWAYS_INLINE void unrolling_prefetch(const unrolling_job    *j,
                                                     const unrolling_column *how, int64_t i,
                                                     int64_t size)
@@ -87,8 +87,9 @@ static LEVADA_ALWAYS_INLINE void unrolling_prefetch(const unrolling_job    *j,
     if (run.count) levada_prefetch(run.column->values + run.first * size, run.count * size);
 }
 
-/* The row of the next batch follows that of `bytes` bytes at p: fetches it as far as a cache has
- * space for the rows of a batch. The hardware prefetcher continues with the rest of longer ones. */
+/* Prefetches the row of the next batch, which follows that of `bytes` bytes at p, as far as a cache
+ * has space for the rows of a batch. The hardware prefetcher continues with the rest of longer
+ * ones. */
 static LEVADA_ALWAYS_INLINE void unrolling_prefetch_next(const unrolling_job *j, const uint8_t *p,
                                                          int64_t bytes)
 {
@@ -189,7 +190,7 @@ static levada_status unrolling_strings(const unrolling_job *j, const unrolling_c
 
 /* -- fields that stay ragged */
 
-/* The offsets of level 0 where each row has `width` steps. */
+/* Writes the offsets of level 0 if each row has `width` steps. */
 static levada_status unrolling_even(const unrolling_job *j, int32_t i, levada_error *err)
 {
     int32_t *offsets = NULL;
@@ -199,7 +200,8 @@ static levada_status unrolling_even(const unrolling_job *j, int32_t i, levada_er
     return LEVADA_OK;
 }
 
-/* Steps and records that are not there are rows of a column whose ranges are all empty. */
+/* Counts ranges; steps and records that are not there are rows of a column whose ranges are all
+ * empty. */
 static int64_t unrolling_ranges(const unrolling_job *j, const unrolling_column *how,
                                 const levada_column *empty, levada_gather_range *to)
 {
@@ -366,7 +368,7 @@ static levada_status unrolling_keys(const unrolling_job *j, int32_t i, levada_er
     return LEVADA_OK;
 }
 
-/* Steps that the segment before has trained already do not count again. */
+/* Masks steps that the segment before has trained already, which do not count again. */
 static levada_status unrolling_mask(const unrolling_job *j, int32_t i, levada_error *err)
 {
     int64_t width = j->u->width;
@@ -383,7 +385,7 @@ static levada_status unrolling_mask(const unrolling_job *j, int32_t i, levada_er
     return LEVADA_OK;
 }
 
-/* The keys of the segments, or of those `ahead` of them, as a column. */
+/* Makes the keys of the segments, or of those `ahead` of them, as a column. */
 static levada_status unrolling_ready_keys(const unrolling_job *j, int32_t i, int64_t ahead,
                                           levada_error *err)
 {
@@ -420,7 +422,7 @@ static levada_status unrolling_ready_keys(const unrolling_job *j, int32_t i, int
     return LEVADA_OK;
 }
 
-/* State `state` of all rows as a column. */
+/* Makes state `state` of all rows as a column. */
 static levada_status unrolling_ready_state(const unrolling_job *j, int32_t i, int32_t state,
                                            levada_error *err)
 {
@@ -490,7 +492,7 @@ static levada_status unrolling_own_columns(const unrolling_job *j, int32_t first
     return j->u->overlap ? unrolling_mask(j, first + 7, err) : LEVADA_OK;
 }
 
-/* Columns in the order of levada_unrolling_spec. */
+/* Makes the columns in the order of levada_unrolling_spec. */
 static levada_status unrolling_columns(const unrolling_job *j, levada_error *err)
 {
     const levada_spec *in = j->rows->spec;
@@ -511,7 +513,8 @@ static levada_status unrolling_columns(const unrolling_job *j, levada_error *err
 
 /* -- origins */
 
-/* A segment is a part of its record. Rows without a sequence have no origin. */
+/* Sets the origins: a segment is a part of its record, and rows without a sequence have no
+ * origin. */
 static levada_status unrolling_origins(const unrolling_job *j, levada_pool *pool,
                                        levada_block *made, levada_error *err)
 {
@@ -532,7 +535,8 @@ static levada_status unrolling_origins(const unrolling_job *j, levada_pool *pool
     return LEVADA_OK;
 }
 
-/* The records come from blocks that may have been made at different times. */
+/* Checks that the records have the same columns; they come from blocks that may have been made at
+ * different times. */
 static levada_status unrolling_same(const levada_block *rows, levada_error *err)
 {
     for (int32_t i = 0; i < rows->nfrom; i++) {

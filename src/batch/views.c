@@ -92,7 +92,7 @@ static int64_t views_steps(const views_column *v, int64_t row)
     return c->lengths ? c->lengths[row] : v->width;
 }
 
-/* The list of one row; its padding, if any, is on the side of the column. */
+/* Returns the list of one row; its padding, if any, is on the side of the column. */
 static const int32_t *views_sizes(const levada_column *c, int64_t row, int64_t *n)
 {
     *n = levada_column_length(c, row);
@@ -176,7 +176,7 @@ levada_status levada_batch_cu_seqlens(const levada_block *batch, const char *fie
     return LEVADA_OK;
 }
 
-/* n numbers of padding; returns what follows them. */
+/* Writes n numbers of padding; returns what follows them. */
 static int32_t *views_blank(int32_t *to, int64_t n)
 {
     for (int64_t k = 0; k < n; k++) *to++ = 0;

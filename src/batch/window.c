@@ -69,7 +69,7 @@ static int64_t window_shift(const window_args *a)
     return a->shift == LEVADA_NULL_INT ? a->size : a->shift;
 }
 
-/* Records from the first to the last one of a window. */
+/* Counts the records from the first to the last one of a window. */
 static int64_t window_span(const window_args *a) { return (a->size - 1) * a->stride + 1; }
 
 static levada_status window_check(const void *args, const levada_spec *in, levada_spec **out,
@@ -178,7 +178,7 @@ static levada_status window_emit(window_state *s, const window_args *a, int64_t 
     return LEVADA_OK;
 }
 
-/* The input has ended: the next window is not full. */
+/* Ends the input: the next window is not full. */
 static levada_status window_end(window_state *s, const window_args *a, levada_block **out,
                                 levada_error *err)
 {

@@ -28,11 +28,12 @@ typedef struct levada_window_key {
     int64_t          number;
 } levada_window_key;
 
-/* EINVALID_ARGUMENT if the text is not a key. */
+/* Returns EINVALID_ARGUMENT if the text is not a key. */
 LEVADA_MUST_USE levada_status levada_window_key_parse(const char *text, levada_window_key *out,
                                                       levada_error *err);
 void levada_window_key_clear(levada_window_key *key);
-/* EINVALID_ARGUMENT if records of `in` have no such key; a field may still appear in open ones. */
+/* Returns EINVALID_ARGUMENT if records of `in` have no such key; a field may still appear in open
+ * ones. */
 LEVADA_MUST_USE levada_status levada_window_key_check(const levada_window_key *key,
                                                       const levada_spec *in, levada_error *err);
 /* Returns true if the keys are byte strings, in records of this spec. */

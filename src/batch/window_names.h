@@ -28,7 +28,7 @@ void levada_window_names_clear(levada_window_names *names);
 LEVADA_MUST_USE levada_status levada_window_names_find(levada_window_names *names,
                                                        const uint8_t *bytes, int64_t size,
                                                        int64_t *out, levada_error *err);
-/* Negative, 0 or positive, as memcmp; a prefix comes first. */
+/* Returns a negative number, 0 or a positive one, as memcmp; a prefix comes first. */
 int levada_window_names_compare(const levada_window_names *names, int64_t a, int64_t b);
 /* Returns true if most names may be out of use, so that it is time to keep those in use only. */
 bool levada_window_names_many(const levada_window_names *names);

@@ -33,7 +33,7 @@ static FLAC__StreamDecoderReadStatus flac_read(const FLAC__StreamDecoder *decode
     return FLAC__STREAM_DECODER_READ_STATUS_CONTINUE;
 }
 
-/* The format of the first frame is that of all. */
+/* Checks that all frames have the format of the first one. */
 static levada_status flac_format(struct levada_flac *f, const FLAC__FrameHeader *h)
 {
     levada_sound *s = f->out;

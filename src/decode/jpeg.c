@@ -82,7 +82,7 @@ static void jpeg_monitor(j_common_ptr c)
 
 static void jpeg_init_source(j_decompress_ptr c) { (void)c; }
 
-/* The data ended: the library continues as if the image did, too. */
+/* Ends the image when the data ended: the library continues as if the image did, too. */
 static boolean jpeg_fill_input(j_decompress_ptr c)
 {
     static const JOCTET end[2] = { 0xff, JPEG_EOI };
@@ -136,8 +136,8 @@ void levada_jpeg_close(struct levada_jpeg **tool)
     levada_free(j);
 }
 
-/* An object of the library keeps the tables of an image and lends them to later images that lack
- * their own: each image has an object of its own (0.1 us). */
+/* Begins an image with an object of its own (0.1 us), because an object of the library keeps the
+ * tables of an image and lends them to later images that lack their own. */
 static void jpeg_begin(struct levada_jpeg *j, const uint8_t *data, int32_t size)
 {
     jpeg_create_decompress(&j->c);
@@ -181,7 +181,7 @@ static int32_t jpeg_seek(struct levada_jpeg *j)
     return w->x - (int32_t)x;
 }
 
-/* Adobe stores the four inks inverted. */
+/* Converts CMYK; Adobe stores the four inks inverted. */
 static void jpeg_from_cmyk(const struct levada_jpeg *j, const uint8_t *from, uint8_t *to, int32_t n)
 {
     uint8_t flip = j->c.saw_Adobe_marker ? 255 : 0;
@@ -283,7 +283,7 @@ static levada_status jpeg_run(struct levada_jpeg *j, levada_error *why)
     return jpeg_verdict(j, why);
 }
 
-/* The library leaves to here on a fatal error. */
+/* Runs the library, which returns to here on a fatal error. */
 static levada_status jpeg_guarded(struct levada_jpeg *j, const uint8_t *data, int32_t size)
 {
     levada_status st;

@@ -28,7 +28,7 @@ static bool npy_accept(npy_text *t, const char *token)
     return true;
 }
 
-/* A string in quotes, without escapes. */
+/* Reads a string in quotes, without escapes. */
 static bool npy_string(npy_text *t, char *to, size_t capacity)
 {
     char   quote;
@@ -96,7 +96,7 @@ static levada_status npy_dtype(const char *descr, levada_npy *out, levada_error 
                        descr);
 }
 
-/* One entry of the dict. `seen` has a bit for each key. */
+/* Reads one entry of the dict. `seen` has a bit for each key. */
 static levada_status npy_entry(npy_text *t, levada_npy *out, unsigned *seen, levada_error *why)
 {
     char     key[16] = "", descr[16];

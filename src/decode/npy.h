@@ -18,7 +18,8 @@ typedef struct levada_npy {
     const uint8_t *values; /* in the string; count values, which are there */
 } levada_npy;
 
-/* EINVALID_ARGUMENT: not an array of numbers; EDATA_LOSS: damaged, or not as long as it says. */
+/* Reads an array. Returns EINVALID_ARGUMENT if it is not an array of numbers, and EDATA_LOSS if it
+ * is damaged, or not as long as it says. */
 LEVADA_MUST_USE levada_status levada_npy_read(const uint8_t *data, int32_t size, levada_npy *out,
                                               levada_error *why);
 

@@ -24,7 +24,7 @@ static const levada_arg parse_sequence_example_options[] = {
     LEVADA_ARG_END
 };
 
-/* The context is found, too, unless it was given. */
+/* Infers the context, too, unless it is set. */
 static levada_status parse_sequence_example_infer(const void *args, const levada_dataset *input,
                                                   const char *field, levada_value **out,
                                                   levada_error *err)

@@ -200,7 +200,7 @@ static void picture_whole(const levada_picture_options *o, picture_row *row)
         row->window = (levada_picture_window){ 0, 0, width, height };
 }
 
-/* `key` is that of random windows. */
+/* Places the window; `key` is that of random windows. */
 static levada_status picture_place(const levada_picture_options *o, uint64_t key, picture_row *row,
                                    levada_error *why)
 {

@@ -13,7 +13,7 @@ static int64_t probe_u32(const uint8_t *at)
     return (int64_t)probe_u16(at) << 16 | probe_u16(at + 2);
 }
 
-/* A frame header at `at`, after its marker. */
+/* Reads a frame header at `at`, after its marker. */
 static levada_status probe_frame(const uint8_t *at, const uint8_t *end, int marker,
                                  levada_picture *out, levada_error *why)
 {
@@ -63,7 +63,7 @@ static levada_status probe_jpeg(const uint8_t *data, int32_t size, levada_pictur
                        "damaged JPEG data: the size of the image is missing");
 }
 
-/* A palette with transparent colors has an alpha channel. */
+/* Returns true if a palette has transparent colors, and so an alpha channel. */
 static bool probe_png_transparent(const uint8_t *data, int32_t size)
 {
     const uint8_t *at = data + 8, *end = data + size;
@@ -124,7 +124,7 @@ static bool probe_fits(const levada_picture *p, int32_t size)
     return pixels / (8 * 1032) * p->bits * p->planes + p->height / 1032 <= size;
 }
 
-/* The formats that users may have are named. */
+/* Names the formats that users may have, which are not supported. */
 static levada_status probe_unknown(const uint8_t *data, int32_t size, levada_error *why)
 {
     const char *name = NULL;

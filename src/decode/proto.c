@@ -69,7 +69,7 @@ void levada_proto_close(levada_proto *x)
     memset(x, 0, sizeof *x);
 }
 
-/* Memory for n rows; columns of single numbers, which the first pass fills. */
+/* Reserves memory for n rows; columns of single numbers, which the first pass fills. */
 static levada_status proto_prepare(levada_proto *x, levada_error *err)
 {
     int64_t nslots = x->plan->nslots;
@@ -101,7 +101,7 @@ static levada_status proto_prepare(levada_proto *x, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The level of the steps, which are counted in x->first[0]. */
+/* Makes the level of the steps, which are counted in x->first[0]. */
 static levada_status proto_time(levada_proto *x, const levada_feature *f, levada_error *err)
 {
     int32_t *time = NULL;
@@ -111,7 +111,7 @@ static levada_status proto_time(levada_proto *x, const levada_feature *f, levada
     return LEVADA_OK;
 }
 
-/* FixedLen, and FixedLenSequence in a feature list: the same for each item. */
+/* Makes FixedLen, and FixedLenSequence in a feature list: the same for each item. */
 static levada_status proto_fixed(levada_proto *x, const levada_feature *f, levada_error *err)
 {
     levada_items items;

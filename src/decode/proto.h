@@ -111,8 +111,8 @@ typedef struct levada_proto_plan {
     levada_spec *spec;
 } levada_proto_plan;
 
-/* `context` is the spec of an Example or the context of a SequenceExample, `lists` that of its
- * feature lists; NULL if there is none. Both are borrowed for the life of the plan. */
+/* Creates a plan. `context` is the spec of an Example or the context of a SequenceExample, `lists`
+ * that of its feature lists; NULL if there is none. Both are borrowed for the life of the plan. */
 LEVADA_MUST_USE levada_status levada_proto_plan_create(const levada_value *context,
                                                        const levada_value *lists, bool sequence,
                                                        levada_proto_plan **out, levada_error *err);
@@ -121,7 +121,7 @@ void levada_proto_plan_destroy(levada_proto_plan **plan);
 LEVADA_MUST_USE levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
                                                   const levada_value *entry, bool steps,
                                                   levada_feature *out, levada_error *err);
-/* The slot of a key, made if there is none. */
+/* Finds the slot of a key, or makes it. */
 LEVADA_MUST_USE levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key,
                                                      size_t size, levada_list list,
                                                      const levada_feature *feature, int32_t *out,
@@ -137,7 +137,7 @@ typedef struct levada_arena {
     struct levada_arena_chunk *first, *now;
 } levada_arena;
 
-/* `size` bytes with LEVADA_KERNEL_SLACK around them; NULL when memory is short. */
+/* Returns `size` bytes with LEVADA_KERNEL_SLACK around them; NULL if out of memory. */
 uint8_t *levada_arena_take(levada_arena *arena, size_t size);
 void levada_arena_reset(levada_arena *arena); /* keeps the memory */
 void levada_arena_clear(levada_arena *arena);
@@ -216,7 +216,7 @@ void levada_proto_close(levada_proto *x);
 LEVADA_MUST_USE levada_status levada_proto_decode(levada_proto *x, const levada_strings *in,
                                                   levada_builder *out, levada_error *err);
 
-/* The hook of a decoder. */
+/* Implements the hook of a decoder. */
 int64_t levada_proto_found(const levada_proto *x, bool *there, char *names, size_t size);
 /* Keeps the names of the features of a record. */
 LEVADA_MUST_USE levada_status levada_proto_name(levada_proto *x, int64_t row, levada_error *err);
@@ -236,7 +236,7 @@ int64_t levada_items_row(const levada_items *items, int64_t item);
  * or the reverse. For records in which something of the spec is missing. */
 LEVADA_MUST_USE levada_status levada_proto_check_kind(levada_proto *x, int64_t row,
                                                       levada_error *err);
-/* First pass over all records. */
+/* Makes the first pass over all records. */
 LEVADA_MUST_USE levada_status levada_proto_scan(levada_proto *x, levada_error *err);
 
 typedef enum levada_plain {
@@ -248,14 +248,14 @@ typedef enum levada_plain {
 /* Reads one map entry in any form; joins a value in pieces in x->arena. Spans are never NULL. */
 levada_plain levada_entry_read(levada_proto *x, const uint8_t *p, const uint8_t *end,
                                levada_span *key, levada_span *value);
-/* The general path: any Feature message to its list and plain payload. */
+/* Parses any Feature message to its list and plain payload: the general path. */
 levada_plain levada_feature_plain(levada_arena *arena, const uint8_t *p, const uint8_t *end,
                                   levada_list *list, levada_span *out);
 /* Reads one list message whose plain form has strange fields between its values. */
 levada_plain levada_list_plain(levada_arena *arena, levada_list list, levada_span *span);
 /* Reads a payload of any size, as levada_payload_one does. */
 bool levada_payload_long(const uint8_t *p, int64_t size, int64_t *out);
-/* Items of an int64 or float payload that is whole; -1 where it is not. */
+/* Counts the items of an int64 or float payload that is whole; -1 if it is not. */
 int64_t levada_payload_count(const levada_proto *x, levada_list list, const levada_span *span);
 /* Measures a payload, and sets the bits of levada_varint_size for x->sizes. */
 int64_t levada_payload_measure(levada_proto *x, levada_list list, const levada_span *span);
@@ -270,7 +270,7 @@ static inline uint64_t levada_payload_squeeze(uint64_t x)
     return (x & UINT64_C(0x0FFFFFFF)) | (x & UINT64_C(0x0FFFFFFF00000000)) >> 4;
 }
 
-/* One varint that fills p[0, size), the usual case of a scalar; false where it does not. */
+/* Reads one varint that fills p[0, size), the usual case of a scalar; else returns false. */
 static inline bool levada_payload_one(const uint8_t *p, int64_t size, int64_t *out)
 {
     if (LEVADA_LIKELY(size >= 1 && size <= 8)) {
@@ -288,7 +288,7 @@ static inline bool levada_payload_one(const uint8_t *p, int64_t size, int64_t *o
 bool levada_number_store(levada_dtype dtype, void *to, int64_t i, int64_t v);
 bool levada_float_store(levada_dtype dtype, void *to, int64_t i, float v);
 
-/* Plain payload in the usual form: the list of that tag alone, numbers packed. */
+/* Reads a plain payload in the usual form: the list of that tag alone, numbers packed. */
 static inline bool levada_feature_usual(const levada_slot *s, const uint8_t *p, const uint8_t *end,
                                         levada_span *out)
 {
@@ -320,7 +320,7 @@ static inline bool levada_feature_usual(const levada_slot *s, const uint8_t *p, 
 
 /* -- second pass: the columns of a feature ---------------------------------------------------- */
 
-/* The items of a slot. Lanes 0 to 3 are scratch memory that lives side by side. */
+/* Returns the items of a slot. Lanes 0 to 3 are scratch memory that lives side by side. */
 LEVADA_MUST_USE levada_status levada_proto_items(levada_proto *x, const levada_feature *f,
                                                  int32_t slot, int32_t lane, levada_items *out,
                                                  levada_error *err);
@@ -361,11 +361,11 @@ LEVADA_MUST_USE levada_status levada_late_encode(levada_proto *x, const levada_f
 LEVADA_MUST_USE levada_status levada_late_fixed(levada_proto *x, const levada_feature *f,
                                                 const levada_items *items, bool *done,
                                                 levada_error *err);
-/* `per` numbers for each item, or its default. */
+/* Makes `per` numbers for each item, or its default. */
 LEVADA_MUST_USE levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, levada_error *err);
-/* offsets [n + 1] gets where the values of each item begin, counted in values of `per` elements;
- * items that cannot be used get none, and their row is rejected. */
+/* Counts values: offsets [n + 1] gets where the values of each item begin, counted in values of
+ * `per` elements; items that cannot be used get none, and their row is rejected. */
 LEVADA_MUST_USE levada_status levada_numbers_count(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, int32_t *offsets,
                                                    levada_error *err);
@@ -386,7 +386,7 @@ LEVADA_MUST_USE levada_status levada_strings_fill(levada_proto *x, int32_t colum
                                                   int32_t **begin, int32_t **end,
                                                   levada_error *err);
 
-/* VarLen, Ragged, and FixedLenSequence of an Example. */
+/* Decodes VarLen, Ragged, and FixedLenSequence of an Example. */
 LEVADA_MUST_USE levada_status levada_ragged_decode(levada_proto *x, const levada_feature *f,
                                                    levada_error *err);
 LEVADA_MUST_USE levada_status levada_sparse_decode(levada_proto *x, const levada_feature *f,

@@ -73,8 +73,8 @@ void levada_arena_clear(levada_arena *arena)
     arena->now = NULL;
 }
 
-/* Whole varints of at most 10 bytes each. Checked here, since a list may be dropped unread where a
- * later kind of the same Feature wins. */
+/* Checks whole varints of at most 10 bytes each, because a list may be dropped unread if a later
+ * kind of the same Feature wins. */
 static bool feature_run(const uint8_t *p, uint32_t size)
 {
     uint32_t more = 0;

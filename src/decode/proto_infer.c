@@ -61,7 +61,7 @@ static levada_status infer_note(infer_job *job, const levada_example_feature *f,
     return LEVADA_OK;
 }
 
-/* A levada_infer_look. */
+/* Implements levada_infer_look. */
 static levada_status infer_record(void *user, const uint8_t *data, int64_t size, levada_error *err)
 {
     infer_job          *job = user;
@@ -145,7 +145,8 @@ static levada_status infer_merge(const infer_seen *first, int64_t n, infer_seen 
                        all->kinds & 1u << LEVADA_BYTES ? "string" : "int64");
 }
 
-/* A feature list whose name a feature of the context has, too, becomes the column sequence/name. */
+/* Names a column; a feature list whose name a feature of the context has, too, becomes the column
+ * sequence/name. */
 static levada_status infer_one(const infer_job *job, int64_t from, int64_t n,
                                levada_value *features, levada_value *sequences, levada_error *err)
 {

@@ -19,7 +19,7 @@ static uint32_t keys_hash(uint64_t head, uint64_t tail, uint32_t size)
     return (uint32_t)(h >> 32);
 }
 
-/* Head and tail of a key in memory without slack. */
+/* Loads head and tail of a key in memory without slack. */
 static void keys_words(const uint8_t *at, uint32_t size, uint64_t *head, uint64_t *tail)
 {
     *head = *tail = 0;

@@ -75,7 +75,7 @@ static inline const levada_key *levada_keys_expected(levada_keys *keys, const ui
     return k;
 }
 
-/* Slot of a key, or -1. May look at 16 bytes around the key. */
+/* Finds the slot of a key, or -1. May look at 16 bytes around the key. */
 static inline int32_t levada_keys_find(levada_keys *keys, const uint8_t *at, uint32_t size)
 {
     levada_key *k = keys->last->next;

@@ -33,7 +33,8 @@ static kind_span kind_field(const levada_proto *x, int64_t row, uint32_t number)
     return found;
 }
 
-/* The key of the map entry at *p, which moves to the next one; NULL = this is not an entry. */
+/* Returns the key of the map entry at *p, which moves to the next one; NULL = this is not an
+ * entry. */
 static const uint8_t *kind_entry(const uint8_t **p, const uint8_t *end, uint32_t *key_size)
 {
     const uint8_t *at = *p, *key, *value;
@@ -132,7 +133,7 @@ static bool kind_ever(const levada_proto *x, int32_t slot)
     return x->ever[slot >> 6] >> (slot & 63) & 1;
 }
 
-/* FixedLen is required, or has a default. */
+/* Finds values; FixedLen is required, or has a default. */
 int64_t levada_proto_found(const levada_proto *x, bool *there, char *names, size_t size)
 {
     for (int32_t i = 0; i < x->plan->nfeatures; i++) {

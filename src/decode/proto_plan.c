@@ -171,7 +171,7 @@ static char *plan_name(const levada_feature *f, const char *end)
     return name;
 }
 
-/* The fields of one feature; returns their number. `names`: what was allocated for them. */
+/* Lists the fields of one feature; returns their number. `names`: what was allocated for them. */
 static int32_t plan_fields(const levada_feature *f, levada_field out[2], char *names[2])
 {
     levada_field *v = &out[0];

@@ -21,7 +21,7 @@ typedef struct ragged_walk {
     int64_t row;
 } ragged_walk;
 
-/* The numbers of a partition for one item, in x->number. */
+/* Reads the numbers of a partition for one item into x->number. */
 static levada_status ragged_numbers(ragged_walk *w, int32_t k, int64_t item, int64_t *count,
                                     levada_error *err)
 {
@@ -85,7 +85,7 @@ static void ragged_add(ragged_walk *w, int32_t k, int32_t base, int64_t end)
     w->x->level[k][++w->used[k]] = base + (int32_t)end;
 }
 
-/* ValueRowIds: n numbers, one for each element, not decreasing; rows may be empty. */
+/* Reads ValueRowIds: n numbers, one for each element, not decreasing; rows may be empty. */
 static levada_status ragged_ids(ragged_walk *w, int32_t k, int32_t base, int64_t n, int64_t m,
                                 int64_t *rows, levada_error *err)
 {
@@ -133,7 +133,7 @@ static levada_status ragged_divide(ragged_walk *w, int32_t k, int64_t item, int3
     return LEVADA_OK;
 }
 
-/* All partitions of one item, from the inside; *rows is what the outermost one has. */
+/* Reads all partitions of one item, from the inside; *rows is what the outermost one has. */
 static levada_status ragged_item(ragged_walk *w, const int64_t *items, int32_t first, int64_t m,
                                  int64_t *rows, levada_error *err)
 {
@@ -205,7 +205,7 @@ static levada_status ragged_walk_items(ragged_walk *w, const int32_t *counts, in
     return LEVADA_OK;
 }
 
-/* Levels of the partitions: `level` is the one that divides items. */
+/* Makes the levels of the partitions: `level` is the one that divides items. */
 static levada_status ragged_partitions(ragged_walk *w, int32_t level, const int32_t *counts,
                                        levada_error *err)
 {

@@ -29,7 +29,7 @@ static uint8_t *runs_before(uint8_t *to, uint8_t tag, uint64_t size)
     return to;
 }
 
-/* The head of steps of the feature; false if its steps are too long to have one. */
+/* Finds the head of steps of the feature; returns false if its steps are too long to have one. */
 static bool runs_expect(runs_head *h, const levada_proto *x, const levada_feature *f)
 {
     uint8_t bytes[2 * RUNS_HEAD] = { 0 }, *end = bytes + RUNS_HEAD, *at = end;

@@ -48,8 +48,8 @@ static void scan_number(levada_proto *x, int32_t slot, int64_t row, const levada
     if (!fits) scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_RANGE, s->list, 1 });
 }
 
-/* An entry without a kind. In an Example a FixedLen feature keeps the value of an earlier entry of
- * the same key; other features are empty again, as in TensorFlow and protobuf. */
+/* Scans an entry without a kind. In an Example a FixedLen feature keeps the value of an earlier
+ * entry of the same key; other features are empty again, as in TensorFlow and protobuf. */
 static void scan_no_kind(levada_proto *x, int32_t slot, int64_t row)
 {
     const levada_slot *s = &x->plan->slots[slot];
@@ -63,8 +63,8 @@ static void scan_no_kind(levada_proto *x, int32_t slot, int64_t row)
     }
 }
 
-/* A Feature that does not look as usual: the general path. A broken one is noted, not returned: a
- * later entry of its key replaces it. */
+/* Scans a Feature that does not look as usual: the general path. A broken one is noted, not
+ * returned: a later entry of its key replaces it. */
 static LEVADA_NOINLINE levada_plain scan_unusual(levada_proto *x, int32_t slot, int64_t row,
                                                  const scan_entry *e, levada_span *span)
 {
@@ -92,7 +92,7 @@ static LEVADA_NOINLINE levada_plain scan_unusual(levada_proto *x, int32_t slot, 
     return LEVADA_PLAIN_OK;
 }
 
-/* Plain payload of the list that the slot wants. */
+/* Scans a plain payload of the list that the slot wants. */
 static LEVADA_ALWAYS_INLINE void scan_payload(levada_proto *x, int32_t slot, int64_t row,
                                               levada_span span)
 {
@@ -126,7 +126,7 @@ static levada_plain scan_feature(levada_proto *x, int32_t slot, int64_t row, con
     return LEVADA_PLAIN_OK;
 }
 
-/* A map entry as everybody writes it: key, then value, nothing else. */
+/* Scans a map entry as everybody writes it: key, then value, nothing else. */
 static LEVADA_ALWAYS_INLINE bool scan_usual_entry(const uint8_t *p, const uint8_t *end,
                                                   scan_entry *e)
 {
@@ -142,9 +142,9 @@ static LEVADA_ALWAYS_INLINE bool scan_usual_entry(const uint8_t *p, const uint8_
     return e->value && e->value + size == end;
 }
 
-/* Two values in one entry are merged, as protobuf does: their bytes are concatenated. The first
- * merge reserves memory for everything up to `end`, so an entry of many values needs at most its
- * own size. */
+/* Merges two values in one entry, as protobuf does: their bytes are concatenated. The first merge
+ * reserves memory for everything up to `end`, so an entry of many values needs at most its own
+ * size. */
 static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **memory, const uint8_t *p,
                               uint32_t size, const uint8_t *end)
 {
@@ -161,8 +161,8 @@ static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **memory, 
     return LEVADA_PLAIN_OK;
 }
 
-/* A map entry in any form. As in TensorFlow it has two fields at least; of two keys the last one
- * counts, a missing key is the empty one, and a missing value has no kind. */
+/* Scans a map entry in any form. As in TensorFlow it has two fields at least; of two keys the last
+ * one counts, a missing key is the empty one, and a missing value has no kind. */
 static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_t *p,
                                                    const uint8_t *end, scan_entry *e)
 {
@@ -213,7 +213,7 @@ levada_plain levada_entry_read(levada_proto *x, const uint8_t *p, const uint8_t 
     return LEVADA_PLAIN_OK;
 }
 
-/* A feature list stays as it is until its column is made; the last one of a key wins. */
+/* Keeps a feature list as it is until its column is made; the last one of a key wins. */
 static void scan_feature_list(levada_proto *x, int32_t slot, int64_t row, const scan_entry *e)
 {
     levada_span *span = &x->spans[slot * x->rows + row];
@@ -224,7 +224,7 @@ static void scan_feature_list(levada_proto *x, int32_t slot, int64_t row, const 
     span->loose = false;
 }
 
-/* The entry at *p, whose tag is next; moves *p after it. */
+/* Scans the entry at *p, whose tag is next; moves *p after it. */
 static levada_plain scan_entry_at(levada_proto *x, const uint8_t **at, const uint8_t *end,
                                   bool lists, int64_t row)
 {
@@ -276,8 +276,8 @@ static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *e
     return plain;
 }
 
-/* TensorFlow reads a SequenceExample that ends right after the size of a field as if the field were
- * empty (golden case "truncated after 17"); levada does too. */
+/* Returns true if a SequenceExample ends right after the size of a field. TensorFlow reads it as if
+ * the field were empty (golden case "truncated after 17"); levada does too. */
 static bool scan_ends_in_size(const levada_proto *x, const uint8_t *p, const uint8_t *end)
 {
     uint32_t size;

@@ -20,7 +20,7 @@ static int sparse_compare(const int64_t *a, const int64_t *b, int32_t rank)
     return 0;
 }
 
-/* Stable merge sort of order[0, n) by index; `order` has space for 2 n. */
+/* Sorts order[0, n) by index with a stable merge sort; `order` has space for 2 n. */
 static void sparse_sort(const int64_t *index, int32_t rank, int64_t *order, int64_t n)
 {
     int64_t *from = order, *to = order + n;
@@ -80,7 +80,7 @@ static levada_status sparse_sort_row(levada_proto *x, int64_t *index, int32_t ra
     return LEVADA_OK;
 }
 
-/* Dimension d of all indices of one record; the record must have as many as it has values. */
+/* Reads dimension d of all indices of one record; the record must have as many as it has values. */
 static levada_status sparse_index(levada_proto *x, const levada_feature *f, int32_t d, int64_t row,
                                   int64_t *index, int64_t n, levada_error *err)
 {

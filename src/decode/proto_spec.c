@@ -209,7 +209,7 @@ static bool spec_leaf(spec_default *d, const levada_value *leaf)
     return true;
 }
 
-/* The leaves of nested lists, in order. */
+/* Lists the leaves of nested lists, in order. */
 static levada_status spec_leaves(spec_default *d, const levada_value *value, int depth,
                                  levada_error *err)
 {
@@ -256,7 +256,7 @@ static levada_status spec_read_default(levada_feature *f, const levada_value *va
     return spec_leaves(&d, value, 0, err);
 }
 
-/* FixedLenSequence: a scalar that pads. */
+/* Reads the default of FixedLenSequence: a scalar that pads. */
 static levada_status spec_pad(levada_feature *f, const levada_value *value, levada_error *err)
 {
     int64_t element[2] = {0}; /* as aligned as any dtype wants it; the feature's is not */
@@ -306,7 +306,7 @@ static levada_status spec_partition(levada_proto_plan *plan, levada_feature *f,
                        "feature '%s': UniformRowLength needs a length of at least 1", f->name);
 }
 
-/* Uniform lengths at the end become dimensions of the values, the others levels. */
+/* Makes dimensions of the values of uniform lengths at the end, and levels of the others. */
 static levada_status spec_ragged(levada_proto_plan *plan, levada_feature *f,
                                  const levada_value *entry, levada_error *err)
 {

@@ -20,7 +20,7 @@ typedef struct steps_reader {
     int64_t before;       /* bytes before the payload                                    */
 } steps_reader;
 
-/* A step that does not look as usual. */
+/* Parses a step that does not look as usual. */
 static levada_status steps_unusual(steps_reader *r, const uint8_t *p, const uint8_t *end,
                                    levada_span *out, levada_error *err)
 {
@@ -56,7 +56,7 @@ static LEVADA_NOINLINE levada_status steps_more(steps_reader *r, levada_error *e
                              sizeof(levada_span), err);
 }
 
-/* One step at p; *next is the byte after it, NULL if the list is broken. */
+/* Parses one step at p; *next is the byte after it, NULL if the list is broken. */
 static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t *end,
                                const uint8_t **next, levada_error *err)
 {
@@ -81,8 +81,9 @@ static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t 
     return LEVADA_OK;
 }
 
-/* Usual steps from p on; returns where they end, or where the capacity ends. Rows of floats mostly
- * have one size: the beginning of the next one is then known before the current one is parsed. */
+/* Parses usual steps from p on; returns where they end, or where the capacity ends. Rows of floats
+ * mostly have one size: the beginning of the next one is then known before the current one is
+ * parsed. */
 static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8_t *end)
 {
     levada_span *out = &r->x->step[r->lane][r->n];
@@ -177,7 +178,8 @@ typedef struct steps_numbers {
     void *to;
 } steps_numbers;
 
-/* The usual steps of one list; false if it has any other step, or one whose number does not fit. */
+/* Parses the usual steps of one list; returns false if it has any other step, or one whose number
+ * does not fit. */
 static bool steps_numbers_of(steps_numbers *s, const levada_span *list)
 {
     const uint8_t *p = list->at, *end = p + list->size;

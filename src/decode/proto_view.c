@@ -182,7 +182,7 @@ static levada_plain view_map(levada_example_view *v, const uint8_t *p, const uin
     return LEVADA_PLAIN_OK;
 }
 
-/* The maps of one section: of all messages with that field number. */
+/* Reads the maps of one section: of all messages with that field number. */
 static levada_plain view_section(levada_example_view *v, size_t n, uint32_t field)
 {
     const uint8_t *p = v->record + LEVADA_KERNEL_SLACK, *end = p + n;
@@ -215,7 +215,7 @@ static int64_t view_strings(const levada_span *span)
     return n;
 }
 
-/* One Feature message as the next item. */
+/* Adds one Feature message as the next item. */
 static levada_plain view_item(levada_example_view *v, const uint8_t *p, const uint8_t *end)
 {
     static const levada_dtype dtypes[] = { LEVADA_NONE, LEVADA_BYTES, LEVADA_FLOAT32,

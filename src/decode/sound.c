@@ -62,7 +62,7 @@ static int64_t sound_alaw(uint8_t byte)
     return (int64_t)(a & 0x80 ? v : -v) * ((int64_t)1 << 48);
 }
 
-/* Whole numbers, left-justified in 64 bits. */
+/* Reads whole numbers, left-justified in 64 bits. */
 static int64_t sound_int(const levada_sound *s, const uint8_t *at)
 {
     if (s->kind == LEVADA_SOUND_MULAW) return sound_mulaw(*at);
@@ -83,7 +83,8 @@ static double sound_float(const levada_sound *s, const uint8_t *at)
     return s->bytes == 8 ? d : (double)f;
 }
 
-/* A float as a left-justified whole number: what is beyond -1 to 1 is cut, NaN is silence. */
+/* Converts a float to a left-justified whole number: what is beyond -1 to 1 is cut, NaN is
+ * silence. */
 static int64_t sound_whole(double v)
 {
     if (isnan(v)) return 0;

@@ -138,7 +138,7 @@ static levada_status probe_samples(const probe_wav *w, int64_t size, levada_soun
     return LEVADA_OK;
 }
 
-/* One chunk; *found where it has the samples. */
+/* Reads one chunk; *found if it has the samples. */
 static levada_status probe_chunk(probe_wav *w, levada_sound *out, bool *found, levada_error *why)
 {
     const uint8_t *name = w->at;

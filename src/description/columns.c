@@ -278,7 +278,7 @@ static bool columns_is_leaf(const levada_value *entry)
 static levada_status columns_entry(columns_walk *w, const levada_value *entry, levada_field at,
                                    levada_error *err);
 
-/* The members of the object `at`: fields 'at.member'. */
+/* Reads the members of the object `at`: fields 'at.member'. */
 static levada_status columns_members(columns_walk *w, const levada_value *map, levada_field at,
                                      levada_error *err)
 {
@@ -301,7 +301,7 @@ static levada_status columns_members(columns_walk *w, const levada_value *map, l
     return st;
 }
 
-/* A dtype, {dtype: ...}, [entry] or {member: entry}. */
+/* Reads a dtype, {dtype: ...}, [entry] or {member: entry}. */
 static levada_status columns_entry(columns_walk *w, const levada_value *entry, levada_field at,
                                    levada_error *err)
 {

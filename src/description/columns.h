@@ -39,13 +39,13 @@ typedef struct levada_derived {
 
 typedef levada_status (*levada_derive)(const void *args, const levada_spec *in, levada_spec **out,
                                        levada_error *err);
-/* *out is borrowed until the next call. Where check leaves it NULL, it is `in`. */
+/* Returns *out, borrowed until the next call. If check leaves it NULL, it is `in`. */
 LEVADA_MUST_USE levada_status levada_derived_get(levada_derived *derived, levada_derive check,
                                                  const void *args, const levada_spec *in,
                                                  const levada_spec **out, levada_error *err);
 void levada_derived_clear(levada_derived *derived);
 
-/* The spec with one more field of that name and dtype, the last one: one value per record. */
+/* Makes the spec with one more field of that name and dtype, the last one: one value per record. */
 LEVADA_MUST_USE levada_status levada_spec_add_field(const levada_spec *in, const char *name,
                                                     levada_dtype dtype, levada_spec **out,
                                                     levada_error *err);
@@ -54,22 +54,22 @@ LEVADA_MUST_USE levada_status levada_spec_add_field(const levada_spec *in, const
 LEVADA_MUST_USE levada_status levada_spec_join(const levada_spec *in, const char *decoded,
                                                const levada_spec *made, levada_spec **out,
                                                levada_error *err);
-/* A copy of the fields of a spec, one more than there are; to be freed with levada_free. NULL when
- * memory is short. */
+/* Copies the fields of a spec, with space for one more; to be freed with levada_free. Returns NULL
+ * if out of memory. */
 levada_field *levada_spec_copy_fields(const levada_spec *spec);
-/* EINVALID_ARGUMENT if `in` has batches: the stage works on single records. */
+/* Returns EINVALID_ARGUMENT if `in` has batches, because the stage works on single records. */
 LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, levada_error *err);
 /* Returns the number of dots in a name. */
 int32_t levada_name_dots(const char *name);
 /* Returns true if `field` is a member of the list of objects `name`, at any depth below it. */
 bool levada_field_is_member(const levada_field *field, const char *name);
-/* Index of the field; -1 where it may appear later (an open spec); else EINVALID_ARGUMENT with the
- * available names. */
+/* Finds the index of the field; -1 if it may appear later (an open spec); else EINVALID_ARGUMENT
+ * with the available names. */
 LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const char *name,
                                                   int32_t *out, levada_error *err);
-/* The spec that a map describes: {name: dtype}, or {name: {dtype, kind, shape}} with kind FixedLen
- * (the default), VarLen, Ragged or FixedLenSequence (one ragged level). Lists are [entry], objects
- * {member: entry}: {m: [{a: int64}]} is one field 'm.a'. */
+/* Reads the spec that a map describes: {name: dtype}, or {name: {dtype, kind, shape}} with kind
+ * FixedLen (the default), VarLen, Ragged or FixedLenSequence (one ragged level). Lists are [entry],
+ * objects {member: entry}: {m: [{a: int64}]} is one field 'm.a'. */
 LEVADA_MUST_USE levada_status levada_spec_read(const levada_value *map, int32_t flags,
                                                levada_spec **out, levada_error *err);
 /* Checks that blocks of `is` have the declared columns: the same columns in that order, dimensions

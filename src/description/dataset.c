@@ -210,7 +210,7 @@ static void dataset_bound(levada_dataset *ds, const levada_bound *bound)
     ds->nmemory = bound->nmemory;
 }
 
-/* `changes`, and the stage's own options that are not among them. */
+/* Merges `changes` and the stage's own options that are not among them. */
 static levada_status dataset_merge(const levada_dataset *ds, const levada_value *changes,
                                    levada_value **out, levada_error *err)
 {
@@ -252,7 +252,7 @@ static levada_status dataset_find(levada_dataset *ds, levada_value **out, levada
     return st;
 }
 
-/* Found options become part of the description. */
+/* Makes found options a part of the pipeline. */
 static levada_status dataset_infer(levada_dataset *ds, const levada_making *by, levada_error *err)
 {
     levada_value *found = NULL;

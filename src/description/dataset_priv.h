@@ -53,12 +53,12 @@ typedef struct levada_default_path {
     int32_t                           depth;
 } levada_default_path;
 
-/* The first one stays until the dataset is gone; another one is dropped. Any thread. */
+/* Keeps the first one until the dataset is gone; another one is dropped. Any thread may call it. */
 void levada_dataset_keep(levada_dataset *dataset, levada_common *common);
 /* Leaves `spare` (NULL = nothing) at the dataset, and takes what was there. Any thread: nobody else
  * has what was taken. */
 levada_common *levada_dataset_swap_spare(const levada_dataset *dataset, levada_common *spare);
-/* Borrowed; NULL where nothing was kept yet. */
+/* Returns the kept one, borrowed; NULL if nothing was kept yet. */
 levada_common *levada_dataset_kept(const levada_dataset *dataset);
 
 /* What a dataset is made with. */
@@ -78,9 +78,9 @@ LEVADA_MUST_USE levada_status levada_dataset_make(const levada_making *by, const
 LEVADA_MUST_USE levada_status levada_op_bind(const levada_making *by, const levada_op *op,
                                              levada_value *options, levada_bound *out,
                                              levada_error *err);
-/* The default of an option as a value of its type; null if there is none. `outer`: the default
- * that is being read, NULL = none. EINVALID_ARGUMENT: it cannot be read, or it
- * leads back to itself. */
+/* Returns the default of an option as a value of its type; null if there is none. `outer`: the
+ * default that is being read, NULL = none. Returns EINVALID_ARGUMENT if it cannot be read, or leads
+ * back to itself. */
 LEVADA_MUST_USE levada_status levada_parse_default(levada_env *env, const levada_op *op,
                                                    const levada_arg          *arg,
                                                    const levada_default_path *outer,

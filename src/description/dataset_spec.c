@@ -23,7 +23,7 @@ levada_status levada_field_undecodable(const levada_field *field, levada_error *
                        many ? "a sequence of " : "", levada_dtype_name(field->dtype));
 }
 
-/* Typed columns are made of the rows that the format frames. */
+/* Makes typed columns of the rows that the format frames. */
 static levada_status dataset_spec_format(levada_dataset *ds, levada_error *err)
 {
     const levada_decoder_def *decoder = levada_op_decoder(ds->op);
@@ -74,7 +74,7 @@ static levada_status dataset_spec_combiner(levada_dataset *ds, levada_error *err
     return status;
 }
 
-/* "a, b" of the columns that could be decoded, or "none". */
+/* Writes "a, b" of the columns that could be decoded, or "none". */
 static levada_status dataset_spec_no_field(const levada_spec *in, levada_error *err)
 {
     levada_text list = {0};

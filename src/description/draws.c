@@ -29,7 +29,7 @@ const levada_dataset *levada_dataset_draws(const levada_dataset *at, levada_draw
     return found;
 }
 
-/* A shard, or a stage with ranks, that divides: there is more than one part. */
+/* Returns true for a shard, or a stage with ranks, that divides: there is more than one part. */
 static bool draws_divides(const levada_dataset *at)
 {
     const levada_value *ranks = levada_value_get(at->options, "ranks");

@@ -56,7 +56,7 @@ bool levada_parser_accept(levada_parser *p, char c)
     return true;
 }
 
-/* "'x'" or "the end", for messages. */
+/* Writes "'x'" or "the end", for messages. */
 static const char *parse_found(const levada_parser *p, char out[8])
 {
     size_t n = 1;
@@ -103,7 +103,7 @@ size_t levada_parser_word(const levada_parser *p, const char *stop)
     return at - p->at;
 }
 
-/* Four hexadecimal digits at the cursor. */
+/* Reads four hexadecimal digits at the cursor. */
 static bool parse_hex(levada_parser *p, uint32_t *out)
 {
     uint32_t value = 0;
@@ -121,7 +121,7 @@ static bool parse_hex(levada_parser *p, uint32_t *out)
     return true;
 }
 
-/* \uXXXX, after the u; two of them if the first is half of a character. */
+/* Reads \uXXXX, after the u; two of them if the first is half of a character. */
 static levada_status parse_unicode(levada_parser *p, levada_text *to, levada_error *err)
 {
     size_t   start = p->at - 2;
@@ -163,7 +163,7 @@ static levada_status parse_escape(levada_parser *p, levada_text *to, levada_erro
     return LEVADA_OK;
 }
 
-/* A JSON string, at its quote. */
+/* Reads a JSON string, at its quote. */
 static levada_status parse_string(levada_parser *p, levada_text *to, levada_error *err)
 {
     size_t start = p->at++, from = p->at;
@@ -268,7 +268,7 @@ static levada_status parse_list(levada_parser *p, bool plain, levada_value *list
     return levada_parser_expect(p, ']', err);
 }
 
-/* A name before ":". */
+/* Reads a name before ":". */
 static levada_status parse_key(levada_parser *p, levada_text *key, levada_error *err)
 {
     size_t start = p->at, n = 0;
@@ -322,7 +322,7 @@ static levada_status parse_map(levada_parser *p, levada_value *map, levada_error
     return levada_parser_expect(p, '}', err);
 }
 
-/* A list or a map, at its bracket. */
+/* Reads a list or a map, at its bracket. */
 static levada_status parse_bracket(levada_parser *p, bool plain, levada_value **out,
                                    levada_error *err)
 {
@@ -340,7 +340,7 @@ static levada_status parse_bracket(levada_parser *p, bool plain, levada_value **
     return status;
 }
 
-/* "(" pipe ")" */
+/* Reads "(" pipe ")". */
 static levada_status parse_pipe_value(levada_parser *p, levada_value **out, levada_error *err)
 {
     levada_value *value = NULL;
@@ -369,7 +369,7 @@ static levada_status parse_quoted(levada_parser *p, levada_value **out, levada_e
     return status;
 }
 
-/* "@path" or "@" and a string. */
+/* Reads "@path" or "@" and a string. */
 static levada_status parse_include(levada_parser *p, bool plain, levada_value **out,
                                    levada_error *err)
 {

@@ -35,7 +35,7 @@ struct levada_parser {
 LEVADA_MUST_USE levada_status levada_parser_init(levada_parser *p, levada_env *env,
                                                  const char *text, size_t size,
                                                  levada_error *err);
-/* EINVALID_ARGUMENT: the message and the place of the offset. */
+/* Returns EINVALID_ARGUMENT with the message and the place of the offset. */
 LEVADA_PRINTF(4, 5)
 levada_status levada_parser_fail(const levada_parser *p, size_t offset, levada_error *err,
                                  const char *fmt, ...);
@@ -52,13 +52,13 @@ void                          levada_parser_leave(levada_parser *p);
  * */
 size_t levada_parser_word(const levada_parser *p, const char *stop);
 
-/* One value, not resolved. `plain`: words are texts (null is still null). */
+/* Reads one value, not resolved. `plain`: words are texts (null is still null). */
 LEVADA_MUST_USE levada_status levada_parse_raw(levada_parser *p, bool plain, levada_value **out,
                                                levada_error *err);
 /* Checks that all of the text is one value. */
 LEVADA_MUST_USE levada_status levada_parse_whole(levada_parser *p, bool plain, levada_value **out,
                                                  levada_error *err);
-/* The value of a file, in place of "@path". */
+/* Reads the value of a file, in place of "@path". */
 LEVADA_MUST_USE levada_status levada_parse_file(levada_parser *p, const char *path, bool plain,
                                                 levada_value **out, levada_error *err);
 /* Turns the marked maps inside of *value into bytes, floats, functions and pipes. `names`: its maps

@@ -39,7 +39,7 @@ static levada_status parse_pipe_grow(parse_inputs *inputs, levada_error *err)
 
 static levada_status parse_pipe(levada_parser *p, levada_dataset **out, levada_error *err);
 
-/* pipe { ";" pipe } ")" */
+/* Reads pipe { ";" pipe } ")". */
 static levada_status parse_pipe_inputs(levada_parser *p, parse_inputs *inputs, levada_error *err)
 {
     LEVADA_TRY(levada_parser_enter(p, err));
@@ -264,7 +264,7 @@ static levada_status parse_json_fail(levada_error *err, const char *what)
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", what);
 }
 
-/* Every key of the map must stand in allowed, a list like "a, b". */
+/* Checks that every key of the map stands in allowed, a list like "a, b". */
 static levada_status parse_json_keys(const levada_value *map, const char *where,
                                      const char *allowed, levada_error *err)
 {
@@ -306,7 +306,7 @@ static levada_status parse_json_plugin(const levada_parser *p, const levada_valu
     return LEVADA_OK;
 }
 
-/* The options of a stage: each value is resolved in place. */
+/* Reads the options of a stage: each value is resolved in place. */
 static levada_status parse_json_args(const levada_parser *p, const char *name, levada_value *args,
                                      levada_error *err)
 {
@@ -373,7 +373,7 @@ static levada_status parse_json_combiner(const levada_parser *p, const char *nam
     return status;
 }
 
-/* One stage; replaces *top, which is NULL for the first. */
+/* Reads one stage; replaces *top, which is NULL for the first. */
 static levada_status parse_json_stage(const levada_parser *p, levada_value *stage,
                                       levada_dataset **top, levada_error *err)
 {
@@ -522,7 +522,7 @@ static void parse_default_names(const levada_default_path *path, levada_text *na
     levada_text_format(names, "%s%s", names->size > 0 ? ", " : "", path->op->name);
 }
 
-/* A default that holds itself, or more in each other than a dataset may nest. */
+/* Refuses a default that holds itself, or more in each other than a dataset may nest. */
 static levada_status parse_default_path(const levada_default_path *path, levada_error *err)
 {
     levada_text names = {0};

@@ -15,8 +15,8 @@ static levada_status policy_refuse(const char *text, levada_error *err)
                        "errors='%s' must be fail, skip, skip:COUNT or skip:SHARE%%", text);
 }
 
-/* A budget begins with a digit and is decimal: strtod alone would accept "inf", signs, spaces and
- * hexadecimal numbers. */
+/* Reads a budget, which begins with a digit and is decimal: strtod alone would accept "inf", signs,
+ * spaces and hexadecimal numbers. */
 static levada_status policy_budget(const char *text, const char *budget, levada_policy *policy,
                                    levada_error *err)
 {

@@ -28,7 +28,7 @@ static void print_base_names(levada_text *text, const levada_value *value)
     levada_text_char(text, ']');
 }
 
-/* `own`: without the options of all formats. */
+/* Prints the options; `own`: without the options of all formats. */
 static void print_json_args(levada_text *text, const levada_dataset *ds, levada_print how,
                             bool own)
 {
@@ -112,7 +112,7 @@ static bool print_is_default(levada_text *text, const levada_dataset *ds, int32_
     return same;
 }
 
-/* A list of one item is printed as the item, a form that the parser accepts. */
+/* Prints a value; a list of one item is printed as the item, a form that the parser accepts. */
 static void print_text_value(levada_text *text, const levada_dataset *ds, int32_t i)
 {
     const levada_arg   *arg = &ds->op->args[i];
@@ -123,7 +123,7 @@ static void print_text_value(levada_text *text, const levada_dataset *ds, int32_
     levada_value_print(text, value, levada_option_print(arg));
 }
 
-/* The positional option first, the others by name in table order; not what is a default. */
+/* Prints the positional option first, the others by name in table order, and omits defaults. */
 static void print_text_args(levada_text *text, const levada_dataset *ds)
 {
     int32_t positional = levada_option_positional(ds->op->args);

@@ -135,7 +135,7 @@ static levada_status resolve_inside(const levada_parser *p, bool names, levada_v
     return LEVADA_OK;
 }
 
-/* A map of one entry with a key that means something. */
+/* Resolves a map of one entry with a key that means something. */
 static levada_status resolve_mark(const levada_parser *p, bool names, levada_value *map,
                                   levada_value **out, levada_error *err)
 {
@@ -165,8 +165,9 @@ static levada_status resolve_mark(const levada_parser *p, bool names, levada_val
     return status;
 }
 
-/* A map of one entry whose key means something. What a mark holds is never a map itself, except
- * that of "map", which is one that looks like a mark: so a feature may be named "c" or "py". */
+/* Resolves a map of one entry whose key means something. What a mark holds is never a map
+ * itself, except that of "map", which is one that looks like a mark: so a feature may be named
+ * "c" or "py". */
 static bool resolve_marks(const levada_value *value)
 {
     const char         *key = levada_value_key(value, 0);

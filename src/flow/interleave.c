@@ -242,7 +242,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
     return st;
 }
 
-/* The next record of the input into a free slot. */
+/* Admits the next record of the input to a free slot. */
 static levada_status interleave_admit(interleave_state *s, bool hurry, levada_error *err)
 {
     interleave_slot *slot = &s->slots[s->turn];
@@ -290,7 +290,7 @@ static levada_status interleave_fill(const interleave_state *s, interleave_slot 
     return slot->rows.block ? LEVADA_OK : interleave_ready(s, slot, err);
 }
 
-/* The slot whose turn it is, with a record: OK, END of all, or what went wrong. `hurry`:
+/* Finds the slot whose turn it is, with a record: OK, END of all, or what went wrong. `hurry`:
  * levada_cursor_fill_hurried. */
 static levada_status interleave_slot_next(interleave_state *s, bool hurry, interleave_slot **out,
                                           levada_error *err)

@@ -124,7 +124,7 @@ static levada_status zip_fill(zip_state *s, int64_t *out, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The spec of what the parts make; the declared one unless that is open. */
+/* Makes the spec of what the parts make; the declared one unless that is open. */
 static levada_status zip_spec(zip_state *s, levada_block *const *parts, const levada_spec **out,
                               levada_error *err)
 {
@@ -183,7 +183,7 @@ static levada_status zip_build(zip_state *s, levada_block *const *parts, levada_
     return st;
 }
 
-/* The next n records of input i, with columns of their own. The cursor does not move yet. */
+/* Takes the next n records of input i, with columns of their own. The cursor does not move yet. */
 static levada_status zip_part(zip_state *s, int32_t i, int64_t n, levada_error *err)
 {
     levada_cursor *c = &s->cursors[i];

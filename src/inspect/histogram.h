@@ -18,12 +18,12 @@ typedef struct levada_histogram {
 /* Adds a value >= 0, `times` of them. */
 void levada_histogram_add(levada_histogram *histogram, int64_t value, int64_t times);
 void levada_histogram_clear(levada_histogram *histogram);
-/* Values in n equal steps from min to max. */
+/* Counts values in n equal steps from min to max. */
 void levada_histogram_bars(const levada_histogram *histogram, int64_t *bars, int32_t n);
 /* Returns true if the bars are as wide as each other on a logarithmic axis: lengths with a long
  * tail. */
 bool levada_histogram_logarithmic(const levada_histogram *histogram);
-/* {"min":1,"median":2,"p90":3,"max":4,"mean":2.5} */
+/* Writes {"min":1,"median":2,"p90":3,"max":4,"mean":2.5}. */
 void levada_histogram_json(const levada_histogram *histogram, levada_text *text);
 
 #endif

@@ -31,7 +31,7 @@ static levada_status index_check_damaged(levada_error *err)
                        "the index is corrupt; write it again with levada index");
 }
 
-/* Each record ends where the next one begins. */
+/* Checks that each record ends where the next one begins. */
 static levada_status index_check_entries(index_check *x, levada_error *err)
 {
     for (int64_t i = 0; i < LEVADA_INDEX_ROWS && x->record < x->foot.count; i++, x->record++) {
@@ -49,7 +49,7 @@ static levada_status index_check_entries(index_check *x, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The pages before the last one: entries first. The last record ends where the file ends. */
+/* Checks the pages before the last one: entries first. The last record ends where the file ends. */
 static levada_status index_check_pages(index_check *x, int64_t size, levada_error *err)
 {
     for (int64_t at = 0; at < size; at += LEVADA_INDEX_PAGE) {

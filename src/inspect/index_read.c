@@ -21,7 +21,7 @@ static bool index_read_has_index(const levada_dataset *ds)
     return ds->op->family == LEVADA_FAMILY_FORMAT && files->index;
 }
 
-/* The source that reads the records; borrowed. */
+/* Finds the source that reads the records; borrowed. */
 static levada_status index_read_source(const levada_dataset *ds, const levada_dataset **out,
                                        levada_error *err)
 {
@@ -85,7 +85,7 @@ static levada_status index_read_set(levada_value *map, const char *name, levada_
     return st;
 }
 
-/* The options of a source that reads record `number` of its files alone. */
+/* Makes the options of a source that reads record `number` of its files alone. */
 static levada_status index_read_options(int64_t number, levada_value **out, levada_error *err)
 {
     levada_value *map = levada_value_map(), *pair = levada_value_list();
@@ -113,7 +113,7 @@ static levada_status index_read_options(int64_t number, levada_value **out, leva
     return st;
 }
 
-/* The dataset on top of another source. */
+/* Rebuilds the dataset on top of another source. */
 static levada_status index_read_rebuild(const levada_dataset *ds, const levada_value *options,
                                         levada_dataset **out, levada_error *err)
 {
@@ -159,7 +159,8 @@ static void index_lookup_drop(levada_common *common)
     levada_free(x);
 }
 
-/* A function of the user may hold what it works with: it is not kept from call to call. */
+/* Returns true if a function of the user, which may hold what it works with, is called: the lookup
+ * is not kept from call to call. */
 static bool index_lookup_calls(const levada_dataset *ds)
 {
     for (; ds; ds = ds->ninputs ? ds->inputs[0] : NULL) {

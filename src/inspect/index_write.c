@@ -51,7 +51,7 @@ static levada_status index_write_page(index_write *w, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The record that waits ends where the next one begins. */
+/* Writes the record that waits, which ends where the next one begins. */
 static levada_status index_write_record(index_write *w, int64_t end, levada_error *err)
 {
     uint8_t *to = w->page + w->count % LEVADA_INDEX_ROWS * LEVADA_INDEX_ENTRY;
@@ -159,7 +159,7 @@ static levada_status index_write_iterate(index_write *w, const levada_dataset *d
     return st == LEVADA_END ? LEVADA_OK : st;
 }
 
-/* The names in a list with commas. */
+/* Reads the names in a list with commas. */
 static levada_status index_write_names(index_write *w, const char *list, levada_error *err)
 {
     for (const char *end, *at = list; at; at = end ? end + 1 : NULL) {
@@ -182,7 +182,7 @@ static levada_status index_write_names(index_write *w, const char *list, levada_
     return LEVADA_OK;
 }
 
-/* The lengths of all records: of what the stages make of the file. */
+/* Writes the lengths of all records: of what the stages make of the file. */
 static levada_status index_write_lengths(index_write *w, const char *stages, const char *fields,
                                          levada_error *err)
 {
@@ -202,7 +202,7 @@ static levada_status index_write_lengths(index_write *w, const char *stages, con
     return st;
 }
 
-/* Field by field. */
+/* Writes the pages of lengths, field by field. */
 static levada_status index_write_length_pages(index_write *w, levada_error *err)
 {
     int64_t n = w->nlengths, fields = w->foot.nfields;

@@ -31,8 +31,8 @@ static levada_status inspect_repair_check(const levada_scan *scan, levada_error 
                        "%s files cannot be repaired; decompress the file first", scan->compression);
 }
 
-/* The output is written while the input is read, so it must be another file. A file is replaced as
- * a whole, which would turn a device or a pipe into a file: these are refused. */
+/* Opens the output, which is written while the input is read, so it must be another file. A file is
+ * replaced as a whole, which would turn a device or a pipe into a file: these are refused. */
 static levada_status inspect_repair_open(levada_writer **writer, levada_env *env,
                                          const levada_scan *scan, const char *path,
                                          const levada_verify_options *o, levada_error *err)
@@ -70,7 +70,7 @@ static levada_status inspect_repair_write(levada_writer *writer, const levada_bl
     return LEVADA_OK;
 }
 
-/* The file gets its name only where it has as many records as were counted before. */
+/* Renames the file only if it has as many records as were counted before. */
 static levada_status inspect_repair_finish(levada_writer *writer, const levada_scan *scan,
                                            const levada_verify_options *o, levada_error *err)
 {

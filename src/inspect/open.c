@@ -48,7 +48,7 @@ static levada_status open_check(const levada_scan *scan, const char *path, const
                        "format", path, named, scan->content);
 }
 
-/* The registry owns *source. */
+/* Identifies the format; the registry owns *source. */
 static levada_status open_identify(levada_env *env, const levada_texts *files, const char *asked,
                                    const char **source, const char **encoding, levada_error *err)
 {
@@ -91,7 +91,7 @@ static levada_status open_count(levada_example_view *view, const levada_block *b
     return LEVADA_OK;
 }
 
-/* The decoder for most of the first records, NULL where they are no messages. */
+/* Finds the decoder for most of the first records; NULL if they are not messages. */
 static levada_status open_decoder(const levada_dataset *ds, const char **out, levada_error *err)
 {
     levada_iter_options  options = LEVADA_ITER_OPTIONS_INIT;

@@ -18,7 +18,8 @@ typedef struct levada_rows_check {
     levada_block             *decoded; /* of the last block; its rejects are sorted by row */
 } levada_rows_check;
 
-/* `context` is that of the file reader, borrowed for its life. Close it after a failure, too. */
+/* Opens the check; `context` is that of the file reader, borrowed for its life. Close it after a
+ * failure, too. */
 LEVADA_MUST_USE levada_status levada_rows_check_open(levada_rows_check    *check,
                                                      const levada_dataset *dataset,
                                                      const levada_context *context,

@@ -194,8 +194,8 @@ static levada_status scan_utf16(levada_scan *scan, levada_env *env, const char *
     return scan_head(scan, env, path, options, head, made, err);
 }
 
-/* The format that finds a record by its checksum anywhere in the first bytes: damage before the
- * record may look like text. */
+/* Finds the format that finds a record by its checksum anywhere in the first bytes: damage before
+ * the record may look like text. */
 static const levada_op *scan_search(const levada_env *env, const uint8_t *head, int64_t size)
 {
     for (int32_t i = 0;; i++) {
@@ -223,7 +223,7 @@ static bool scan_is_json_line(const uint8_t *head, int64_t size)
     return head[last - 1] == '}' || (!end && size == SCAN_SEARCH);
 }
 
-/* Is the document a list of objects, or empty? */
+/* Skips white space; used to see if the document is a list of objects, or empty. */
 static int64_t scan_past_space(const uint8_t *head, int64_t at, int64_t size)
 {
     while (at < size && isspace(head[at])) at++;
@@ -258,7 +258,7 @@ static levada_status scan_refuse_json(const char *path, const uint8_t *head, int
                        path, (long long)at);
 }
 
-/* The options of the file reader that the source names; NULL where it names none. */
+/* Returns the options of the file reader that the source names; NULL if it names none. */
 static const levada_file_args *scan_options(const levada_scan *scan)
 {
     const levada_dataset *ds = scan->dataset;
@@ -343,8 +343,8 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
     return st;
 }
 
-/* The format with the options of `source` ("fixed_length:record_bytes=8"), where it has some; its
- * files are given later. */
+/* Makes the format with the options of `source` ("fixed_length:record_bytes=8"), if it has some;
+ * its files are set later. */
 static levada_status scan_with_options(levada_scan *scan, levada_env *env, const char *path,
                                        const char *source, levada_error *err)
 {
@@ -467,7 +467,7 @@ void levada_scan_close(levada_scan *scan)
 
 /* -- blocks */
 
-/* The next bad row of the block that is held, or the block. */
+/* Returns the next bad row of the block that is held, or the block. */
 static levada_status scan_held(levada_scan *scan, levada_block **out, int64_t *next,
                                levada_error *err)
 {

@@ -17,12 +17,12 @@ void levada_survey_destroy(levada_survey **survey);
 LEVADA_MUST_USE levada_status levada_survey_add(levada_survey *survey, const uint8_t *data,
                                                 int64_t size, levada_error *err);
 
-/* "Example", "SequenceExample", or NULL where most payloads are neither. */
+/* Returns "Example", "SequenceExample", or NULL if most payloads are neither. */
 const char *levada_survey_kind(const levada_survey *survey);
-/* "features":[...],"sequences":[...] */
+/* Writes "features":[...],"sequences":[...]. */
 void levada_survey_json(const levada_survey *survey, levada_text *text);
-/* Steps of the sequence that has the most in one record, else values of such a feature; NULL where
- * there is none. */
+/* Returns the steps of the sequence that has the most in one record, else the values of such a
+ * feature; NULL if there is none. */
 const levada_histogram *levada_survey_longest(const levada_survey *survey, const char **name,
                                              size_t *size);
 

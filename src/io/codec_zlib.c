@@ -98,7 +98,7 @@ static levada_status codec_zlib_reset(void *codec, levada_error *err)
                                                   "report it");
 }
 
-/* zlib stops after the first of the two numbers in the trailer of gzip. */
+/* Reports broken data; zlib stops after the first of the two numbers in the trailer of gzip. */
 static void codec_zlib_broken(codec_zlib *c)
 {
     const char *why = c->stream.msg ? c->stream.msg : "damaged stream";

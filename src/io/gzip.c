@@ -43,8 +43,8 @@ static levada_status gzip_reset(void *state, levada_error *err)
     return levada_codec_inflate->reset(s->in.codec, err);
 }
 
-/* Between members: skips padding; the first byte of a member begins the next one, which is decoded
- * in the same step, so that many small members cost no more than one large one. */
+/* Continues between members: skips padding; the first byte of a member begins the next one, which
+ * is decoded in the same step, so that many small members cost no more than one large one. */
 static levada_status gzip_between(gzip_state *s, levada_filter_step *step, bool *begins,
                                   levada_error *err)
 {

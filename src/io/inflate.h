@@ -50,8 +50,8 @@ typedef struct levada_inflate_state {
     bool    ended;       /* the last stream is complete: another one may follow          */
 } levada_inflate_state;
 
-/* One step of the current stream; EDATA_LOSS names the filter and where it ended early. Sets
- * `ended` when the stream is complete, even when its checksum is wrong. */
+/* Decodes one step of the current stream; EDATA_LOSS names the filter and where it ended early.
+ * Sets `ended` when the stream is complete, even when its checksum is wrong. */
 levada_status levada_inflate_step(levada_inflate_state *state, const char *name,
                                   levada_filter_step *step, levada_error *err);
 /* Skips zeros, which are padding, after a stream, and finishes at the end of the input. */

@@ -74,7 +74,7 @@ static const char *inflate_isal_text(int code)
     }
 }
 
-/* ISAL_END_INPUT where more of the header is to come. */
+/* Returns ISAL_END_INPUT if more of the header is to come. */
 static int inflate_isal_header(inflate_isal *c)
 {
     int code;

@@ -100,8 +100,9 @@ static levada_status zstd_report(zstd_state *s, levada_filter_step *step, levada
     return zstd_failed(code, err);
 }
 
-/* Bytes to pass in the next call. A call that fails does not say what it wrote, so one call decodes
- * one block at most: never a whole frame, and never a block and the header after it. */
+/* Counts the bytes to pass in the next call. A call that fails does not say what it wrote, so
+ * one call decodes one block at most: never a whole frame, and never a block and the header
+ * after it. */
 static size_t zstd_piece(const zstd_state *s)
 {
     const size_t header = 3; /* of a block; the hint for a block includes the next one */
@@ -220,7 +221,7 @@ static size_t zstd_piece_size(const zstd_state *s)
     return s->level < ZSTD_LARGE_LEVEL ? ZSTD_PIECE : ZSTD_LARGE_PIECE;
 }
 
-/* The job that is being filled. */
+/* Returns the job that is being filled. */
 static zstd_job *zstd_filling(const zstd_state *s)
 {
     return &s->jobs[(s->first + s->started) % (s->threads + 1)];
@@ -264,7 +265,7 @@ static void zstd_job_start(zstd_state *s, zstd_job *job)
     s->any = true;
 }
 
-/* The oldest frame to the output; waits until it is made. */
+/* Passes the oldest frame to the output; waits until it is made. */
 static levada_status zstd_job_give(zstd_state *s, levada_filter_step *step, levada_error *err)
 {
     zstd_job *job = &s->jobs[s->first];

@@ -145,7 +145,7 @@ static levada_status option_choose(const option_binder *b, int32_t i, levada_val
     return levada_fail(err, status, "%s%s", inner.message, where.text);
 }
 
-/* An array that lives as long as the dataset. */
+/* Returns an array that lives as long as the dataset. */
 static void *option_array(levada_bound *out, int64_t n, size_t size)
 {
     void *array = n > 0 ? levada_alloc_zero((size_t)n * size) : NULL;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "name=value must be ..." with the value cut where it is long. */
+/* Fails with "name=value must be ...", with the value cut if it is long. */
 LEVADA_PRINTF(4, 5)
 static levada_status convert_fail(const levada_arg *arg, const levada_value *value,
                                   levada_error *err, const char *fmt, ...)
@@ -34,7 +34,7 @@ static levada_status convert_replace(levada_value **value, levada_value *made, l
     return LEVADA_OK;
 }
 
-/* "4K", "4M", "4G" and plain digits. */
+/* Reads "4K", "4M", "4G" and plain digits. */
 static bool convert_size(const char *text, size_t n, int64_t *out)
 {
     int64_t value = 0;
@@ -54,8 +54,8 @@ static bool convert_size(const char *text, size_t n, int64_t *out)
     return true;
 }
 
-/* The integer that a value is. A float is none, even without a fraction: it is often the result of
- * a division that has a fraction for other numbers. */
+/* Reads an integer. A float is not an integer, even without a fraction, because it is often the
+ * result of a division that has a fraction for other numbers. */
 static bool convert_is_int(const levada_arg *arg, const levada_value *value, int64_t *out)
 {
     size_t      n = 0;
@@ -134,7 +134,7 @@ int32_t levada_option_choice(const char *choices, const char *text, size_t size)
     return -1;
 }
 
-/* "a, b, c; did you mean 'b'?" */
+/* Fails with "a, b, c; did you mean 'b'?". */
 static levada_status convert_no_choice(const levada_arg *arg, const levada_value *value,
                                        const char *text, levada_error *err)
 {
@@ -214,7 +214,7 @@ static levada_status convert_item(const levada_arg *arg, levada_value **item, le
     return convert_int(arg, item, err);
 }
 
-/* INTS, FLOATS and TEXTS; a single value becomes a list of one. */
+/* Converts INTS, FLOATS and TEXTS; a single value becomes a list of one. */
 static levada_status convert_list(const levada_arg *arg, levada_value **value, levada_error *err)
 {
     levada_value *list = levada_value_list();

@@ -61,11 +61,11 @@ LEVADA_MUST_USE levada_status levada_option_convert(const levada_arg *arg, levad
 /* Returns the index of a text among "a|b|c", -1 where it is not there. */
 int32_t levada_option_choice(const char *choices, const char *text, size_t size);
 
-/* Index in the table, -1 if there is none. */
+/* Returns the index in the table, -1 if there is none. */
 int32_t levada_option_find(const levada_arg *args, const char *name);
 /* Returns the index of the positional option, -1 if there is none. */
 int32_t levada_option_positional(const levada_arg *args);
-/* The error for a name that is not in the table. `where` is " at column 14" or "". */
+/* Returns the error for a name that is not in the table. `where` is " at column 14" or "". */
 levada_status levada_option_unknown(const levada_arg *args, const char *name, const char *where,
                                     levada_error *err);
 /* Returns true for INTS, FLOATS and TEXTS. */
@@ -74,7 +74,7 @@ bool levada_option_is_list(levada_arg_type type);
 bool levada_option_holds_text(levada_arg_type type);
 /* Returns how a value of this option prints in text: PLAIN or TEXT. */
 levada_print levada_option_print(const levada_arg *arg);
-/* A table that breaks the contract is refused with the reason; its defaults are not looked at. */
+/* Refuses a table that breaks the contract, with the reason; its defaults are not looked at. */
 LEVADA_MUST_USE levada_status levada_option_check_table(const levada_arg *args, size_t args_size,
                                                         levada_error *err);
 

@@ -249,7 +249,7 @@ static int64_t value_find(const levada_value *map, const char *key)
     return -1;
 }
 
-/* An index with space for one more entry, once the map is large. */
+/* Makes an index with space for one more entry, once the map is large. */
 static levada_status value_reindex(levada_value *map, levada_error *err)
 {
     if (map->n < VALUE_INDEXED || 2 * (map->n + 1) <= (int64_t)map->slots) return LEVADA_OK;

@@ -60,7 +60,7 @@ static void value_print_text(levada_text *text, const char *s, size_t n, levada_
     }
 }
 
-/* A name before "=" or ":" : quoted if it is not a word. */
+/* Prints a name before "=" or ":", quoted if it is not a word. */
 static void value_print_key(levada_text *text, const char *key, levada_print how)
 {
     size_t n = strlen(key);
@@ -127,7 +127,8 @@ static void value_print_pipe(levada_text *text, const levada_value *value, levad
     levada_text_char(text, value_print_json(how) ? '}' : ')');
 }
 
-/* Inside of a list in an option that holds texts, words are texts too; maps end that. */
+/* Prints a list. Inside of a list in an option that holds texts, words are texts too; maps end
+ * that. */
 static void value_print_list(levada_text *text, const levada_value *value, levada_print how)
 {
     levada_text_char(text, '[');

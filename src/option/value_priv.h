@@ -41,7 +41,7 @@ int64_t levada_value_block_hash(const levada_value *value);
 
 /* Returns NULL if memory is short. */
 levada_value *levada_value_copy(const levada_value *value);
-/* Levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */
+/* Counts levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */
 int32_t levada_value_nest(const levada_value *value);
 
 /* Datasets are made of values, so a value knows a dataset that it holds by these functions only. */
@@ -51,11 +51,11 @@ typedef struct levada_pipe_hooks {
     void (*print)(levada_text *text, const levada_dataset *pipe, levada_print how);
 } levada_pipe_hooks;
 
-/* A pipe that nests `nest` levels deep, counting itself. Keeps a reference to it, and `hooks` as
- * they are. NULL when memory is short. */
+/* Holds a pipe that nests `nest` levels deep, counting itself. Keeps a reference to it, and `hooks`
+ * as they are. Returns NULL if out of memory. */
 levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
                                      const levada_pipe_hooks *hooks);
-/* The stages of a value that is a pipe, without brackets. */
+/* Prints the stages of a value that is a pipe, without brackets. */
 void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how);
 
 /* Returns the number of bytes of the name of a function without the hash of its code; see
@@ -72,8 +72,8 @@ levada_value *levada_value_take_at(levada_value *list_or_map, int64_t i);
 /* Puts *item where the i-th item or entry is; takes it. */
 void levada_value_replace_at(levada_value *list_or_map, int64_t i, levada_value **item);
 
-/* {"base64": ...} and similar values are written as maps of one entry; a map that looks like one is
- * printed as {"map": {...}}. True for the keys that mean something. */
+/* Returns true for the keys that mean something: {"base64": ...} and similar values are written as
+ * maps of one entry, and a map that looks like one is printed as {"map": {...}}. */
 bool levada_value_marks(const char *key);
 
 #endif

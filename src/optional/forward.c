@@ -11,7 +11,7 @@
 
 static _Atomic(const levada_optional_table *) forward_table;
 
-/* The path of the shared object: beside the file that this function is in. */
+/* Finds the path of the shared object: beside the file that this function is in. */
 static bool forward_path(char *path, size_t size)
 {
     Dl_info     own;

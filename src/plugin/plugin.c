@@ -73,7 +73,8 @@ levada_status levada_plugin_add(levada_plugin *plugin, levada_family family, con
     return st;
 }
 
-/* No two of one library have the same name; that of another is found when all are published. */
+/* Registers a function; no two of one library have the same name, and that of another library is
+ * found when all are published. */
 static levada_status plugin_take_function(plugin_loading *loading, const levada_function_def *def,
                                           void *user, levada_error *err)
 {
@@ -114,7 +115,7 @@ levada_status levada_plugin_add_function(levada_plugin *plugin, const levada_fun
     return st;
 }
 
-/* dlopen wants a path with a slash, or it searches the system's folders. */
+/* Opens a library; dlopen wants a path with a slash, or it searches the system's directories. */
 static levada_status plugin_open(const char *path, void **library, levada_error *err)
 {
     char  absolute[4096];
@@ -185,7 +186,8 @@ static levada_status plugin_run(levada_plugin_entry entry, const char *path, lev
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not set a plug-in name", path);
 }
 
-/* The defaults of options: one that is a pipe may name stages of the library that came later. */
+/* Checks the defaults of options: one that is a pipe may name stages of the library that came
+ * later. */
 static levada_status plugin_check_defaults(plugin_loading *loading, levada_error *err)
 {
     levada_env   *view = NULL;
@@ -239,7 +241,8 @@ static levada_status plugin_publish(plugin_loading *loading, const char *path,
     return st;
 }
 
-/* `path` names the entry in messages; with it, a second registration is recognized. */
+/* Registers a library; `path` names the entry in messages, and with it a second registration is
+ * recognized. */
 static levada_status plugin_take(levada_env *env, levada_plugin_entry entry, const char *path,
                                  levada_error *err)
 {
@@ -272,8 +275,8 @@ static levada_status plugin_load(levada_env *env, const char *path, levada_error
     return st;
 }
 
-/* Who comes while the same library is loaded finds it loaded, or tries again what failed. entry
- * NULL: the path is that of a library. */
+/* Loads a library once: a caller that comes while the same library is loaded finds it loaded, or
+ * tries again what failed. entry NULL: the path is that of a library. */
 static levada_status plugin_once(levada_env *env, levada_plugin_entry entry, const char *path,
                                  const char **name_out, levada_error *err)
 {

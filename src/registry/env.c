@@ -86,7 +86,8 @@ static void env_free(levada_env *env)
     levada_free(env);
 }
 
-/* A fork does not wait for a library that is being loaded: the child may load it again. */
+/* Releases the lock of loading, since a fork does not wait for a library that is being loaded: the
+ * child may load it again. */
 static void env_release(void *env, bool child)
 {
     if (child) levada_mutex_renew(&((levada_env *)env)->loading);

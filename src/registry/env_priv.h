@@ -17,13 +17,13 @@
 const levada_kernels *levada_env_kernels(const levada_env *env);
 /* Returns true if the calling thread was interrupted, as levada_env_set_interrupted says. */
 bool levada_env_is_interrupted(const levada_env *env);
-/* CPUs of the process. */
+/* Counts the CPUs of the process. */
 int32_t levada_env_cpus(const levada_env *env);
 /* Returns the options of levada_env_set_io. */
 levada_io_options levada_env_io(const levada_env *env);
 /* Returns the levada_late_decode of the environment. */
 int32_t levada_env_late_decode(const levada_env *env);
-/* One line to the log callback, if there is one for that level. */
+/* Passes one line to the log callback, if there is one for that level. */
 LEVADA_PRINTF(3, 4)
 void levada_env_log(const levada_env *env, levada_log_level level, const char *fmt, ...);
 bool levada_env_logs(const levada_env *env, levada_log_level level);
@@ -34,12 +34,12 @@ typedef struct levada_plugin_info {
     int64_t     version;
 } levada_plugin_info;
 
-/* One library is loaded at a time, and other callers wait meanwhile; env is not NULL here. Hold no
- * other lock. */
+/* Begins to load a library; one library is loaded at a time, and other callers wait meanwhile. env
+ * is not NULL here. Hold no other lock. */
 void levada_env_begin_loading(levada_env *env);
 void levada_env_end_loading(levada_env *env);
-/* An entry that nobody sees, which is freed with levada_free or taken. EALREADY_EXISTS: the name is
- * there. */
+/* Makes an entry that nobody sees, which is freed with levada_free or taken. Returns
+ * EALREADY_EXISTS if the name is there. */
 LEVADA_MUST_USE levada_status levada_env_make_plugin(const levada_env *env, const char *name,
                                                      const char *path, int64_t version,
                                                      levada_plugin_info **out, levada_error *err);
@@ -65,8 +65,9 @@ struct levada_registry *levada_env_registry(const levada_env *env);
 LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
                                               levada_env **out, levada_error *err);
 
-/* ERESOURCE_EXHAUSTED if `env` is NULL and no memory is left to create the default environment.
- * Public functions call it first: afterwards no lookup in `env` fails for lack of it. */
+/* Returns ERESOURCE_EXHAUSTED if `env` is NULL and no memory is left to create the default
+ * environment. Public functions call it first: afterwards no lookup in `env` fails for lack of
+ * it. */
 LEVADA_MUST_USE levada_status levada_env_have(const levada_env *env, levada_error *err);
 
 /* What lasts as long as the environment: pipes that were read (files/pipes.h). `destroy` frees it.

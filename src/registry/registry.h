@@ -57,8 +57,8 @@ typedef struct levada_op {
     levada_decoder_def decoder; /* of a format with typed columns: a copy; decode NULL = none */
 } levada_op;
 
-/* The hooks that turn byte strings into columns: of a decoder, or of a format with typed columns.
- * NULL where it has none. */
+/* Returns the hooks that turn byte strings into columns: of a decoder, or of a format with typed
+ * columns. NULL if it has none. */
 const levada_decoder_def *levada_op_decoder(const levada_op *op);
 /* Returns what the library's own stages tell the core; all NULL and 0 for everything else. */
 const levada_stage_core *levada_op_core(const levada_op *op);
@@ -101,7 +101,8 @@ typedef struct levada_decoder_args {
                         * same. Other decoders do not have the option */
 } levada_decoder_args;
 
-/* The columns that a decoder makes: those of its check(), under the names that `args` asks for. */
+/* Makes the columns that a decoder makes: those of its check(), under the names that `args`
+ * contains. */
 LEVADA_MUST_USE levada_status levada_op_decoded_spec(const levada_op *op, const void *args,
                                                      levada_spec **out, levada_error *err);
 
@@ -114,7 +115,7 @@ void                          levada_registry_destroy(levada_registry **registry
 /* A copy of a descriptor (levada_stage_def for STAGE and so on) with its whole table of options,
  * not registered yet; `plugin` is the name of the library, NULL = built in. EINVALID_ARGUMENT: it
  * breaks the contract; the message says how. Defaults of options are not read. */
-/* The columns of a format as it frames them: of bytes. */
+/* Makes the columns of a format as it frames them: of bytes. */
 LEVADA_MUST_USE levada_status levada_op_format_spec(const levada_op *op, levada_spec **out,
                                                     levada_error *err);
 LEVADA_MUST_USE levada_status levada_op_create(levada_family family, const void *def,
@@ -126,7 +127,7 @@ void                          levada_op_destroy(levada_op **op);
 LEVADA_MUST_USE levada_status levada_registry_insert(levada_registry  *registry,
                                                      levada_op *const *ops, int32_t n,
                                                      levada_error *err);
-/* A registry with the names of `from` and n >= 1 more, all of them borrowed. */
+/* Makes a registry with the names of `from` and n >= 1 more, all of them borrowed. */
 LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops,
                                                    int32_t n, levada_registry **out,
                                                    levada_error *err);
@@ -135,7 +136,7 @@ const char *levada_family_name(levada_family family);
 
 /* Finds a stage, format or another descriptor by its name; NULL if there is none. Borrowed. */
 const levada_op *levada_registry_find(const levada_env *env, const char *name);
-/* Return the i-th descriptor in the order of names, and the i-th filter; NULL beyond the last. */
+/* Returns the i-th descriptor in the order of names, or the i-th filter; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
 /* Finds a filter by its name, in any case of letters. */
@@ -143,12 +144,12 @@ const levada_filter_def *levada_registry_filter(const levada_env *env, const cha
 /* Returns the opener whose scheme is the first `size` bytes of the name. */
 const levada_opener_def *levada_registry_opener(const levada_env *env, const char *name,
                                                 size_t size);
-/* EINVALID_ARGUMENT unless it is NULL, "", auto, none or the name of a filter. */
+/* Returns EINVALID_ARGUMENT unless it is NULL, "", auto, none or the name of a filter. */
 LEVADA_MUST_USE levada_status levada_compression_check(const levada_env *env,
                                                        const char *compression,
                                                        levada_error *err);
-/* The error for a name that is not there: EINVALID_ARGUMENT with the nearest one. `where` is
- * " at column 14" or "". */
+/* Returns the error for an unknown name: EINVALID_ARGUMENT with the nearest one. `where` is " at
+ * column 14" or "". */
 levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,
                                       levada_error *err);
 /* Returns the filter whose probe knows these first bytes best; NULL = none: plain. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The reason to refuse it, NULL if there is none. */
+/* Returns the reason to refuse it, NULL if there is none. */
 static const char *registry_check_stage(const levada_stage_def *def)
 {
     bool serial = def->mode == LEVADA_MODE_SERIAL;

@@ -276,7 +276,7 @@ static levada_status barrier_key_fail(const levada_barrier *b, levada_status cod
                        size > 64 ? 64 : (int)size, (const char *)key);
 }
 
-/* The entry of key i, found or made; an error where the key may not be named. */
+/* Finds or makes the entry of key i; returns an error if the key may not be named. */
 static levada_status barrier_name_locked(levada_barrier *b, barrier_insert *in, int64_t i,
                                          levada_error *err)
 {
@@ -310,7 +310,7 @@ static levada_status barrier_name_locked(levada_barrier *b, barrier_insert *in, 
     return LEVADA_OK;
 }
 
-/* Everything is known to fit: values go in, complete keys become ready. */
+/* Stores values that are known to fit; complete keys become ready. */
 static void barrier_store_locked(levada_barrier *b, barrier_insert *in)
 {
     int32_t c = in->component;

@@ -8,7 +8,7 @@
 
 #define BARRIER_KEYS_LEAST 64 /* buckets */
 
-/* data: a byte for each component (1 = there), the components, the key. */
+/* Lays out the data: a byte for each component (1 = there), the components, the key. */
 void levada_barrier_layout(levada_barrier *barrier)
 {
     size_t at = ((size_t)barrier->ncomponents + 15) & ~(size_t)15;

@@ -98,7 +98,7 @@ void levada_barrier_cancel(levada_barrier *barrier)
     levada_wake(&woken);
 }
 
-/* Complete keys go back to their places. */
+/* Returns complete keys to their places. */
 static void take_return(levada_barrier *b, take_op *op)
 {
     levada_woken woken = { 0 };

@@ -28,8 +28,8 @@ bool levada_bell_wait(levada_bell *bell)
     return atomic_exchange(&bell->ringing, false);
 }
 
-/* A post for each change of the flag: the count stays small in a storm of signals, and a thread
- * that has just cleared the flag is woken once too often at most. */
+/* Rings the bell with a post for each change of the flag: the count stays small in a storm of
+ * signals, and a thread that has just cleared the flag is woken once too often at most. */
 void levada_bell_ring(levada_bell *bell)
 {
     int before = errno;

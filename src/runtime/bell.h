@@ -21,7 +21,7 @@ void levada_bell_clear(levada_bell *bell);
 /* Waits until it rings (returns true; the rings until now count as one) or it is stopped and none
  * is left. */
 bool levada_bell_wait(levada_bell *bell);
-/* Async-signal-safe; keeps errno. */
+/* Rings the bell; async-signal-safe, and keeps errno. */
 void levada_bell_ring(levada_bell *bell);
 void levada_bell_stop(levada_bell *bell);
 

@@ -63,7 +63,7 @@ struct levada_coordinator {
 /* -- coordinator.c -- */
 
 void levada_coordinator_unref(levada_coordinator *coordinator);
-/* The only one that changes the state. */
+/* Moves the coordinator to a state; the only function that changes the state. */
 void levada_coordinator_move_locked(levada_coordinator *coordinator, levada_coordinator_state to);
 void levada_coordinator_keep_locked(levada_coordinator *coordinator, const levada_error *why);
 /* Wakes those whose wait is over. */

@@ -64,8 +64,8 @@ void levada_mutex_lock(levada_mutex *mutex);
 void levada_mutex_unlock(levada_mutex *mutex);
 /* Frees the mutex in the child of a fork, no matter which thread held it. */
 void levada_mutex_renew(levada_mutex *mutex);
-/* During a fork: without the check of the order, since the forking thread holds several locks of
- * one place. */
+/* Holds a mutex during a fork, without the check of the order, because the forking thread holds
+ * several locks of one place. */
 void levada_mutex_hold(levada_mutex *mutex);
 void levada_mutex_release(levada_mutex *mutex);
 
@@ -79,7 +79,7 @@ int64_t levada_now(void);
 /* Returns the time that many nanoseconds from now; -1 = never: for a negative number, or centuries.
  * */
 int64_t levada_until(int64_t timeout);
-/* CPUs that this process may use, at least 1. */
+/* Counts the CPUs that this process may use, at least 1. */
 int32_t levada_cpu_count(void);
 
 #endif

@@ -49,7 +49,7 @@ void levada_park_clear(levada_park *park);
 /* Sleeps until done, nudged, or until that time on the clock of levada_now (-1 = forever). Returns
  * true if done. A signal may end the sleep, so that the caller looks for its effects. */
 bool levada_park_sleep(levada_park *park, int64_t until);
-/* Any thread, once. */
+/* Wakes the thread. Any thread may call it, once. */
 void levada_park_wake(levada_park *park);
 /* Wakes a thread that is asleep, so that its sleep returns true; else returns false, and does
  * nothing. */

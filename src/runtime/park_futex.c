@@ -31,7 +31,8 @@ static bool park_futex_wait(atomic_uint *word, unsigned expected, int64_t until)
     return code == 0 || (errno != ETIMEDOUT && errno != EINTR);
 }
 
-/* The word may be gone already: then the kernel finds nobody, or one who looks again. */
+/* Wakes a futex whose word may be gone already: then the kernel finds nobody, or one who looks
+ * again. */
 static void park_futex_wake(atomic_uint *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
@@ -47,9 +48,9 @@ levada_status levada_lock_init(levada_lock *lock, levada_lock_place place, levad
 
 void levada_lock_clear(levada_lock *lock) { (void)lock; }
 
-/* Each look takes the line of the lock, and of what it guards, from the thread that works there. So
- * the looks become rarer: meanwhile that thread does many short works in a row without waiting for
- * memory, and both get more done than in turn. */
+/* Takes a lock that another thread holds. Each look takes the line of the lock, and of what it
+ * guards, from the thread that works there. So the looks become rarer: meanwhile that thread does
+ * many short works in a row without waiting for memory, and both get more done than in turn. */
 static LEVADA_NOINLINE void park_lock_slow(levada_lock *lock)
 {
     int pauses = PARK_PAUSE_LEAST;

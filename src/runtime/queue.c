@@ -116,7 +116,7 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
 
 /* -- making and freeing ------------------------------------------------------------------------ */
 
-/* Nobody is in line, except a close whose owner gave up. */
+/* Returns true if nobody is in line, except a close whose owner gave up. */
 static bool queue_is_left(const levada_queue *q)
 {
     const levada_waiter *last = q->has_late_close ? &q->late_close.waiter : NULL;

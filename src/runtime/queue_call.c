@@ -81,7 +81,8 @@ static levada_status call_check_many(const levada_queue *q, levada_tensor *const
     return LEVADA_OK;
 }
 
-/* A closed queue returns no more than it has, so an up_to needs no memory for more. */
+/* Limits n to the rest: a closed queue returns no more than it has, so an up_to needs no memory for
+ * more. */
 static int64_t call_rest(const levada_queue *q, int64_t n)
 {
     int64_t rest = n;
@@ -91,7 +92,8 @@ static int64_t call_rest(const levada_queue *q, int64_t n)
     return rest < 1 ? 1 : rest < n ? rest : n;
 }
 
-/* A closed queue with too few elements says so before memory is taken for all of them. */
+/* Checks the rest: a closed queue with too few elements says so before memory is taken for all of
+ * them. */
 static levada_status call_check_rest(const levada_queue *q, int64_t n, levada_error *err)
 {
     int64_t rest;
@@ -156,7 +158,8 @@ levada_status levada_queue_enqueue(levada_queue *queue, levada_tensor *const *co
     return status;
 }
 
-/* Memory for n references for each component that has them; one call for one element needs none. */
+/* Reserves memory for n references for each component that has them; one call for one element needs
+ * none. */
 static levada_status call_references(const levada_queue *q, call_frame *frame, int64_t n,
                                      levada_error *err)
 {

@@ -96,7 +96,7 @@ struct levada_queue {
     uint64_t        random_key, draws;
 };
 
-/* Exact with the locks held, a hint for others. */
+/* Counts the elements; exact with the locks held, a hint for others. */
 static inline int64_t levada_queue_count(const levada_queue *queue)
 {
     int64_t out = atomic_load_explicit(&queue->out.moved, memory_order_relaxed);
@@ -120,7 +120,7 @@ void levada_queue_trim(levada_queue *queue);
 void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k);
 /* Pops k cells to op->cells at op->done; they are there. */
 void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k);
-/* The n first cells of `cells` back to the front, in order; they fit. */
+/* Returns the n first cells of `cells` to the front, in order; they fit. */
 void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n);
 /* Returns the number of bytes of k elements in `cells` from `from` on. */
 int64_t levada_queue_weigh(const levada_queue *queue, uint8_t *const *cells, int64_t from,
@@ -129,7 +129,8 @@ void levada_queue_store_clear(levada_queue *queue);
 
 /* -- queue_settle.c -- */
 
-/* Most calls never wait, and clearing all of the waiter costs as much as the rest. */
+/* Sets the members that each call needs, because most calls never wait, and clearing all of the
+ * waiter costs as much as the rest. */
 static inline void levada_queue_op_init(levada_queue_op *op, levada_queue_act act,
                                         const char *what, int64_t n)
 {
@@ -150,7 +151,7 @@ LEVADA_MUST_USE levada_status levada_queue_run(levada_queue *queue, levada_queue
 void levada_queue_return(levada_queue *queue, levada_queue_op *op);
 void levada_queue_release(levada_queue *queue, levada_queue_op *op);
 
-/* EOUT_OF_RANGE: the queue is closed and has `size` of the n elements. */
+/* Returns EOUT_OF_RANGE: the queue is closed and has `size` of the n elements. */
 levada_status levada_queue_drained(const levada_queue *queue, int64_t n, int64_t size,
                                    levada_error *err);
 /* Returns "FIFOQueue" and similar. */

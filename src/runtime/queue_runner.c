@@ -238,7 +238,7 @@ static bool runner_was_closed(levada_queue_runner *r)
     return !before && levada_queue_is_closed(r->queue);
 }
 
-/* An error goes to the coordinator; if there is none, or it was joined, to the list. */
+/* Passes an error to the coordinator; if there is none, or it was joined, to the list. */
 static void runner_fail(runner_thread *t, levada_coordinator *coordinator, levada_status status,
                         levada_error *err)
 {

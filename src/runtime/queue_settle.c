@@ -30,14 +30,14 @@ static int64_t settle_held(const levada_queue *q)
     return atomic_load_explicit(&q->held, memory_order_relaxed);
 }
 
-/* n elements were taken that may come back. */
+/* Counts n elements that were taken and may come back. */
 static void settle_took(levada_queue *q, int64_t n)
 {
     if (n != 0) atomic_fetch_add_explicit(&q->held, n, memory_order_relaxed);
     LEVADA_ASSERT(n >= 0 && levada_queue_count(q) + settle_held(q) <= q->allocated);
 }
 
-/* n of these came back, or never will. The one change that needs no lock. */
+/* Counts n of these that came back, or never will. The one change that needs no lock. */
 static void settle_let_go(levada_queue *q, int64_t n)
 {
     LEVADA_ASSERT(n >= 0 && settle_held(q) >= n);
@@ -239,7 +239,8 @@ static int64_t settle_space(const levada_queue *q, int64_t count)
     return (capacity >= 0 && capacity < space ? capacity : space) - count;
 }
 
-/* Most calls find nobody before them and all they want: they need not stand in line. */
+/* Settles a call at once: most calls find nobody before them and all they want, so they need not
+ * stand in line. */
 static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *woken)
 {
     if (q->options.max_bytes >= 0 || op->act == LEVADA_QUEUE_CLOSE) return false;
@@ -437,7 +438,7 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
     }
 }
 
-/* A hint. A closed queue lets nobody wait for long. */
+/* Returns a hint. A closed queue lets nobody wait for long. */
 static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
 {
     int64_t count = levada_queue_count(q);
@@ -465,7 +466,7 @@ static bool settle_gather(levada_queue *q, const levada_queue_op *op)
     return ready;
 }
 
-/* A call that was not served at once; the lock is held, and given back. */
+/* Settles a call that was not served at once; the lock is held, and released. */
 static LEVADA_NOINLINE levada_status settle_in_line(levada_queue *q, levada_queue_op *op,
                                                     int64_t timeout, levada_error *err)
 {

@@ -25,7 +25,7 @@ static bool store_is_heap(const levada_queue *q)
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
-/* The ring in order, in the new memory. */
+/* Copies the ring in order to the new memory. */
 static void store_straighten(const levada_queue *q, int32_t c, uint8_t *to)
 {
     size_t  width = q->width[c];
@@ -163,7 +163,7 @@ static void store_out(levada_queue *q, int64_t slot, uint8_t *const *cells, int6
 
 /* -- ring -------------------------------------------------------------------------------------- */
 
-/* k cells between `cells` at `from` and the ring at `at`. */
+/* Copies k cells between `cells` at `from` and the ring at `at`. */
 static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int64_t at, int64_t k,
                        bool in)
 {
@@ -191,7 +191,8 @@ static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int
 static int64_t store_wrap(const levada_queue *q, int64_t at)
 { return at >= q->allocated ? at - q->allocated : at; }
 
-/* k elements have passed: a thread that sees it at the other end sees the cells as they are now. */
+/* Publishes that k elements have passed: a thread that sees it at the other end sees the cells as
+ * they are now. */
 static void store_moved(levada_queue_end *end, int64_t k)
 {
     int64_t moved = atomic_load_explicit(&end->moved, memory_order_relaxed);

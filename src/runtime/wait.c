@@ -138,8 +138,9 @@ void levada_waiter_prepare(levada_waiter *waiter)
     levada_park_init(&waiter->park);
 }
 
-/* One who sleeps wakes its own two as the first thing it does. One who does not sleep any more may
- * be anywhere, in poll() for instance, and nobody shall wait for that: its two are woken here. */
+/* Wakes the two waiters of one that does not sleep. One who sleeps wakes its own two as the first
+ * thing it does. One who does not sleep any more may be anywhere, in poll() for instance, and
+ * nobody shall wait for that: its two are woken here. */
 static void wait_rouse(levada_waiter *waiter)
 {
     levada_waiter *wakes[2] = { waiter->wakes[0], waiter->wakes[1] };
@@ -226,8 +227,8 @@ static void wait_learn(levada_site *site, bool helped, int64_t spun)
     atomic_store_explicit(&site->spin, budget, memory_order_relaxed);
 }
 
-/* A CPU is left for those who work. The one that took the last CPU may be a thread that was just
- * served and does not know it yet: it has a moment to leave. */
+/* Returns true if a CPU is left for threads that work. The one that took the last CPU may be a
+ * thread that was just served and does not know it yet: it has a moment to leave. */
 static bool wait_may_spin(const levada_site *site, int before, int64_t spun)
 {
     int cpus = levada_wait_list_cpus(site->wait_list);

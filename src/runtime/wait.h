@@ -89,13 +89,13 @@ void levada_site_look_end(levada_site *site);
 
 /* Appends a waiter that is not linked. As for all functions here, the object's lock is held. */
 void levada_line_append(levada_line *line, levada_waiter *waiter);
-/* `other` takes the place of `waiter`. */
+/* Replaces `waiter` by `other`. */
 void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter *other);
 void levada_line_remove(levada_line *line, levada_waiter *waiter);
 /* Takes it out of the line; it is added to `woken` where its owner waits. */
 void levada_waiter_finish(levada_line *line, levada_waiter *waiter, levada_status status,
                           levada_woken *woken);
-/* The owner will wait: call before the lock is given back. */
+/* Prepares the owner's wait: call it before the lock is released. */
 void levada_waiter_prepare(levada_waiter *waiter);
 
 /* Wakes without the lock. The waiters may be gone when it returns. */

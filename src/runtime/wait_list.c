@@ -44,7 +44,8 @@ static void wait_list_hold(void *object)
     wait_list->forks = levada_thread_number();
 }
 
-/* A signal handler may have forked inside a sleep of its own thread, which continues. */
+/* Forgets a sleep: a signal handler may have forked inside a sleep of its own thread, which
+ * continues. */
 static void wait_list_forget_locked(levada_wait_list *wait_list)
 {
     levada_sleep *sleep = wait_list->sleeps, *next;
@@ -197,7 +198,7 @@ void levada_waiter_name(const char *name)
 
 /* -- report ------------------------------------------------------------------------------------ */
 
-/* Cut where it is too long. */
+/* Copies a text, cut if it is too long. */
 static void wait_list_copy(char *to, size_t size, const char *text)
 {
     size_t n = strlen(text);
@@ -207,7 +208,8 @@ static void wait_list_copy(char *to, size_t size, const char *text)
     to[n] = '\0';
 }
 
-/* The wait list's lock is held: the object stays while its sleep is in the list. */
+/* Describes a sleep; the wait list's lock is held, so the object stays while its sleep is in the
+ * list. */
 static void wait_list_describe(const levada_sleep *sleep, levada_wait *out)
 {
     memset(out, 0, sizeof(*out));
@@ -287,7 +289,7 @@ bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names,
     return sleep != NULL;
 }
 
-/* The first sleep after number *seen; copied, since printing allocates. */
+/* Copies the first sleep after number *seen, since printing allocates. */
 static bool wait_list_next(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
                            levada_wait *out)
 {

@@ -36,9 +36,9 @@ typedef struct levada_sleep {
 
 void levada_wait_list_enter(levada_wait_list *wait_list, levada_sleep *sleep);
 void levada_wait_list_leave(levada_wait_list *wait_list, levada_sleep *sleep);
-/* The next watched sleep after number *seen that began at or before that time: fills *out, moves
- * *seen and, with `cancel`, ends the sleep. Else false, and *since is when the next one began, or
- * -1 if there is none. */
+/* Finds the next watched sleep after number *seen that began at or before that time: fills *out,
+ * moves *seen and, with `cancel`, ends the sleep. Else returns false, and *since is when the next
+ * one began, or -1 if there is none. */
 bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
                               int64_t before,
                         bool cancel, levada_wait *out, int64_t *since);
@@ -50,7 +50,7 @@ bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names,
 /* Names of threads are kept in the wait list of the default environment. "" forgets it. */
 void levada_wait_list_name(levada_wait_list *wait_list, uint64_t thread, const char *name);
 
-/* CPUs, and threads that spin at this moment in anything of the wait list. */
+/* Counts CPUs, and threads that spin at this moment in anything of the wait list. */
 int32_t     levada_wait_list_cpus(const levada_wait_list *wait_list);
 atomic_int *levada_wait_list_spinning(levada_wait_list *wait_list);
 

@@ -115,7 +115,7 @@ static levada_dataset *cache_dataset(const cache_state *s)
     return (levada_dataset *)(uintptr_t)s->context->node->at;
 }
 
-/* The first complete content stays with the dataset. Takes the reference. */
+/* Keeps the first complete content with the dataset. Takes the reference. */
 static void cache_keep(cache_state *s, levada_cache_store *store)
 {
     levada_dataset_keep(cache_dataset(s), levada_cache_store_to_common(store));
@@ -242,7 +242,7 @@ static levada_status cache_next_kept(cache_state *s, levada_block **out, levada_
     return LEVADA_OK;
 }
 
-/* The pass is complete: what it filled is the content. */
+/* Makes what a complete pass filled the content. */
 static levada_status cache_finish(cache_state *s, levada_error *err)
 {
     levada_cache_store *store = NULL;
@@ -287,7 +287,8 @@ static levada_status cache_skip(cache_state *s, levada_block **block, levada_err
     return LEVADA_OK;
 }
 
-/* Bad records and files that the stages upstream skipped: a later pass does not see them. */
+/* Notices bad records and files that the stages upstream skipped: a later pass does not see
+ * them. */
 static void cache_notice_rejects(cache_state *s)
 {
     const levada_node *it = s->context->node;

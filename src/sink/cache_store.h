@@ -53,13 +53,14 @@ levada_common        *levada_cache_store_to_common(levada_cache_store *store);
 levada_cache_store *levada_cache_store_of_common(levada_common *kept);
 void                levada_cache_store_unref(levada_cache_store **store);
 int64_t             levada_cache_store_blocks(const levada_cache_store *store);
-/* Records of a block, and of all of them. */
+/* Counts the records of a block; the function below counts those of all blocks. */
 int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
 int64_t levada_cache_store_records(const levada_cache_store *store);
 /* Returns true if that policy allows the bad records that the pass skipped. */
 bool levada_cache_store_fits(const levada_cache_store *store, const levada_policy *policy);
-/* A block, to be released; of a file, read each time. EDATA_LOSS if its columns are not those that
- * `declared` allows, or not those of the block that was read first, `first`; NULL = this one is. */
+/* Returns a block, to be released; of a file, read each time. Returns EDATA_LOSS if its columns are
+ * not those that `declared` allows, or not those of the block that was read first, `first`; NULL =
+ * this one is. */
 LEVADA_MUST_USE levada_status levada_cache_store_get(const levada_cache_store *store, int64_t block,
                                                      const levada_spec *declared,
                                                      const levada_spec *first,

@@ -183,7 +183,7 @@ static levada_status encode_check_strings(const void *const *values, const size_
     return levada_require(sizes != NULL || n == 0, "sizes", err);
 }
 
-/* A feature of a terminated key; NULL = a step. */
+/* Begins a feature of a terminated key; NULL = a step. */
 static encode_feature encode_key(const char *key)
 {
     return (encode_feature){ .key = key, .key_size = key ? strlen(key) : 0 };

@@ -34,13 +34,13 @@ static set_name set_split(const char *path)
     return (set_name){ path, base, (size_t)(dot - base), dot };
 }
 
-/* Name of a part in the directory of parts. */
+/* Writes the name of a part in the directory of parts. */
 static void set_part(int64_t i, char name[LEVADA_FILE_SET_NAME])
 {
     (void)snprintf(name, LEVADA_FILE_SET_NAME, "%05lld", (long long)i);
 }
 
-/* Name of a file of the set in its folder. */
+/* Writes the name of a file of the set in its directory. */
 static void set_final(const set_name *s, int64_t i, int64_t n, char name[LEVADA_FILE_SET_PATH])
 {
     bool marked = strstr(s->base, LEVADA_FILE_SET_MARK) != NULL;
@@ -86,7 +86,7 @@ static levada_status set_failed(const char *what, const char *name, levada_error
                        levada_text_errno(code, text, sizeof text));
 }
 
-/* "." where the path has no folder. */
+/* Writes the directory of a path; "." if it has none. */
 static void set_folder(const set_name *s, char folder[LEVADA_FILE_SET_PATH])
 {
     size_t size = (size_t)(s->base - s->path);

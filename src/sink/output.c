@@ -204,7 +204,7 @@ static levada_status output_inherit(levada_output *o)
 
 /* -- opening */
 
-/* A device, a pipe, or what a descriptor has: written as it is. */
+/* Opens a device, a pipe, or what a descriptor has, which is written as it is. */
 static levada_status output_open_direct(levada_output *o, int descriptor)
 {
     struct stat st;
@@ -286,7 +286,7 @@ levada_status levada_output_write(levada_output *o, const void *bytes, size_t si
     return LEVADA_OK;
 }
 
-/* Some file systems cannot sync folders and report so. */
+/* Syncs a directory; some file systems cannot, and report so. */
 static bool output_sync_folder(const levada_output *o)
 {
     return fsync(o->folder) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;

@@ -54,7 +54,7 @@ static levada_status jsonl_one(const levada_column *c, int64_t at, levada_text *
     return LEVADA_OK;
 }
 
-/* Values of a fixed shape, as lists of the dimensions from d on. */
+/* Writes values of a fixed shape, as lists of the dimensions from d on. */
 static levada_status jsonl_array(const levada_column *c, int32_t d, int64_t at, levada_text *out,
                                  levada_error *err)
 {
@@ -107,7 +107,8 @@ static bool jsonl_has(const jsonl_group *g, int32_t i)
 static levada_status jsonl_members(const jsonl_group *g, int64_t row, levada_text *out,
                                    levada_error *err);
 
-/* The lists of a column from `level` on: of values, or, from level `object` on, of objects. */
+/* Writes the lists of a column from `level` on: of values, or, from level `object` on, of
+ * objects. */
 static levada_status jsonl_list(const jsonl_group *g, int32_t i, levada_row_range range,
                                 int32_t level, int32_t object, size_t prefix, levada_text *out,
                                 levada_error *err)
@@ -134,7 +135,7 @@ static levada_status jsonl_list(const jsonl_group *g, int32_t i, levada_row_rang
     return LEVADA_OK;
 }
 
-/* The value of a member: of row `row` of the group's level. */
+/* Writes the value of a member: of row `row` of the group's level. */
 static levada_status jsonl_value(const jsonl_group *g, int32_t i, int64_t row, int32_t object,
                                  size_t prefix, levada_text *out, levada_error *err)
 {
@@ -159,7 +160,7 @@ static bool jsonl_written(const jsonl_group *g, int32_t i, int32_t object, size_
     return false;
 }
 
-/* {"name":value,...} of all columns of a group. */
+/* Writes {"name":value,...} of all columns of a group. */
 static levada_status jsonl_members(const jsonl_group *g, int64_t row, levada_text *out,
                                    levada_error *err)
 {
@@ -187,7 +188,7 @@ static levada_status jsonl_members(const jsonl_group *g, int64_t row, levada_tex
 
 /* -- records without them: the names are the same in every line */
 
-/* {"a": and ,"b": */
+/* Prepares {"a": and ,"b": of all columns. */
 static levada_status jsonl_names(levada_row_writer *w, const levada_spec *spec, levada_error *err)
 {
     int32_t n = levada_spec_count(spec);

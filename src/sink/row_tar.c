@@ -100,7 +100,7 @@ static bool tar_escapes(const char *name, size_t size)
     return false;
 }
 
-/* A member; the name is the key, a dot and the field. */
+/* Writes a member; the name is the key, a dot and the field. */
 static levada_status tar_member(const char *key, size_t nkey, const char *field, size_t nfield,
                                 const char *bytes, size_t size, levada_text *out,
                                 levada_error *err)

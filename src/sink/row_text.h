@@ -61,7 +61,7 @@ bool levada_row_inner_padding(const levada_field *field);
 int64_t levada_row_integer(const levada_column *column, int64_t at);
 /* Writes a number or a bool as text; returns false if it is not finite. */
 bool levada_row_number(const levada_column *column, int64_t at, levada_text *out);
-/* A byte string: element `at` of the innermost level. */
+/* Returns a byte string: element `at` of the innermost level. */
 const char *levada_row_string(const levada_column *column, int64_t at, size_t *size);
 
 extern const levada_row_format levada_row_tfrecord, levada_row_sequence_example, levada_row_csv,

@@ -35,7 +35,8 @@ typedef struct sample_cursor {
     int64_t     label;                     /* the number of the current speaker */
 } sample_cursor;
 
-/* The bytes from c->at up to `mark`, or up to the end of the text; c->at moves past the mark. */
+/* Returns the bytes from c->at up to `mark`, or up to the end of the text; c->at moves past the
+ * mark. */
 static sample_part sample_until(sample_cursor *c, const char *mark)
 {
     size_t      width = strlen(mark), end = c->at;
@@ -123,7 +124,7 @@ static levada_status sample_tfrecord(levada_env *env, const char *folder, const 
     return st;
 }
 
-/* One speech per line. */
+/* Writes one speech per line. */
 static void sample_lines(levada_text *text)
 {
     sample_cursor c = {0};

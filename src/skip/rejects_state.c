@@ -42,7 +42,7 @@ static void rejects_put_numbers(const levada_reject *r, int64_t numbers[REJECTS_
     memcpy(numbers, all, sizeof all);
 }
 
-/* Whatever somebody made up: sums must not overflow. */
+/* Takes numbers that anybody may have made up: sums must not overflow. */
 static bool rejects_take_numbers(levada_reject *r, const int64_t *from, int64_t rows)
 {
     levada_loss *l = &r->loss;

@@ -76,12 +76,12 @@ typedef struct levada_skip_place {
 } levada_skip_place;
 
 void levada_skips_clear(levada_skips *account);
-/* The loss of `records` (0 or 1) under a policy; not numbered yet. */
+/* Returns the loss of `records` (0 or 1) under a policy; not numbered yet. */
 levada_loss levada_skip_loss(const levada_skip_place *place, const levada_policy *policy,
                              int64_t records);
 /* Numbers the loss: `good` of `progress` came before, and it is the next bad one. */
 void levada_skip_number(levada_loss *loss, levada_skip_progress *progress, int64_t good);
-/* A pass has ended, and the next one begins. */
+/* Begins the next pass when one has ended. */
 void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end);
 /* Counts a reject and lists its cause; logs what costs no record. Returns its code, with the
  * cause in *err, where the budget ends: it is not counted then. `account`: NULL = causes are not

@@ -25,7 +25,7 @@ static void skips_list(levada_skip_counts *c, atomic_llong *list[SKIPS_COUNTS])
     memcpy(list, all, sizeof all);
 }
 
-/* A list of n counts. Made up: sums must not overflow. */
+/* Reads a list of n counts, which anybody may have made up: sums must not overflow. */
 static levada_status skips_get_counts(levada_state_reader *from, const char *key, int64_t n,
                                       const int64_t **out, levada_error *err)
 {
@@ -127,7 +127,7 @@ levada_status levada_skips_save(const levada_skips *account, const levada_skip_c
 
 /* -- restoring */
 
-/* A saved note goes to the place of its number. */
+/* Inserts a saved note at the place of its number. */
 static void skips_insert(levada_skips *account, const levada_note *saved)
 {
     levada_note *last, *at;

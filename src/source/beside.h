@@ -32,8 +32,8 @@ LEVADA_MUST_USE levada_status levada_beside_lines(levada_env *env, const char *p
                                                   levada_beside_line each, void *user,
                                                   levada_error *err);
 
-/* EFAILED_PRECONDITION: the data file has more than blank lines after `end`, where the last record
- * of the index ends. */
+/* Returns EFAILED_PRECONDITION if the data file has more than blank lines after `end`, where the
+ * last record of the index ends. */
 LEVADA_MUST_USE levada_status levada_beside_check_end(levada_env *env, const char *path,
                                                       int64_t end, levada_error *err);
 

@@ -39,7 +39,7 @@ static int fastq_wrong(fastq_record *r, const char *what)
     return FASTQ_WRONG;
 }
 
-/* The lines of letters, and the line with "+". */
+/* Reads the lines of letters, and the line with "+". */
 static int fastq_letters(const uint8_t *data, int64_t size, bool at_end, fastq_record *r,
                          int64_t *lines)
 {
@@ -217,7 +217,7 @@ static void fastq_columns_close(void *state)
     levada_free(c->records);
 }
 
-/* A row with nothing in it takes the place of one that is not a record. */
+/* Parses a row; one with nothing in it takes the place of one that is not a record. */
 static levada_status fastq_parse(fastq_columns *c, const levada_strings *in, int64_t row,
                                  levada_builder *out, levada_error *err)
 {
@@ -245,7 +245,7 @@ static levada_status fastq_parse(fastq_columns *c, const levada_strings *in, int
     return levada_builder_reject(out, row, &why, err);
 }
 
-/* Column `column` of lines: letters or qualities. */
+/* Makes column `column` of lines: letters or qualities. */
 static levada_status fastq_lines(const fastq_columns *c, const levada_strings *in, int32_t column,
                                  int64_t total, levada_builder *out, levada_error *err)
 {

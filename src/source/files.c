@@ -77,7 +77,8 @@ static void files_close(void *state)
     s->order = NULL;
 }
 
-/* The files that were found at first: one that appears later does not change the order. */
+/* Rewinds to the files that were found at first: one that appears later does not change the
+ * order. */
 static levada_status files_rewind(void *state, const void *args, levada_error *err)
 {
     files_state *s = state;
@@ -88,7 +89,7 @@ static levada_status files_rewind(void *state, const void *args, levada_error *e
     return LEVADA_OK;
 }
 
-/* A block of the names of these files. */
+/* Makes a block of the names of these files. */
 static levada_status files_block(const files_state *s, const int64_t *numbers, int64_t n,
                                  levada_block **out, levada_error *err)
 {
@@ -112,7 +113,7 @@ static levada_status files_block(const files_state *s, const int64_t *numbers, i
     return st;
 }
 
-/* Records are known by the numbers of their files, which are the same in each opening. */
+/* Numbers the records by their files, whose numbers are the same in each opening. */
 static levada_status files_number(const files_state *s, levada_block *block, levada_error *err)
 {
     levada_origins *o = &block->origins;

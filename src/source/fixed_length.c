@@ -38,7 +38,7 @@ static int64_t fixed_length_hop(const fixed_length_args *a)
     return a->hop_bytes > 0 ? a->hop_bytes : a->record_bytes;
 }
 
-/* Records that begin and end in this many bytes, the first one at their beginning. */
+/* Counts records that begin and end in this many bytes, the first one at their beginning. */
 static int64_t fixed_length_records(const fixed_length_args *a, int64_t size)
 {
     return size < a->record_bytes ? 0 : (size - a->record_bytes) / fixed_length_hop(a) + 1;
@@ -101,7 +101,7 @@ static levada_status fixed_length_seek(void *state, const void *args, int64_t of
     return size < 0 ? LEVADA_OK : fixed_length_check_size(args, size, err);
 }
 
-/* Bytes from a position to the next one where a record begins. */
+/* Counts the bytes from a position to the next one where a record begins. */
 static int64_t fixed_length_gap(const fixed_length_args *a, int64_t at)
 {
     int64_t hop = fixed_length_hop(a), over;
@@ -111,7 +111,7 @@ static int64_t fixed_length_gap(const fixed_length_args *a, int64_t at)
     return over > 0 ? hop - over : 0;
 }
 
-/* The file has ended, and there is no further record. */
+/* Ends the file, which has no further record. */
 static levada_status fixed_length_end(const fixed_length_args *a, int64_t at, int64_t size,
                                       levada_spans *out, levada_error *err)
 {
@@ -161,7 +161,7 @@ static levada_status fixed_length_next(void *state, const void *args, const uint
     return st;
 }
 
-/* Positions follow from the size alone. */
+/* Computes positions, which follow from the size alone. */
 static levada_status fixed_length_foreign(levada_env *env, const void *args, const char *path,
                                           levada_index_sink *to, levada_error *err)
 {

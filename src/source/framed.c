@@ -96,7 +96,7 @@ static levada_status framed_seek(void *state, const void *args, int64_t offset, 
     return LEVADA_OK;
 }
 
-/* The payload that the header at p promises; -1 where it is not a header. */
+/* Returns the length of the payload that the header at p promises; -1 if it is not a header. */
 static int64_t framed_length(const framed_state *s, const framed_args *a, const uint8_t *p)
 {
     uint64_t length = 0, bits = a->length_bits > 0 ? (uint64_t)1 << a->length_bits : 0;

@@ -35,8 +35,8 @@ static levada_status litdata_open(void *state, const void *args, const levada_co
 
 /* -- columns=auto */
 
-/* The encoding of mds_shard.h for a format of LitData: dtypes are numbers there, of torch and of
- * NumPy. Others are passed on, and refused if they are not known. */
+/* Translates a format of LitData to the encoding of mds_shard.h: dtypes are numbers there, of torch
+ * and of NumPy. Others are passed on, and refused if they are not known. */
 static void litdata_encoding(const char *format, char *out, size_t size)
 {
     static const char *const torch[] = {
@@ -61,7 +61,7 @@ static void litdata_encoding(const char *format, char *out, size_t size)
         (void)snprintf(out, size, "values:%s", numpy[code]);
 }
 
-/* The names of the leaves of a tree of one level: a list, or NULL for the positions. */
+/* Lists the names of the leaves of a tree of one level: a list, or NULL for the positions. */
 static levada_status litdata_names(const levada_value *config, levada_value **out,
                                    levada_error *err)
 {
@@ -122,7 +122,7 @@ static levada_status litdata_columns(const levada_value *config, levada_value **
     return st;
 }
 
-/* EUNIMPLEMENTED for chunks that are not items one after another. */
+/* Returns EUNIMPLEMENTED for chunks that are not items one after another. */
 static levada_status litdata_plain(const levada_value *config, levada_error *err)
 {
     static const char *const keys[] = { "compression_level", "encryption", "ipc_compression" };

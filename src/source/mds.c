@@ -34,7 +34,7 @@ static levada_status mds_open(void *state, const void *args, const levada_contex
 
 /* -- columns=auto */
 
-/* {name: encoding} of an entry of index.json, or of the JSON in a heading. */
+/* Makes {name: encoding} of an entry of index.json, or of the JSON in a heading. */
 static levada_status mds_columns_of(const levada_value *shard, levada_value **out,
                                     levada_error *err)
 {
@@ -66,7 +66,7 @@ static levada_status mds_columns_of(const levada_value *shard, levada_value **ou
     return st;
 }
 
-/* The JSON in the heading of a shard, after the table of positions. */
+/* Reads the JSON in the heading of a shard, after the table of positions. */
 static levada_status mds_read_heading(levada_bytes *bytes, levada_value **out, levada_error *err)
 {
     uint8_t       head[8], *all = NULL;

@@ -21,7 +21,7 @@ static uint32_t mds_u32(const uint8_t *p)
 
 /* -- encodings */
 
-/* "3,4" */
+/* Reads dimensions such as "3,4". */
 static bool mds_dims(const char *text, levada_mds_column *out)
 {
     for (out->count = 1;; text++) {
@@ -134,7 +134,7 @@ static int64_t mds_fixed(const levada_mds_column *c)
     return c->count * levada_dtype_size(c->dtype);
 }
 
-/* The bytes of the record at p, or -1 if `size` bytes do not hold its sizes. */
+/* Counts the bytes of the record at p; returns -1 if `size` bytes do not hold its sizes. */
 static int64_t mds_record(const levada_mds_layout *l, const uint8_t *p, int64_t size)
 {
     int64_t total = 4 * (int64_t)l->sizes;
@@ -292,7 +292,7 @@ static levada_status mds_reject(const char *name, levada_builder *out, int64_t r
     return levada_builder_reject(out, row, &why, err);
 }
 
-/* The parts of all records; those of a bad one have no bytes. */
+/* Splits all records into their parts; those of a bad record have no bytes. */
 static levada_status mds_split_all(const levada_mds_layout *l, const levada_mds_args *args,
                                    const levada_strings *in, mds_parts *parts,
                                    levada_builder *out, levada_error *err)

@@ -22,7 +22,7 @@ static const levada_arg memory_options[] = {
     LEVADA_ARG_END,
 };
 
-/* Records are no batches, wherever they came from. */
+/* Makes the columns of records, which are not batches, wherever they came from. */
 static levada_status memory_check(const void *args, levada_spec **out, levada_error *err)
 {
     const levada_spec *in = ((const memory_args *)args)->data->spec;
@@ -69,7 +69,7 @@ static levada_status memory_open(void *state, const void *args, const levada_con
 
 static void memory_close(void *state) { levada_block_unref(&((memory_state *)state)->data); }
 
-/* Records in a row are a slice, which copies nothing. */
+/* Returns records in a row as a slice, which copies nothing. */
 static levada_status memory_slice(memory_state *s, int64_t first, int64_t n, levada_block **out,
                                   levada_error *err)
 {
@@ -77,7 +77,7 @@ static levada_status memory_slice(memory_state *s, int64_t first, int64_t n, lev
     return levada_block_slice(NULL, s->data, first, n, out, err);
 }
 
-/* A block of its own: the core writes the origins into it. */
+/* Makes a block of its own: the core writes the origins into it. */
 static levada_status memory_at(void *state, const void *args, const int64_t *records, int64_t n,
                                levada_block **out, levada_error *err)
 {

@@ -122,7 +122,8 @@ static int64_t sequence_end(int64_t from, int64_t length, int64_t each, int64_t 
     return from + width - each < size ? from + width - each : size;
 }
 
-/* A line: length, offset, bases of a line, its width, and for FASTQ the offset of the qualities. */
+/* Reads a line: length, offset, bases of a line, its width, and for FASTQ the offset of the
+ * qualities. */
 static levada_status sequence_index_line(void *user, const int64_t *line, levada_error *err)
 {
     sequence_index *x = user;

@@ -161,8 +161,8 @@ static bool tar_pass_zeros(const uint8_t *data, int64_t size, bool at_end, levad
     return true;
 }
 
-/* The file ends after a whole member. The sample that an archive without an end may have lost
- * members of comes alone, with the note. */
+/* Finishes a file that ends after a whole member. The sample that an archive without an end may
+ * have lost members of comes alone, with the note. */
 static void tar_finish(const tar_state *s, int64_t size, levada_spans *out)
 {
     if (out->n > 0) return;
@@ -510,7 +510,7 @@ static levada_status tar_reject(levada_builder *out, int64_t row, const tar_colu
     return levada_builder_reject(out, row, &why, err);
 }
 
-/* All names of a row; its values are kept for later. */
+/* Puts all names of a row; its values are kept for later. */
 static levada_status tar_put_names(tar_columns *c, levada_builder *out, levada_error *err)
 {
     if (!levada_reserve(&c->values, &c->capacity, c->total + c->n + 1, sizeof *c->values))

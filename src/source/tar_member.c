@@ -38,7 +38,7 @@ static int64_t member_number(const uint8_t *at, int size)
     return i == size ? value : -1;
 }
 
-/* The sum of 256 bytes fits in 16 bits, which is fast. */
+/* Sums 256 bytes in 16 bits, which is fast. */
 static int32_t member_sum(const uint8_t *at)
 {
     uint16_t sum = 0;
@@ -119,7 +119,8 @@ static levada_tar_kind member_bad(member_reader *r, const char *wrong)
     return LEVADA_TAR_BAD;
 }
 
-/* `known`: it is a file of this name, whatever the bytes after these are. */
+/* Judges a member that is cut; `known`: it is a file of this name, whatever the bytes after these
+ * are. */
 static levada_tar_kind member_cut(member_reader *r, bool known, int64_t need)
 {
     if (!known) r->out->length = 0;
@@ -139,7 +140,7 @@ static bool member_set_name(member_reader *r, const uint8_t *text, int64_t size)
     return true;
 }
 
-/* One "KEY=VALUE" of PAX. False where it cannot be used. */
+/* Reads one "KEY=VALUE" of PAX. Returns false if it cannot be used. */
 static bool member_pax_entry(member_reader *r, const uint8_t *key, int64_t n)
 {
     const uint8_t *equal = memchr(key, '=', (size_t)n), *value;
@@ -195,7 +196,7 @@ static void member_own_name(member_reader *r, const uint8_t *block)
     r->out->length = (int32_t)(n + name);
 }
 
-/* A header that says more about the next one. NOTHING = go on there. */
+/* Reads a header that says more about the next one. NOTHING = continue there. */
 static levada_tar_kind member_extension(member_reader *r, char type, int64_t size)
 {
     const uint8_t *data = r->bytes + r->at + LEVADA_TAR_BLOCK;
@@ -210,7 +211,7 @@ static levada_tar_kind member_extension(member_reader *r, char type, int64_t siz
     return LEVADA_TAR_NOTHING;
 }
 
-/* The table of holes of old GNU continues in more blocks. 0 = it is cut. */
+/* Skips the blocks in which the table of holes of old GNU continues. 0 = it is cut. */
 static int64_t member_holes(const member_reader *r)
 {
     int64_t at = r->at + LEVADA_TAR_BLOCK;
@@ -223,8 +224,8 @@ static int64_t member_holes(const member_reader *r)
     return more ? 0 : at;
 }
 
-/* A PAX header for all members that follow. A position in the file does not know of it, so what it
- * may not change are their names and sizes. */
+/* Reads a PAX header for all members that follow. A position in the file does not know of it, so
+ * what it may not change are their names and sizes. */
 static levada_tar_kind member_global(member_reader *r, int64_t size)
 {
     levada_tar_member *out = r->out;

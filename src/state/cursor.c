@@ -60,7 +60,7 @@ static levada_status cursor_save_ends(const levada_block *block, levada_state_wr
     return st;
 }
 
-/* The layout of a batch, where it has one. */
+/* Saves the layout of a batch, if it has one. */
 static levada_status cursor_save_layout(const levada_block *block, levada_state_writer *to,
                                         const char *key, levada_error *err)
 {
@@ -110,7 +110,7 @@ static levada_status cursor_restore_ends(levada_block *block, levada_state_reade
     return st;
 }
 
-/* The lengths to which all ranks pad, if the batch has some; else only its bound. */
+/* Restores the lengths to which all ranks pad, if the batch has some; else only its bound. */
 static levada_status cursor_restore_least(levada_state_reader *from, const char *name,
                                           int64_t bound, levada_layout **out, levada_error *err)
 {

@@ -8,8 +8,8 @@
 
 #include <levada/stage.h>
 
-/* EDATA_LOSS: the checkpoint is corrupt; which entry of the scope, and what is wrong with it
- * ("2 numbers for 4 slots"). key = NULL: the entry that was read last. */
+/* Returns EDATA_LOSS: the checkpoint is corrupt; which entry of the scope, and what is wrong with
+ * it ("2 numbers for 4 slots"). key = NULL: the entry that was read last. */
 LEVADA_PRINTF(4, 5)
 LEVADA_MUST_USE levada_status levada_state_damaged(const levada_state_reader *from,
                                                    const char *key, levada_error *err,

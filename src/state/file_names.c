@@ -91,7 +91,7 @@ static void file_names_list(levada_file_names *names, int32_t i)
 
 /* -- capacity */
 
-/* Twice as much; called where all entries are taken. */
+/* Doubles the table; called when all entries are taken. */
 static levada_status file_names_grow(levada_file_names *names, levada_error *err)
 {
     int64_t  capacity = names->capacity; /* of the buckets, too, which are made after it */

@@ -26,7 +26,7 @@ typedef struct levada_file_names {
     int32_t                  left, oldest, newest; /* those that are not open */
 } levada_file_names;
 
-/* source, pass and shard of an origin are the key of a file. `open`: until it is left. */
+/* Enters a file, whose key is source, pass and shard of an origin. `open`: until it is left. */
 LEVADA_MUST_USE levada_status levada_file_names_enter(levada_file_names *names,
                                                       const levada_origin *of, const char *path,
                                                       bool open, levada_error *err);

@@ -5,8 +5,8 @@
 
 /* -- lists ------------------------------------------------------------------------------------- */
 
-/* New sequences are the last ones, and those that come back from a batch are among the first: only
- * rows of other batches are passed on the way. */
+/* Adds ready sequences: new ones are the last, and those that come back from a batch are among the
+ * first, so only rows of other batches are passed on the way. */
 static void ledger_add_ready(levada_ledger *l, levada_sequence *const *rows, int64_t n)
 {
     levada_sequence **at = &l->ready;

@@ -107,8 +107,8 @@ void levada_ledger_save(levada_ledger *l, levada_taken *taken, levada_sequence *
 void levada_ledger_return(levada_ledger *l, levada_taken *taken);
 /* Ends an open batch: its rows are nobody's any more. */
 void levada_ledger_drop(levada_ledger *l, levada_taken *taken);
-/* The consumer of a batch leaves. Returns true if the batch stays open, because rows wait for
- * states. */
+/* Abandons a batch: its consumer leaves. Returns true if the batch stays open, because rows wait
+ * for states. */
 bool levada_ledger_abandon(levada_ledger *l, levada_taken *taken);
 /* Cancels, once: open batches with rows that wait for states end, and become the list *cancelled by
  * `next`. Sequences that are ready have one more segment, and no next one. */

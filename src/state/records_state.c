@@ -77,7 +77,7 @@ levada_status levada_records_put(levada_state_writer *to, const char *key, levad
     return st;
 }
 
-/* The entries of one that holds records, in the scope in which they were put. */
+/* Materializes the entries of one that holds records, in the scope in which they were put. */
 static levada_status records_materialize(levada_state_writer *to, const levada_entry *e,
                                    levada_pool *pool, struct levada_file_names *names,
                                    levada_error *err)
@@ -284,7 +284,7 @@ levada_status levada_records_read(levada_edge *edge, const levada_origin *o, int
     return st;
 }
 
-/* Records that the entry names, read again. */
+/* Reads records that the entry names again. */
 static levada_status records_reread_entry(const levada_state_reader *from, const char *key,
                                           const levada_origin *origins, int64_t n,
                                           levada_block **out, levada_error *err)
@@ -307,8 +307,8 @@ static bool records_are_whole(const levada_edge *edge, const levada_origin *o, i
     return true;
 }
 
-/* Records by value. A state must not choose what an input emits: if that can be read again, the
- * values are those of the input, and those in the state must be the same. */
+/* Reads records by value. A state must not choose what an input emits: if that can be read again,
+ * the values are those of the input, and those in the state must be the same. */
 static levada_status records_get_values(levada_state_reader *from, const char *key,
                                         levada_block **out, levada_error *err)
 {

@@ -39,8 +39,8 @@ static int64_t sums_place(const levada_block *block, int64_t k)
     return k * block->n / sums_count(block);
 }
 
-/* The hashes of the records that are spread over a block; encoded columns are decoded first, of
- * these records alone. */
+/* Hashes the records that are spread over a block; encoded columns are decoded first, of these
+ * records alone. */
 static levada_status sums_block(const levada_edge *edge, const levada_block *block,
                                 int64_t sums[RECORDS_SUMS], levada_error *err)
 {

@@ -164,7 +164,7 @@ static uint32_t rowstore_index_find(const levada_rowstore *s, const levada_block
     return ROWSTORE_FREE;
 }
 
-/* The entry of a block: the one it has, a free one or a new one. */
+/* Finds the entry of a block: the one it has, a free one or a new one. */
 static levada_status rowstore_hold(levada_rowstore *s, levada_block *block, uint32_t *out,
                                    levada_error *err)
 {
@@ -247,8 +247,8 @@ static void rowstore_free_slot(levada_rowstore *s, uint32_t slot)
     s->free = slot;
 }
 
-/* No more rows than the selection has blocks: only the blocks of these rows are looked up, without
- * scratch memory. */
+/* Adds no more rows than the selection has blocks: only the blocks of these rows are looked up,
+ * without scratch memory. */
 static levada_status rowstore_add_few(levada_rowstore *s, const levada_block *block, int64_t first,
                                       int64_t n, uint32_t *slots, levada_error *err)
 {

@@ -138,7 +138,7 @@ static int state_order(const void *a, const void *b)
     return by_path ? by_path : strcmp(x->key, y->key);
 }
 
-/* Sorted entries: a key that a stage put twice could not be read back. */
+/* Finds a key that a stage put twice, among sorted entries: it could not be read back. */
 static levada_status state_twice(const levada_state_writer *from, levada_error *err)
 {
     for (int32_t i = 1; i < from->n; i++) {
@@ -208,7 +208,7 @@ static void *state_memory(state_cursor *c, size_t size)
     return memory;
 }
 
-/* `what`: the entry that is damaged. */
+/* Returns EDATA_LOSS; `what` names the entry that is damaged. */
 static levada_status state_damaged(const state_cursor *c, const void *bytes, const char *what,
                                    levada_error *err)
 {

@@ -136,7 +136,8 @@ LEVADA_MUST_USE levada_status levada_state_decode(const void *bytes, size_t size
 LEVADA_MUST_USE levada_status levada_state_check_asked(const levada_state_reader *from,
                                                        levada_error *err);
 
-/* A DATA block whose columns are packed: values in the order of rows, without gaps, from 0. */
+/* Makes a DATA block whose columns are packed: values in the order of rows, without gaps, from
+ * 0. */
 LEVADA_MUST_USE levada_status levada_records_pack(levada_pool *pool, const levada_block *block,
                                                   levada_block **out, levada_error *err);
 /* Puts rows of a block (DATA, packed) as bytes, with their columns or without, and with those of
@@ -182,9 +183,9 @@ LEVADA_MUST_USE levada_status levada_records_check_values(const levada_state_rea
 LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const char *now,
                                                   const char *saved, size_t size,
                                                   levada_error *err);
-/* Origins of n rows, row by row, each with one of every origin part. The first origin part is the
- * entry `key`, the others have entries of their own next to it, `key`+1 and so on: records of one
- * origin part are saved as they always were. */
+/* Puts origins of n rows, row by row, each with one of every origin part. The first origin part is
+ * the entry `key`, the others have entries of their own next to it, `key`+1 and so on: records of
+ * one origin part are saved as they always were. */
 LEVADA_MUST_USE levada_status levada_origins_put(levada_state_writer *to, const char *key,
                                                  const levada_origin *origins, int64_t n,
                                                  int32_t nparts, levada_error *err);

@@ -19,7 +19,7 @@ static void rows_part_key(char *to, size_t size, const char *key, int32_t part)
     else snprintf(to, size, "%s", key);
 }
 
-/* Column by column, so that the differences of each part are small. */
+/* Puts origins column by column, so that the differences of each part are small. */
 levada_status levada_origins_put(levada_state_writer *to, const char *key, const levada_origin *o,
                                  int64_t n, int32_t nparts, levada_error *err)
 {
@@ -61,7 +61,7 @@ static bool rows_are_origins(const int64_t *parts, int64_t n, int64_t source)
     return true;
 }
 
-/* The numbers of origin part `part`, which is under `key`, of *n rows; the first origin part
+/* Reads the numbers of origin part `part`, which is under `key`, of *n rows; the first origin part
  * determines how many. */
 static levada_status rows_get_part(levada_state_reader *from, const char *key, int32_t part,
                                    const int64_t **parts, int64_t *n, levada_error *err)
@@ -224,7 +224,7 @@ static bool rows_read_field(const int64_t *parts, const char **names, const char
     return true;
 }
 
-/* The columns that were saved, or those of `declared`. */
+/* Reads the columns that were saved, or those of `declared`. */
 static levada_status rows_get_spec(levada_state_reader *from, const char *key,
                                    const levada_spec *declared, levada_spec **out,
                                    levada_error *err)
@@ -355,7 +355,7 @@ static levada_status rows_get_level(levada_state_reader *from, const char *key, 
     return LEVADA_OK;
 }
 
-/* The bytes of `n` values, before memory is reserved for them. Borrowed. */
+/* Reads the bytes of `n` values, before memory is reserved for them. Borrowed. */
 static levada_status rows_get_bytes(levada_state_reader *from, const char *key, int64_t n,
                                     int64_t each, const void **out, levada_error *err)
 {
@@ -394,7 +394,7 @@ static levada_status rows_get_dims(levada_state_reader *from, const char *key, l
     return LEVADA_OK;
 }
 
-/* Lengths before padding, which a row cannot have more of than its first dimension. */
+/* Reads lengths before padding, which a row cannot have more of than its first dimension. */
 static levada_status rows_get_lengths(levada_state_reader *from, const char *key, levada_builder *b,
                                       int32_t i, int64_t n, levada_error *err)
 {

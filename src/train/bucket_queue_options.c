@@ -77,7 +77,7 @@ static levada_status bucket_check_sizes(const levada_bucket_options *o, int32_t 
     return LEVADA_OK;
 }
 
-/* A list that may be NULL. */
+/* Checks a list that may be NULL. */
 static levada_status bucket_check_list(const char *name, const int64_t *list, int32_t n,
                                        levada_error *err)
 {
@@ -196,7 +196,7 @@ static levada_status bucket_add_field(bucket_types *to, const levada_spec *spec,
     return LEVADA_OK;
 }
 
-/* Columns of the dataset, and their types unless the options have them. */
+/* Reads the columns of the dataset, and their types unless the options have them. */
 static levada_status bucket_read_dataset(levada_bucket *b, const levada_bucket_options *o,
                                          int32_t n, bucket_types *to, levada_error *err)
 {
@@ -256,7 +256,8 @@ static levada_status bucket_read_types(levada_bucket *b, const levada_bucket_opt
 
 /* -- queues ------------------------------------------------------------------------------------ */
 
-/* "<name>/bucket_queue_<i>" or "<name>/top_queue"; shared "<shared>_<i>" or "<shared>". */
+/* Makes the queue "<name>/bucket_queue_<i>" or "<name>/top_queue"; shared "<shared>_<i>" or
+ * "<shared>". */
 static levada_status bucket_make_queue(levada_bucket *b, const levada_bucket_options *o, int32_t i,
                                        levada_queue_options *q, levada_queue **out,
                                        levada_error *err)

@@ -60,7 +60,7 @@ int32_t       levada_bucket_queue_count(const levada_bucket_options *options);
 LEVADA_MUST_USE levada_status levada_bucket_queue_read_options(const levada_bucket_options *options,
                                                                levada_bucket_options       *all,
                                                                levada_error                *err);
-/* The queues, ncomponents and columns. */
+/* Makes the queues, ncomponents and columns. */
 LEVADA_MUST_USE levada_status levada_bucket_queue_make_queues(levada_bucket               *bucket,
                                                               const levada_bucket_options *options,
                                                               levada_error                *err);

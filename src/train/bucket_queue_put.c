@@ -196,7 +196,7 @@ static levada_status put_keep_rows(levada_bucket *b, const levada_block *block, 
     return LEVADA_OK;
 }
 
-/* The bucket of each row; *n becomes the first row that has none, with an error. */
+/* Finds the bucket of each row; *n becomes the first row that has none, with an error. */
 static levada_status put_index_rows(levada_bucket *b, const levada_block *block, put_plan *plan,
                                     int64_t *n, levada_error *err)
 {
@@ -259,7 +259,7 @@ static levada_status put_rows(levada_bucket *b, int32_t i, const levada_block *b
     return st;
 }
 
-/* The columns of the components in order, with a column for the length in front. */
+/* Makes the columns of the components in order, after a column for the length. */
 static levada_status put_spec(const levada_bucket *b, const levada_block *block,
                               const int32_t *columns, levada_spec **out, levada_error *err)
 {

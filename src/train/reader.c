@@ -82,7 +82,7 @@ static void reader_drop_parts(levada_reader *r)
     r->row = r->held = r->bytes = 0;
 }
 
-/* The file that is open, and what came of it. */
+/* Forgets the file that is open, and what came of it. */
 void levada_reader_forget(levada_reader *r)
 {
     reader_drop_parts(r);
@@ -222,7 +222,7 @@ static levada_status reader_take_name(levada_reader *r, const reader_source *fro
 
 /* -- files ------------------------------------------------------------------------------------- */
 
-/* The file cannot be opened, which says nothing about the next one. */
+/* Passes over a file that cannot be opened, which says nothing about the next one. */
 static bool reader_passes(levada_status st)
 {
     return st == LEVADA_ENOT_FOUND || st == LEVADA_EPERMISSION_DENIED ||
@@ -260,7 +260,7 @@ int64_t levada_reader_bytes(const levada_block *block, int64_t first, int64_t la
     return bytes;
 }
 
-/* One more block of the file; END at its end, with nothing open any more. */
+/* Pulls one more block of the file; END at its end, with nothing open any more. */
 levada_status levada_reader_pull(levada_reader *r, levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
@@ -321,7 +321,7 @@ static levada_status reader_advance(levada_reader *r, const reader_source *from,
     return LEVADA_OK;
 }
 
-/* The first n rows are the caller's now. */
+/* Passes the first n rows to the caller. */
 static void reader_pass(levada_reader *r, int64_t n)
 {
     int32_t gone = 0;
@@ -448,7 +448,7 @@ typedef struct reader_pair {
     levada_tensor **key, **value;
 } reader_pair;
 
-/* A scalar whose bytes are to be written. */
+/* Makes a scalar whose bytes are to be written. */
 static levada_status reader_scalar(levada_pool *pool, int64_t size, levada_tensor **out,
                                    levada_error *err)
 {

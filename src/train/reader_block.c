@@ -15,7 +15,7 @@
 #define READER_LIMIT (INT64_C(1) << 30) /* bytes of a column */
 #define READER_DIGITS 20                /* of a number      */
 
-/* More of the file until n rows are held; an error after them is kept. */
+/* Gathers more of the file until n rows are held; an error after them is kept. */
 static void reader_gather(levada_reader *r, int64_t n)
 {
     levada_status st = LEVADA_OK;
@@ -25,7 +25,7 @@ static void reader_gather(levada_reader *r, int64_t n)
     }
 }
 
-/* Rows up to n that a block holds: at least one. Also where its keys are long. */
+/* Counts rows up to n that a block holds: at least one, even if its keys are long. */
 static int64_t reader_fitting(const levada_reader *r, int64_t n)
 {
     int64_t bytes = 0, rows = 0, most;

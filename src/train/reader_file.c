@@ -138,7 +138,7 @@ static levada_status reader_open_iter(levada_reader_file *f, const char *name, s
 
 /* -- files that are one record ----------------------------------------------------------------- */
 
-/* A block of one value: `data`, copied, or what `owner` holds. */
+/* Makes a block of one value: `data`, copied, or what `owner` holds. */
 static levada_status reader_one(const levada_reader_file *f, const void *data, int64_t size,
                                 const levada_buffer *owner, levada_block **out, levada_error *err)
 {
@@ -181,7 +181,7 @@ static levada_status reader_reserve(const levada_reader_file *f, int64_t size, i
     return LEVADA_OK;
 }
 
-/* One byte more than there should be, so that the end shows at the first try. */
+/* Reads one byte more than there should be, so that the end shows at the first try. */
 static levada_status reader_slurp(const levada_reader_file *f, levada_bytes *bytes,
                                   levada_buffer **buffer, int64_t *size, levada_error *err)
 {

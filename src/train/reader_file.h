@@ -24,7 +24,7 @@ const char *levada_reader_kind_name(levada_reader_kind kind);
  * alone. */
 bool levada_reader_kind_whole(levada_reader_kind kind);
 
-/* ERESOURCE_EXHAUSTED. */
+/* Returns ERESOURCE_EXHAUSTED. */
 levada_status levada_reader_short(levada_error *err);
 
 /* Checks and copies the options. */
@@ -37,8 +37,8 @@ void levada_reader_file_clear(levada_reader_file *file);
 LEVADA_MUST_USE levada_status levada_reader_file_open(levada_reader_file *file, const char *name,
                                                       size_t size, int32_t rows,
                                                       levada_error *err);
-/* The next records, at least one; END at the end. For a whole file that was opened: its only one.
- */
+/* Reads the next records, at least one; END at the end. Of a whole file that was opened: its only
+ * one. */
 LEVADA_MUST_USE levada_status levada_reader_file_next(levada_reader_file *file, const char *name,
                                                       size_t size, levada_block **out,
                                                       levada_error *err);

@@ -46,7 +46,7 @@ LEVADA_MUST_USE levada_status levada_reader_enter(levada_reader *r, int64_t time
 /* Counts what the call returned; the next one in line has its turn. */
 void levada_reader_leave(levada_reader *r, int64_t produced);
 
-/* EINVALID_ARGUMENT where it is not a queue of names. */
+/* Returns EINVALID_ARGUMENT if it is not a queue of names. */
 LEVADA_MUST_USE levada_status levada_reader_check(levada_reader *r, levada_queue *queue,
                                                   levada_error *err);
 /* Dequeues the levada_reader_names of a queue. */
@@ -58,7 +58,7 @@ levada_status levada_reader_dequeue(void *queue, int64_t timeout, levada_tensor 
 /* Returns up to n rows of what is held, as a block; *rows are in it. */
 LEVADA_MUST_USE levada_status levada_reader_block(levada_reader *r, int64_t n, int64_t *rows,
                                                   levada_block **out, levada_error *err);
-/* One more block of the open file; END at its end, with nothing open any more. */
+/* Pulls one more block of the open file; END at its end, with nothing open any more. */
 LEVADA_MUST_USE levada_status levada_reader_pull(levada_reader *r, levada_error *err);
 /* Sets the counts of all that was handed out. */
 void levada_reader_set_counts(levada_reader *r, int64_t produced, int64_t finished);
@@ -72,7 +72,7 @@ const char *levada_reader_path(const levada_reader *r, size_t *size);
 int64_t levada_reader_bytes(const levada_block *block, int64_t first, int64_t last);
 /* Returns the number in the key of a row, -1 where the key is the name. */
 int64_t levada_reader_number(const levada_reader *r, const levada_block *block, int64_t row);
-/* A key with that number. */
+/* Counts the bytes of a key with that number. */
 int64_t levada_reader_key_size(size_t name, int64_t number);
 void    levada_reader_key_write(const char *name, size_t length, int64_t number, uint8_t *to,
                                 int64_t size);

@@ -76,7 +76,7 @@ static const uint8_t *reader_get_field(const uint8_t *at, const uint8_t *end, ui
     return at && at < end && *at == tag ? reader_get_number(at + 1, end, out) : NULL;
 }
 
-/* The name begins where this points; NULL: it is not a state. */
+/* Parses a state; the result points to the name. NULL: it is not a state. */
 static const uint8_t *reader_parse(const uint8_t *at, const uint8_t *end, int64_t counts[4])
 {
     for (int i = 0; i < 4; i++) {

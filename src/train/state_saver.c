@@ -165,7 +165,8 @@ void levada_state_saver_unref(levada_state_saver **saver)
 
 /* -- closing ----------------------------------------------------------------------------------- */
 
-/* Rows that wait for states never get them. Returns the batches that are nobody's any more. */
+/* Cancels rows that wait for states, which never get them. Returns the batches that nobody holds
+ * any more. */
 static levada_taken *saver_cancel_locked(levada_state_saver *s)
 {
     levada_taken *all = NULL, *gone = NULL, *next;

@@ -159,7 +159,8 @@ static void batch_compact(levada_segment_batch *batch, levada_saver_states **out
     else if (few != NULL) levada_saver_states_drop(s, few, 1);
 }
 
-/* Rows of last segments are finished, the others go on with their new states. */
+/* Completes a batch: rows of last segments are finished, the others continue with their new
+ * states. */
 static void batch_complete_locked(levada_segment_batch *batch, levada_saver_states *states,
                                   levada_sequence **finished)
 {
@@ -308,7 +309,7 @@ levada_status levada_segment_batch_requeue(levada_segment_batch *batch, levada_e
     return st;
 }
 
-/* The continuing rows of an open batch release their capacity. */
+/* Drops the continuing rows of an open batch, which release their capacity. */
 static void batch_drop_locked(levada_segment_batch *batch)
 {
     levada_ledger_drop(&batch->saver->ledger, &batch->taken);
@@ -340,7 +341,7 @@ levada_status levada_segment_batch_discard(levada_segment_batch *batch, levada_e
     return st;
 }
 
-/* The caller goes; the saver keeps what waits for states. */
+/* Abandons a batch: the caller goes; the saver keeps what waits for states. */
 static bool batch_abandon(levada_state_saver *s, levada_segment_batch *batch)
 {
     levada_woken woken = { 0 };

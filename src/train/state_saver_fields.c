@@ -149,7 +149,7 @@ typedef struct fields_check {
     char                        key[72]; /* for messages */
 } fields_check;
 
-/* A tensor for that field, with that number of dimensions in front. */
+/* Checks that a tensor fits that field, with that number of dimensions before its own. */
 static levada_status fields_fit(const fields_check *c, levada_saver_field *f, fields_group group,
                                 const levada_tensor *t, int32_t in_front, levada_error *err)
 {
@@ -228,7 +228,7 @@ static levada_status fields_unequal(const fields_check *c, int32_t other, int64_
         (long long)steps, (long long)fields_steps(c, other), c->fields[other].name, c->key);
 }
 
-/* Steps that all sequences have; padded ragged ones may have fewer than the others. */
+/* Counts the steps that all sequences have; padded ragged ones may have fewer than the others. */
 static levada_status fields_common_steps(const fields_check *c, int64_t *out, levada_error *err)
 {
     int32_t n = c->s->nsequences, first = -1;
@@ -303,7 +303,7 @@ static levada_status fields_check_all(fields_check *c, levada_saver_extent *out,
     return fields_extent(c, out, err);
 }
 
-/* The first example fixes what is open, unless something is wrong with it. */
+/* Fixes what is open by the first example, unless something is wrong with it. */
 static levada_status fields_settle_locked(levada_state_saver *s, fields_check *c,
                                           levada_saver_extent *out, levada_error *err)
 {

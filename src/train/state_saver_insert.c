@@ -136,7 +136,7 @@ static levada_saver_live *insert_find_awaited(const levada_state_saver *s,
     return found != NULL && found->awaited ? found : NULL;
 }
 
-/* The data of a restored example: what was saved of it must agree. */
+/* Adopts the data of a restored example: what was saved of it must agree. */
 static levada_status insert_adopt_locked(levada_state_saver *s, levada_saver_live *a,
                                          levada_saver_live *e, levada_error *err)
 {
@@ -164,7 +164,8 @@ static levada_status insert_adopt_locked(levada_state_saver *s, levada_saver_liv
     return LEVADA_OK;
 }
 
-/* An example of an ordinal that was inserted before, or the data of a restored one: *done. */
+/* Inserts an example of an ordinal that was inserted before, or the data of a restored one:
+ * *done. */
 static levada_status insert_again(levada_state_saver *s, levada_saver_live *e, bool *done,
                                   levada_error *err)
 {

@@ -41,7 +41,7 @@ static levada_status next_numbers(const levada_segment_batch *batch, levada_erro
     return LEVADA_OK;
 }
 
-/* The keys of the segments, or of those `ahead` of them. */
+/* Makes the keys of the segments, or of those `ahead` of them. */
 static levada_status next_keys(const levada_segment_batch *batch, int32_t ahead,
                                levada_tensor **out, levada_error *err)
 {
@@ -105,7 +105,7 @@ static levada_status next_sequence(const levada_segment_batch *batch, int32_t i,
                               &batch->tensors[LEVADA_BATCH_FIELDS + i], err);
 }
 
-/* The values of ragged rows, concatenated; `each` elements in a value. */
+/* Concatenates the values of ragged rows; `each` elements in a value. */
 static levada_status next_values(const levada_segment_batch *batch, const levada_saver_field *f,
                                  const levada_piece *pieces, levada_tensor **out, levada_error *err)
 {

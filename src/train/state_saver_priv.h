@@ -147,7 +147,7 @@ void levada_saver_states_drop(const levada_state_saver *s, levada_saver_states *
 levada_saver_live *levada_saver_live_create(const levada_state_saver *s, const void *key,
                                             size_t key_size, size_t extra);
 void levada_saver_live_unref(const levada_state_saver *s, levada_saver_live *e);
-/* A list by `next`. */
+/* Releases a list by `next`. */
 void levada_saver_live_unref_all(const levada_state_saver *s, levada_sequence *first);
 levada_saver_live *levada_saver_find_locked(const levada_state_saver *s, const uint8_t *key,
                                             int32_t size);
@@ -229,7 +229,7 @@ enum {
 };
 /* Shows the saver in the wait report, without the lock. */
 void levada_saver_show(const void *saver, char *text, size_t size);
-/* Hook of waiting takes: logs the oldest state that was not saved in time. */
+/* Implements the hook of waiting takes: logs the oldest state that was not saved in time. */
 bool levada_saver_poll(void *saver);
 
 /* -- state_saver_batch.c -- */

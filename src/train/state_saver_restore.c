@@ -33,7 +33,7 @@ static levada_status restore_no_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
-/* A list of exactly n numbers. */
+/* Reads a list of exactly n numbers. */
 static levada_status restore_numbers(restore_all *all, const char *key, int64_t n,
                                      const int64_t **out, levada_error *err)
 {
@@ -77,7 +77,7 @@ static bool restore_shape(const int64_t *dims, int64_t n, levada_saver_field *ou
     return good;
 }
 
-/* Field i: what both know must agree. */
+/* Reads field i: what both know must agree. */
 static levada_status restore_field(restore_all *all, int32_t i, const char **names,
                                    const char *end, levada_error *err)
 {
@@ -196,7 +196,7 @@ static levada_status restore_open(restore_all *all, const char *key, levada_dtyp
                                 size, (long long)before);
 }
 
-/* The next elements as a tensor. */
+/* Reads the next elements as a tensor. */
 static levada_status restore_tensor(restore_all *all, restore_values *from,
                                     const levada_shape *shape, levada_tensor **out,
                                     levada_error *err)
@@ -226,7 +226,7 @@ static levada_status restore_tensor(restore_all *all, restore_values *from,
     return LEVADA_OK;
 }
 
-/* All states of all examples are one set, of which each example has a row. */
+/* Reads all states of all examples, one set, of which each example has a row. */
 static levada_status restore_states(restore_all *all, levada_error *err)
 {
     const levada_state_saver *s = all->s;
@@ -250,7 +250,8 @@ static levada_status restore_states(restore_all *all, levada_error *err)
     return LEVADA_OK;
 }
 
-/* Field `value` of all examples; `f` says of what dtype and shape, `leading` with how many rows. */
+/* Reads field `value` of all examples; `f` says of what dtype and shape, `leading` with how many
+ * rows. */
 static levada_status restore_column(restore_all *all, const char *word, int32_t i, int32_t value,
                                     const levada_saver_field *f, bool leading, levada_error *err)
 {
@@ -324,7 +325,7 @@ static levada_status restore_examples(restore_all *all, levada_error *err)
                                 at);
 }
 
-/* The tensors of an example must be those that an insert accepts, with as many segments. */
+/* Checks that the tensors of an example are those that an insert accepts, with as many segments. */
 static levada_status restore_check_data(const restore_all *all, levada_error *err)
 {
     const levada_state_saver *s = all->s;

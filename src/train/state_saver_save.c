@@ -86,7 +86,7 @@ static int save_order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Memory is allocated without the lock; again if it has become too small. */
+/* Takes a snapshot. Memory is allocated without the lock; again if it has become too small. */
 static levada_status save_snapshot(save_all *all, levada_error *err)
 {
     levada_state_saver *s = all->s;
@@ -165,7 +165,7 @@ static levada_status save_fields(const levada_state_saver *s, levada_state_write
     return st;
 }
 
-/* The pieces as bytes under that name; of byte strings their offsets too. */
+/* Saves the pieces as bytes under that name; of byte strings their offsets too. */
 static levada_status save_values(save_all *all, const char *key, levada_dtype dtype,
                                  levada_error *err)
 {
@@ -192,7 +192,7 @@ static levada_status save_values(save_all *all, const char *key, levada_dtype dt
     return st;
 }
 
-/* Values of a field of all examples, whole tensors; and their numbers of rows. */
+/* Saves the values of a field of all examples, whole tensors; and their numbers of rows. */
 static levada_status save_field(save_all *all, const char *word, int32_t i, int32_t value,
                                 levada_dtype dtype, levada_error *err)
 {

@@ -14,7 +14,7 @@
 
 /* -- batches of rows --------------------------------------------------------------------------- */
 
-/* A key is that of a live example. */
+/* Handles a key that is that of a live example. */
 static void settle_give(levada_state_saver *s, levada_segment_batch *batch, int64_t n)
 {
     levada_ledger_take(&s->ledger, &batch->taken, n);
@@ -89,7 +89,8 @@ static bool settle_takes(levada_state_saver *s, levada_woken *woken)
 
 /* -- inserts ----------------------------------------------------------------------------------- */
 
-/* A number of at least eight digits, so that numbers of one width never make two keys equal. */
+/* Appends a number of at least eight digits, so that numbers of one width never make two keys
+ * equal. */
 static void settle_make_unique(levada_state_saver *s, levada_saver_live *e)
 {
     int32_t size = e->key_size;
@@ -259,7 +260,7 @@ void levada_saver_run(levada_state_saver *s, levada_line *line, levada_site *sit
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
-/* "state 'h' of key '00001_of_00004:a' was not saved for 12.1 s" */
+/* Writes "state 'h' of key '00001_of_00004:a' was not saved for 12.1 s". */
 static void settle_describe_unsaved(const levada_state_saver *s, const levada_segment_batch *b,
                                     char *text, size_t size)
 {

@@ -113,7 +113,8 @@ static levada_status cast_source(const levada_columns_state *s, const levada_blo
     return levada_block_decode_column(levada_env_pool(s->context->env), in, field, from, err);
 }
 
-/* `from` is the input, in which the column to be cast has values, or items that fit. */
+/* Casts a block; `from` is the input, in which the column to be cast has values, or items that
+ * fit. */
 static levada_status cast_block(const levada_columns_state *s, const levada_spec *spec,
                                 cast_work *w, const levada_block *from, levada_block **out,
                                 levada_error *err)

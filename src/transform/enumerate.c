@@ -27,7 +27,7 @@ static const levada_arg enumerate_options[] = {
     LEVADA_ARG_END,
 };
 
-/* The new column comes last. */
+/* Adds the new column, which comes last. */
 static levada_status enumerate_check(const void *args, const levada_spec *in, levada_spec **out,
                                      levada_error *err)
 {
@@ -85,7 +85,8 @@ static levada_status enumerate_next(void *state, const void *args, levada_input 
     return st;
 }
 
-/* A state that counted the records of batches does not pass for one that counts batches. */
+/* Returns the key of the count: a state that counted the records of batches does not pass for one
+ * that counts batches. */
 static const char *enumerate_key(const enumerate_state *s)
 {
     return s->batches ? "batches" : "seen";

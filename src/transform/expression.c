@@ -72,7 +72,7 @@ static size_t expression_word(const expression_parser *p)
     return n;
 }
 
-/* A whole word, or a sign without letters, such as %. */
+/* Reads a whole word, or a sign without letters, such as %. */
 static bool expression_keyword(expression_parser *p, const char *word)
 {
     size_t n;
@@ -83,7 +83,7 @@ static bool expression_keyword(expression_parser *p, const char *word)
     return expression_accept(p, word);
 }
 
-/* A word, or a text in quotes in which \ keeps the next byte. */
+/* Reads a word, or a text in quotes in which \ keeps the next byte. */
 static levada_status expression_text(expression_parser *p, const char **out, size_t *size,
                                      bool *quoted, levada_error *err)
 {
@@ -253,7 +253,7 @@ static levada_status expression_factor(expression_parser *p, int32_t *out, levad
     return expression_push(p, *out, &v, err); /* if it is a text */
 }
 
-/* One level of operators, from left to right. */
+/* Reads one level of operators, from left to right. */
 static levada_status expression_chain(expression_parser *p, const expression_sign *signs,
                                       levada_status (*operand)(expression_parser *p, int32_t *out,
                                                                levada_error *err),

@@ -25,7 +25,7 @@
 
 typedef struct levada_expression levada_expression;
 
-/* EINVALID_ARGUMENT with the column where it goes wrong. */
+/* Parses an expression. Returns EINVALID_ARGUMENT with the column of the fault. */
 LEVADA_MUST_USE levada_status levada_expression_parse(const char *text, levada_expression **out,
                                                       levada_error *err);
 void levada_expression_destroy(levada_expression **expression);
@@ -36,7 +36,7 @@ LEVADA_MUST_USE levada_status levada_expression_check(const levada_expression *e
 LEVADA_MUST_USE levada_status levada_expression_match(const levada_expression *expression,
                                                       const levada_block *block, uint8_t *keep,
                                                       levada_error *err);
-/* The field of its values: sets dtype, depth and dims of *out; false in *known where a field may
+/* Finds the field of its values: sets dtype, depth and dims of *out; false in *known if a field may
  * still come. */
 LEVADA_MUST_USE levada_status levada_expression_field(const levada_expression *expression,
                                                       const levada_spec *spec, levada_field *out,

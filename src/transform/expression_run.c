@@ -94,7 +94,7 @@ static bool run_again(const expression_run *r, int64_t k)
     return r->ends && k && r->row[k] == r->row[k - 1];
 }
 
-/* One number for each row, as often as the row has elements. */
+/* Repeats one number for each row, as often as the row has elements. */
 static void run_rows(const expression_run *r, const levada_column *c, run_lane *out)
 {
     levada_dtype d = c->field->dtype, to = run_class(d);
@@ -115,7 +115,8 @@ static int64_t run_begin(const expression_run *r, int64_t row)
     return row ? r->ends[row - 1] : 0;
 }
 
-/* The elements of a sequence: one conversion for those that follow each other in memory. */
+/* Converts the elements of a sequence: one conversion for those that follow each other in
+ * memory. */
 static void run_elements(const expression_run *r, const levada_column *c, run_lane *out)
 {
     levada_dtype d = c->field->dtype;
@@ -314,7 +315,7 @@ static void run_truth(levada_dtype d, run_lane *x, int64_t n)
 
 static void run_node(expression_run *r, int32_t i, int32_t level, run_lane *out);
 
-/* Node i as numbers of a dtype; as truth for BOOL. */
+/* Converts node i to numbers of a dtype; to truth for BOOL. */
 static void run_as(expression_run *r, int32_t i, levada_dtype to, int32_t level, run_lane *out)
 {
     const levada_expression_type *t = &r->types[i];
@@ -588,7 +589,7 @@ static levada_status run_measure(expression_run *r, levada_builder *b, int32_t i
     return LEVADA_OK;
 }
 
-/* A text of the expression, in each row. */
+/* Writes a text of the expression, in each row. */
 static levada_status run_words(const expression_run *r, levada_builder *b, int32_t i,
                                levada_error *err)
 {

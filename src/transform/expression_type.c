@@ -141,7 +141,7 @@ static levada_status type_values(const levada_field *f, levada_expression_type *
     return LEVADA_OK;
 }
 
-/* `text`: a word at this place may be a text. */
+/* Finds the type of a field; `text`: a word at this place may be a text. */
 static levada_status type_field(const levada_expression_node *node, const levada_spec *spec,
                                 bool text, levada_expression_type *t, levada_error *err)
 {
@@ -191,7 +191,7 @@ static levada_status type_unary(const levada_expression_node *node, const levada
     return LEVADA_OK;
 }
 
-/* A number of the text that the integers it is computed with do not hold. */
+/* Refuses a number of the text that the integers it is computed with do not hold. */
 static levada_status type_fits(const levada_expression_node *node, levada_dtype d,
                                levada_error *err)
 {
@@ -241,7 +241,7 @@ static const char *type_shown(const levada_expression_node *node)
     return node->field ? node->field : node->n ? node->values[0].text : "an expression";
 }
 
-/* Two texts, or two numbers. */
+/* Compares two texts, or two numbers. */
 static levada_status type_compared(const levada_expression *e, const levada_expression_node *node,
                                    const levada_expression_type *a, const levada_expression_type *b,
                                    levada_expression_type *t, levada_error *err)

@@ -72,7 +72,7 @@ static void filter_close(void *state)
     levada_call_close(&s->call);
 }
 
-/* The rows of bad records stay for now, so that the policy sees them. */
+/* Calls the function. The rows of bad records stay for now, so that the policy sees them. */
 static levada_status filter_ask(const filter_state *s, const levada_block *in, uint8_t *keep,
                                 levada_block **said, levada_error *err)
 {

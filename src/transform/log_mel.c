@@ -205,7 +205,7 @@ static int64_t log_mel_frames(const log_mel_args *a, int64_t n)
     return n < a->n_fft ? 0 : 1 + (n - a->n_fft) / a->hop;
 }
 
-/* Sample `at` of n, which may lie outside. */
+/* Returns sample `at` of n, which may lie outside. */
 static float log_mel_outside(const log_mel_args *a, const float *x, int64_t n, int64_t at)
 {
     int64_t period = n > 1 ? 2 * (n - 1) : 1;

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* Slaney: linear up to 1000 Hz, which is 15 mel, then logarithmic: a factor of 6.4 is 27 mel. */
+/* Converts a frequency to Slaney's mel: linear up to 1000 Hz, which is 15 mel, then logarithmic: a
+ * factor of 6.4 is 27 mel. */
 static double mel_of(const levada_mel_design *d, double hz)
 {
     if (d->htk) return 2595.0 * log10(1.0 + hz / 700.0);
@@ -18,7 +19,7 @@ static double mel_to_hz(const levada_mel_design *d, double mel)
     return mel < 15.0 ? mel * 200.0 / 3.0 : 1000.0 * exp(log(6.4) * (mel - 15.0) / 27.0);
 }
 
-/* Corner number i of the n_mels + 2 that lie at equal distances of mel. */
+/* Returns corner number i of the n_mels + 2 that lie at equal distances of mel. */
 static double mel_corner(const levada_mel_design *d, int64_t i)
 {
     double low = mel_of(d, d->low), high = mel_of(d, d->high);
@@ -34,7 +35,8 @@ static double mel_weight(double hz, const double corner[3])
     return up < down ? up : down;
 }
 
-/* The weights of one filter, from number *used on; a frequency is in two filters at most. */
+/* Computes the weights of one filter, from number *used on; a frequency is in two filters at
+ * most. */
 static void mel_filter(const levada_mel_design *d, int64_t m, levada_mel *out, int32_t *used)
 {
     double corner[3] = { mel_corner(d, m), mel_corner(d, m + 1), mel_corner(d, m + 2) };

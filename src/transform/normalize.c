@@ -222,7 +222,7 @@ static void normalize_hwc(const normalize_work *w, const void *from, int64_t n, 
     else normalize_hwc_float(from, n, w, to);
 }
 
-/* Channel c of an image of n pixels. */
+/* Computes channel c of an image of n pixels. */
 static void normalize_chw(const normalize_work *w, const void *image, int64_t n, int64_t c,
                           float *to)
 {

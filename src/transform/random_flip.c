@@ -75,7 +75,7 @@ static void random_flip_one(const random_flip_work *w, const levada_image *m, in
 
 /* -- a block */
 
-/* An image that is refused leaves an empty one. */
+/* Checks an image; one that is refused leaves an empty one. */
 static levada_status random_flip_look(const random_flip_work *w, int64_t row, levada_image *m,
                                       levada_error *err)
 {

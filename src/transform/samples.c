@@ -38,7 +38,7 @@ levada_status levada_samples_check_audio(const levada_field *f, levada_error *er
 enum { SAMPLES_STEP = 16 };    /* samples that loops take at a time: compilers vectorize these */
 #define SAMPLES_ROUND 0x1.8p52 /* a double of this size has no bits for fractions */
 
-/* Limits; NaN becomes `low`. Compilers make no branches of comparisons that come first. */
+/* Limits a sample; NaN becomes `low`. Compilers make no branches of comparisons that come first. */
 static double samples_limit(double v, double low, double high)
 {
     int above = v > low, below = v < high;

@@ -8,9 +8,9 @@
 
 #include <levada/stage.h>
 
-/* EINVALID_ARGUMENT where the field is not of that form. */
+/* Returns EINVALID_ARGUMENT if the field is not of that form. */
 LEVADA_MUST_USE levada_status levada_samples_check(const levada_field *f, levada_error *err);
-/* Also refuses all dtypes but float32, float64, int16 and int32. */
+/* Refuses also all dtypes but float32, float64, int16 and int32. */
 LEVADA_MUST_USE levada_status levada_samples_check_audio(const levada_field *f, levada_error *err);
 /* Converts n samples from and to float64. Of a result beyond the range of int16 or int32 the
  * nearest limit is stored, of others the nearest integer; floats are not limited. */
@@ -19,7 +19,7 @@ void levada_samples_store(levada_dtype dtype, const double *from, int64_t n, uin
 /* Multiplies n samples as float64, and stores the results as levada_samples_store does. */
 void levada_samples_scale(levada_dtype dtype, const uint8_t *from, int64_t n, double factor,
                           uint8_t *to);
-/* Dimension of the channels: 1 of [frames]. */
+/* Returns the dimension of the channels: 1 of [frames]. */
 int64_t levada_samples_channels(const levada_field *f);
 /* Makes the frames ragged: for a result whose frames differ from record to record. */
 void levada_samples_ragged(levada_field *f);

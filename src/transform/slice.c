@@ -41,7 +41,7 @@ static const levada_arg slice_options[] = {
     LEVADA_ARG_END,
 };
 
-/* Begin and size in dimension i. */
+/* Returns begin and size in dimension i. */
 static void slice_of(const slice_args *a, int32_t i, int64_t *begin, int64_t *size)
 {
     *begin = i < a->begin.n ? a->begin.at[i] : 0;
@@ -64,7 +64,7 @@ static levada_status slice_check_dim(const slice_args *a, int32_t i, int64_t *le
     return LEVADA_OK;
 }
 
-/* The field of the result. */
+/* Makes the field of the result. */
 static levada_status slice_field(const void *args, levada_field *f, levada_error *err)
 {
     const slice_args *a = args;
@@ -109,7 +109,7 @@ static bool slice_range(const slice_work *w, int32_t d, int64_t length, int64_t 
     return *n >= 0 && w->begin[d] + *n <= length;
 }
 
-/* The dimensions from number d on, of what begins at byte `at`. */
+/* Copies the dimensions from number d on, of what begins at byte `at`. */
 static void slice_dims(slice_work *w, int32_t d, int64_t at)
 {
     int64_t size = levada_dtype_size(w->from->field->dtype), n;
@@ -131,7 +131,7 @@ static int32_t slice_mark(const slice_work *w, int32_t d)
     return (int32_t)(d + 1 < w->to->depth ? w->used[d + 1] : w->leaves);
 }
 
-/* Row `row` of level d; false where the part is not in it. */
+/* Slices row `row` of level d; returns false if the part is not in it. */
 static bool slice_row(slice_work *w, int32_t d, int64_t row)
 {
     const levada_level *l = &w->from->level[d];
@@ -187,7 +187,7 @@ static int64_t slice_shape(const slice_work *w, int64_t dims[LEVADA_MAX_DIMS])
     return bytes;
 }
 
-/* A record without the part is rejected, and leaves zeros, or an empty row. */
+/* Rejects a record without the part, which leaves zeros, or an empty row. */
 static levada_status slice_reject(slice_work *w, int64_t row, levada_builder *b, levada_error *err)
 {
     levada_error why = LEVADA_ERROR_INIT;

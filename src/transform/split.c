@@ -141,7 +141,7 @@ static levada_status split_open(void *state, const void *args, const levada_cont
 
 /* -- the hash of a record */
 
-/* The base name of the file of a record; 0 if it has none. */
+/* Hashes the base name of the file of a record; 0 if it has none. */
 static levada_status split_hash_file(const split_state *s, const levada_origin *of, uint64_t *out,
                                      levada_error *err)
 {

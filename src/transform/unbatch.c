@@ -166,7 +166,7 @@ static int64_t unbatch_steps(const levada_column *c, int64_t row)
     return c->field->depth ? levada_column_length(c, row) : c->dims[0];
 }
 
-/* Number of records that come out: all columns must agree on each record. */
+/* Counts the records that come out: all columns must agree on each record. */
 static levada_status unbatch_count(const levada_block *in, int64_t *out, levada_error *err)
 {
     const levada_column *first = levada_block_at(in, 0);
@@ -196,7 +196,7 @@ static levada_status unbatch_count(const levada_block *in, int64_t *out, levada_
     return LEVADA_OK;
 }
 
-/* The steps of all rows, as numbers of rows of the level (or of the fixed dimension) below. */
+/* Sums the steps of all rows, as numbers of rows of the level (or of the fixed dimension) below. */
 static int64_t unbatch_first(const levada_column *c, int64_t row)
 {
     return c->field->depth ? c->level[0].begin[row] : row * c->dims[0];

@@ -47,7 +47,8 @@ static const levada_arg window_options[] = {
     LEVADA_ARG_END
 };
 
-/* Byte strings and fields with a ragged level are ranges, of which a part is a range, too. */
+/* Returns true for byte strings and fields with a ragged level, which are ranges, of which a part
+ * is a range, too. */
 static bool window_is_range(const levada_field *f)
 {
     return f->depth > 0 || (levada_dtype_is_bytes(f->dtype) && f->ndim == 0);
@@ -63,7 +64,7 @@ static bool window_cuts(const window_args *a, const levada_field *f)
     return false;
 }
 
-/* The columns of the result. Windows of a text are bytes, because they cut characters. */
+/* Makes the columns of the result. Windows of a text are bytes, because they cut characters. */
 static levada_status window_spec(const window_args *a, const levada_spec *in, levada_spec **out,
                                  levada_error *err)
 {
@@ -122,7 +123,7 @@ static void window_close(void *state) { levada_cursor_clear(&((window_state *)st
 
 /* -- which windows */
 
-/* Steps of a record; -1 if its fields differ. */
+/* Counts the steps of a record; -1 if its fields differ. */
 static int64_t window_length(const window_args *a, const levada_block *in, int64_t row)
 {
     int64_t length = -1;
@@ -240,7 +241,7 @@ static levada_status window_offsets(levada_builder *b, const window_state *s, in
     return LEVADA_OK;
 }
 
-/* Steps that are ranges themselves. */
+/* Cuts steps that are ranges themselves. */
 static levada_status window_inner_ranges(levada_builder *b, const window_state *s, int32_t i,
                                          const levada_column *from, int64_t stride, int64_t per,
                                          int64_t total, levada_error *err)
@@ -288,7 +289,7 @@ static levada_status window_values(levada_builder *b, const window_state *s, int
     return LEVADA_OK;
 }
 
-/* A column of windows. */
+/* Makes a column of windows. */
 static levada_status window_column(levada_builder *b, const window_state *s, int32_t i,
                                    const levada_column *from, int64_t stride, levada_error *err)
 {
@@ -306,7 +307,7 @@ static levada_status window_column(levada_builder *b, const window_state *s, int
     return window_values(b, s, i, from, stride, per, total, err);
 }
 
-/* The other columns: rows of the records, as often as they have windows. */
+/* Makes the other columns: rows of the records, as often as they have windows. */
 static levada_status window_others(const window_state *s, const window_args *a,
                                    const levada_block *in, levada_builder *b, levada_error *err)
 {

@@ -29,7 +29,7 @@ static const levada_arg with_columns_options[] = {
     LEVADA_ARG_END
 };
 
-/* Item i of the option: its name and its expression. */
+/* Parses item i of the option: its name and its expression. */
 static levada_status with_columns_parse(const levada_value *columns, int64_t i, const char **name,
                                         levada_expression **out, levada_error *err)
 {

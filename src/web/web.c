@@ -159,7 +159,7 @@ static struct curl_slist *web_add(const levada_curl *curl, struct curl_slist *li
     return more ? more : list;
 }
 
-/* The conditions and credentials of a request. */
+/* Lists the conditions and credentials of a request. */
 static struct curl_slist *web_headers(const web_request *r, bool *failed)
 {
     const web_file    *f = r->file;
