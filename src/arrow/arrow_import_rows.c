@@ -363,8 +363,10 @@ static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const c
     const levada_field *f = levada_spec_field(w->from->spec, w->field);
 
     if (!f || f->dtype != type->dtype || f->depth != w->depth) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s': the spec does not fit the schema", name);
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "field '%s': the spec must have the dtype %s with %d ragged levels, as the schema",
+            name, levada_dtype_name(type->dtype), (int)w->depth);
     }
     levada_builder_dims(w->b, w->field, f->dims);
     for (int32_t l = 0; l < w->depth; l++) {

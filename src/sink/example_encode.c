@@ -315,7 +315,8 @@ levada_status levada_example_finish(levada_example *example, const uint8_t **dat
     uint8_t *p;
 
     if (example->open) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "a feature list is still open");
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "a feature list is still open; call "
+                           "levada_example_end_list() first");
     }
     m->size = 0;
     LEVADA_TRY(encode_reserve(m, features + lists + ENCODE_HEAD, err));

@@ -64,7 +64,7 @@ static levada_status s3_locate(const char *path, levada_web_target *out, levada_
 
     if (!slash || slash == bucket || !slash[1]) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a name in S3 is s3://BUCKET/KEY");
+                           "a name in S3 must be s3://BUCKET/KEY, got '%.200s'", path);
     }
     if (!levada_web_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1", region,
                             sizeof region) ||
