@@ -15,13 +15,13 @@ bool levada_cli_source_described(const char *word)
            levada_cli_file_size(word) < 0;
 }
 
-/* Appends the pattern that finds just this file. */
+/* Appends the pattern that finds just this file. URLs have no quotes. */
 static void source_literal(levada_cli_buffer *b, const char *path)
 {
-    bool special = strpbrk(path, "*?[{") != NULL;
+    bool special = strpbrk(path, "*?[{") != NULL, remote = strstr(path, "://") != NULL;
 
     for (; *path; path++) {
-        if (strchr("*?[{", *path)) levada_cli_printf(b, "[%c]", *path);
+        if (!remote && strchr("*?[{", *path)) levada_cli_printf(b, "[%c]", *path);
         else levada_cli_printf(b, special && *path == '\\' ? "\\%c" : "%c", *path);
     }
 }

@@ -71,7 +71,7 @@ typedef enum levada_status {
 typedef struct levada_error {
     levada_status code;         /* LEVADA_OK when clear                                */
     char          stage[60];    /* path such as "2.shuffle", "" if not known; so below */
-    char          file[512];    /* path; if it is longer, "..." and its end            */
+    char          file[512];    /* path, "..." and its end if it is long; URL: no query */
     char          key[64];
     int64_t       record;       /* number in the file, -1 if not known        */
     int64_t       offset;       /* byte position in the file, -1 if not known */

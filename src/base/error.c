@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/text.h"
 #include <levada/error.h>
 
 #include <stdarg.h>
@@ -31,25 +32,30 @@ static void error_copy(char *to, size_t size, const char *from)
 }
 
 /* Copies a path; of a path that is too long it keeps the end, which says more than the beginning.
- * */
+ * A URL loses its query, which may be a signature. */
 static void error_copy_path(char *to, size_t size, const char *path)
 {
     static const char ellipsis[] = "\xE2\x80\xA6";
-    const size_t      n = strlen(path), first = sizeof(ellipsis) - 1;
+    const size_t      first = sizeof(ellipsis) - 1;
+    size_t            n = strstr(path, "://") ? strcspn(path, "?") : strlen(path);
 
-    if (n < size) {
-        memmove(to, path, n + 1);
-        return;
+    if (n >= size) {
+        path += n - (size - 1 - first);
+        n = size - 1 - first;
+        while (((unsigned char)*path & 0xC0u) == 0x80u) path++, n--; /* inside a character */
+        memmove(to + first, path, n);
+        memcpy(to, ellipsis, first);
+        to += first;
+    } else {
+        memmove(to, path, n);
     }
-    path += n - (size - 1 - first);
-    while (((unsigned char)*path & 0xC0u) == 0x80u) path++; /* inside a character */
-    memmove(to + first, path, strlen(path) + 1);
-    memcpy(to, ellipsis, first);
+    to[n] = '\0';
 }
 
 /* Messages are one line: what a message quotes may hold anything. */
 static void error_one_line(char *text)
 {
+    levada_text_hide_secrets(text);
     for (; *text != '\0'; text++) {
         if ((unsigned char)*text < 0x20u) *text = ' ';
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 /* Reserves n more bytes and the end. */
 static bool text_reserve(levada_text *text, size_t n)
@@ -305,5 +306,33 @@ void levada_nearest(const char *name, const char *candidate, const char **best, 
     if (d <= 1 + n / 4 && d < n && d < *distance) {
         *best = candidate;
         *distance = d;
+    }
+}
+
+/* Returns true for the name of a parameter that signs a request, or that identifies a person. */
+static bool text_secret(const char *name, size_t n)
+{
+    static const char *const ends[] = { "signature", "sig", "token", "credential", "secret",
+                                        "password", "key" };
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t size = strlen(ends[i]);
+
+        if (n >= size && strncasecmp(name + n - size, ends[i], size) == 0) return true;
+    }
+    return false;
+}
+
+void levada_text_hide_secrets(char *line)
+{
+    while ((line = strpbrk(line, "?&")) != NULL) {
+        size_t n = strcspn(++line, "=?& \"'"), used, dots;
+
+        if (line[n] != '=' || !text_secret(line, n)) continue;
+        line += n + 1;
+        used = strcspn(line, "& \"'");
+        dots = used < 3 ? used : 3;
+        memset(line, '.', dots);
+        memmove(line + dots, line + used, strlen(line + used) + 1);
     }
 }

@@ -34,6 +34,9 @@ void levada_text_base64(levada_text *text, const char *bytes, size_t n);
  * afterwards. Returns ERESOURCE_EXHAUSTED if an addition failed (the text is cleared). */
 LEVADA_MUST_USE levada_status levada_text_steal(levada_text *text, char **out, levada_error *err);
 void levada_text_clear(levada_text *text);
+/* Replaces the values of parameters of URLs that grant access, such as the signature of a presigned
+ * URL, by three dots. `line` is terminated, and becomes no longer. */
+void levada_text_hide_secrets(char *line);
 
 /* Returns the offset of the first byte that is not valid UTF-8; n where all are. */
 size_t levada_utf8_check(const char *bytes, size_t n);

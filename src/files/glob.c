@@ -264,14 +264,15 @@ static levada_status glob_find(void *user, const char *pattern, levada_error *er
     levada_status st;
 
     if (strcmp(pattern, "-") == 0) return glob_add(files, "/dev/stdin", err);
-    if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
-    if (strstr(pattern, "://")) {
+    if (strstr(pattern, "://")) { /* with ? and [ of its own */
+        if (!strchr(pattern, '*')) return glob_add(files, pattern, err);
         (void)levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                          "patterns (* ? [) match local files only, got '%s'; list each file, or "
-                          "write {0000..0127}", pattern);
+                          "patterns with * match local files only; list each file, or write "
+                          "{0000..0127}");
         levada_error_place(err, NULL, pattern, -1, -1);
         return LEVADA_EUNIMPLEMENTED;
     }
+    if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
     st = glob_walk(&g, pattern, err);
     levada_text_clear(&g.path);
     if (st != LEVADA_OK) return st;
@@ -315,6 +316,10 @@ void levada_files_put_literal(levada_text *text, const char *name, size_t size)
 {
     bool special = false;
 
+    if (memmem(name, size, "://", 3)) {
+        levada_text_add(text, name, size);
+        return;
+    }
     for (size_t i = 0; i < size; i++) special = special || strchr("*?[{", name[i] ? name[i] : ' ');
     if (size == 1 && *name == '-') levada_text_put(text, "./");
     for (size_t i = 0; i < size; i++) {

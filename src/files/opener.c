@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "files/pipes.h"
 #include "registry/registry.h"
+#include "runtime/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +191,7 @@ bool levada_cancel_requested(const levada_cancel *cancel)
 {
     if (!cancel) return false;
     if (cancel->flag && atomic_load_explicit(cancel->flag, memory_order_relaxed)) return true;
+    if (cancel->until && levada_now() >= atomic_load(cancel->until)) return true;
     return cancel->env && levada_env_is_interrupted(cancel->env);
 }
 

@@ -29,6 +29,7 @@ bool levada_opener_waits(const levada_opener_def *opener, void *file, int64_t of
 struct levada_cancel {
     const atomic_bool *flag; /* set when the iterator is cancelled; NULL = never */
     const levada_env  *env;  /* whose binding may interrupt the thread that asks; NULL = none */
+    const atomic_llong *until; /* time at which a request fails; NULL = never */
     const atomic_int *const *hurried; /* leads to what levada_cancel_hurried returns; or NULL */
 };
 

@@ -32,6 +32,7 @@ typedef struct remote_piece {
     int64_t              offset, size;
     int64_t              taken; /* bytes that a reader in order has copied */
     uint8_t             *data;
+    int64_t              until; /* its deadline, once it is on its way */
     levada_error         why;
 } remote_piece;
 
@@ -62,6 +63,7 @@ struct remote_file {
     const levada_cancel     *asked; /* of the reader */
     levada_cancel            cancel; /* of the requests */
     atomic_bool              stop;
+    atomic_llong             until; /* first deadline of the requests that are on their way */
     levada_io_options        io;
     int64_t                  size, unit, preferred;
     int32_t                  parallel;
@@ -94,18 +96,20 @@ static levada_status remote_try(remote_piece *p, levada_error *err)
                        (long long)made, (long long)p->size);
 }
 
-/* Sleeps for a random part of the longest pause; returns false if the file is closed meanwhile. */
-static bool remote_pause(remote_file *f, int32_t failures)
+/* Sleeps for a random part of the longest pause; returns false if the file is closed, or the
+ * deadline is reached, meanwhile. */
+static bool remote_pause(const remote_piece *p, int32_t failures)
 {
-    remote_pool *pool = f->pool;
+    remote_pool *pool = p->file->pool;
     int64_t      most = REMOTE_PAUSE, until;
     uint64_t     drawn = atomic_fetch_add_explicit(&pool->drawn, 1, memory_order_relaxed);
 
     for (int32_t i = 1; i < failures && most < REMOTE_PAUSE_MOST; i++) most *= 2;
-    if (most > REMOTE_PAUSE_MOST) most = REMOTE_PAUSE_MOST;
     until = levada_until((int64_t)levada_random_below(
-        levada_random_draw((uint64_t)(uintptr_t)f, (uint64_t)levada_now(), drawn), (uint64_t)most));
-    while (!atomic_load(&f->stop) && levada_now() < until) {
+        levada_random_draw((uint64_t)(uintptr_t)p->file, (uint64_t)levada_now(), drawn),
+        (uint64_t)remote_at_most(most, REMOTE_PAUSE_MOST)));
+    until = remote_at_most(until, p->until);
+    while (!atomic_load(&p->file->stop) && levada_now() < until) {
         levada_waiter waiter = { 0 };
         int64_t       tick = levada_until(REMOTE_TICK);
 
@@ -113,32 +117,44 @@ static bool remote_pause(remote_file *f, int32_t failures)
         (void)levada_waiter_wait(&waiter, &pool->site, "pause", -1, tick < until ? tick : until);
         levada_waiter_clear(&waiter);
     }
-    return !atomic_load(&f->stop);
+    return !atomic_load(&p->file->stop) && levada_now() < p->until;
 }
 
-static bool remote_passes(levada_status st)
-{
-    return st == LEVADA_EUNAVAILABLE || st == LEVADA_EDEADLINE_EXCEEDED;
-}
-
-static void remote_work(remote_piece *p)
+/* Tries once; closes what was not opened completely. */
+static levada_status remote_attempt(remote_piece *p)
 {
     remote_file  *f = p->file;
-    int64_t       until = levada_until(f->io.deadline);
-    int32_t       failures = 0;
     levada_status st;
 
+    levada_error_clear(&p->why);
+    st = remote_try(p, &p->why);
+    if (p->opens && st != LEVADA_OK && f->file) {
+        f->opener->close(f->file);
+        f->file = NULL;
+    }
+    if (st != LEVADA_ECANCELLED || atomic_load(&f->stop) || levada_now() < p->until) return st;
+    return levada_fail(&p->why, LEVADA_EDEADLINE_EXCEEDED,
+                       "no complete answer within the deadline of %g s",
+                       (double)f->io.deadline / 1e9);
+}
+
+/* Attempts a request until it succeeds or fails for good. The deadline of one request cancels all
+ * that are in flight for a file: the others try again. */
+static void remote_work(remote_piece *p)
+{
+    int32_t       failures = 0, attempts = p->file->io.attempts;
+    levada_status st;
+    bool          again;
+
     do {
-        levada_error_clear(&p->why);
-        st = remote_try(p, &p->why);
-        if (p->opens && st != LEVADA_OK && f->file) {
-            f->opener->close(f->file);
-            f->file = NULL;
-        }
-        failures += st != LEVADA_OK;
-    } while (remote_passes(st) && failures < f->io.attempts && levada_now() < until &&
-             remote_pause(f, failures));
-    if (remote_passes(st) && failures > 1) {
+        bool retry;
+
+        st = remote_attempt(p);
+        retry = st == LEVADA_EUNAVAILABLE || st == LEVADA_EDEADLINE_EXCEEDED;
+        failures += retry;
+        again = (retry && failures < attempts) || st == LEVADA_ECANCELLED;
+    } while (again && remote_pause(p, failures));
+    if (failures > 1 && st != LEVADA_OK && st != LEVADA_ECANCELLED) {
         char text[sizeof p->why.message];
 
         memcpy(text, p->why.message, sizeof text);
@@ -296,6 +312,28 @@ static remote_piece *remote_piece_locked(remote_file *f, int64_t at, int64_t end
 
 /* -- the pool */
 
+static void remote_begin_locked(remote_piece *p)
+{
+    int64_t now = levada_now(), deadline = p->file->io.deadline;
+
+    p->state = REMOTE_BUSY;
+    p->until = deadline < INT64_MAX - now ? now + deadline : INT64_MAX;
+    if (p->until < atomic_load(&p->file->until)) atomic_store(&p->file->until, p->until);
+}
+
+static void remote_end_locked(remote_piece *p)
+{
+    int64_t until = INT64_MAX;
+
+    p->state = REMOTE_DONE;
+    p->file->waiting--;
+    for (const remote_piece *other = p->file->pool->first; other; other = other->next) {
+        if (other->file != p->file || other->state != REMOTE_BUSY) continue;
+        until = remote_at_most(until, other->until);
+    }
+    atomic_store(&p->file->until, until);
+}
+
 static bool remote_take_locked(remote_pool *pool, remote_piece **out)
 {
     while (!pool->queue && !pool->ended) {
@@ -304,7 +342,7 @@ static bool remote_take_locked(remote_pool *pool, remote_piece **out)
     *out = pool->queue;
     if (!pool->queue) return false;
     pool->queue = (*out)->after;
-    (*out)->state = REMOTE_BUSY;
+    remote_begin_locked(*out);
     return true;
 }
 
@@ -321,8 +359,7 @@ static void remote_run(void *user)
         levada_lock_give(&pool->lock);
         if (!atomic_load(&f->stop)) remote_work(p);
         levada_lock_take(&pool->lock);
-        p->state = REMOTE_DONE;
-        f->waiting--;
+        remote_end_locked(p);
         while (f->waits.head) levada_waiter_finish(&f->waits, f->waits.head, LEVADA_OK, &woken);
         levada_lock_give(&pool->lock);
         levada_wake(&woken);
@@ -521,7 +558,8 @@ levada_status levada_remote_open(const levada_opener_def *opener, const char *pa
     f->opener = opener;
     f->path = path;
     f->asked = cancel;
-    f->cancel.flag = &f->stop;
+    f->cancel = (levada_cancel){ .flag = &f->stop, .until = &f->until };
+    atomic_init(&f->until, INT64_MAX);
     f->env = levada_env_ref((levada_env *)(uintptr_t)cancel->env);
     f->io = levada_env_io(f->env);
     f->unit = remote_at_most(opener->preferred_bytes, REMOTE_UNIT);

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/process.h"
 #include "base/refs.h"
+#include "base/text.h"
 #include "base/versioned.h"
 #include "registry/registry.h"
 #include "runtime/wait_list.h"
@@ -273,6 +274,7 @@ void levada_env_log(const levada_env *env, levada_log_level level, const char *f
     va_start(args, fmt);
     int n = vsnprintf(line, sizeof(line), fmt, args);
     va_end(args);
+    if (n >= 0) levada_text_hide_secrets(line);
     for (char *c = line; n >= 0 && *c != '\0'; c++) {
         if (*c == '\n') *c = ' ';
     }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -164,6 +165,95 @@ static void survives_each_fault_at_each_request(void **state)
     }
 }
 
+static void set_io(int32_t attempts, int64_t milliseconds, int64_t read_ahead)
+{
+    levada_io_options io = LEVADA_IO_OPTIONS_INIT;
+
+    io.attempts = attempts;
+    io.deadline = milliseconds * 1000000;
+    io.read_ahead = read_ahead;
+    assert_int_equal(levada_env_set_io(t_iter_env(), &io, NULL), LEVADA_OK);
+}
+
+/* Reads all: the records of the local file, or those before an error that is known. */
+static void the_same_or_an_error(const t_bytes *expected, int32_t threads)
+{
+    levada_iter  *it = t_iter_open(text, threads, 256);
+    t_bytes       got = { 0 };
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+    time_t        begun = time(NULL);
+
+    for (;;) {
+        levada_block *block = NULL;
+
+        st = levada_iter_next(it, &block, &err);
+        if (st != LEVADA_OK) break;
+        t_iter_add(&got, block, true);
+        levada_block_unref(&block);
+    }
+    levada_iter_close(&it);
+    assert_true(time(NULL) - begun < 8); /* a request that stalls ends after 10 seconds */
+    assert_true(got.size <= expected->size);
+    assert_true(got.size == 0 || memcmp(got.at, expected->at, got.size) == 0);
+    if (st == LEVADA_END) {
+        assert_int_equal(got.size, expected->size);
+    } else {
+        assert_true(st == LEVADA_EUNAVAILABLE || st == LEVADA_EDEADLINE_EXCEEDED ||
+                    st == LEVADA_EFAILED_PRECONDITION || st == LEVADA_EUNIMPLEMENTED);
+        assert_non_null(strstr(err.file, "a.tfrecord"));
+    }
+    t_clear(&got);
+}
+
+static void each_fault_at_each_request_is_survived_or_named(void **state)
+{
+    static const t_web_answer faults[] = {
+        { .status = 503 },
+        { .status = 429, .retry_after = "1" },
+        { .status = 429, .retry_after = "50" },
+        { .cut = 1 },
+        { .cut = 100000 },
+        { .stalls = true },
+        { .cut = 1000, .half_open = true },
+        { .trickle = 2000 },
+        { .etag = "\"second\"" },
+        { .ignores_ranges = true },
+        { .wrong_range = true },
+    };
+    static const int64_t read_ahead[] = { INT64_C(1) << 20, INT64_C(64) << 20 };
+    t_bytes              expected = local();
+
+    (void)state;
+    for (size_t k = 0; k < sizeof faults / sizeof faults[0]; k++) {
+        for (int which = 0; which < 16; which++) { /* request, once or always, 1 or 8 in flight */
+            fault f = { .at = which / 4, .lasts = which & 1, .what = faults[k] };
+
+            set_io(2, 100, read_ahead[(which >> 1) & 1]);
+            serve(fails_at, &f);
+            the_same_or_an_error(&expected, which % 3);
+            t_web_stop(&server);
+        }
+    }
+    set_io(5, 120000, INT64_C(64) << 20);
+    t_clear(&expected);
+}
+
+/* Bytes arrive steadily, so that no pause of the server ends the request. */
+static void slow_answers_end_at_the_deadline(void **state)
+{
+    fault        f = { .at = 1, .lasts = true, .what = { .trickle = 1000 } };
+    levada_iter *it;
+
+    (void)state;
+    set_io(5, 300, INT64_C(64) << 20);
+    serve(fails_at, &f);
+    it = t_iter_open(text, 1, 256);
+    (void)t_iter_ends(it, LEVADA_EDEADLINE_EXCEEDED, "within the deadline of 0.3 s");
+    t_web_stop(&server);
+    set_io(5, 120000, INT64_C(64) << 20);
+}
+
 static void names_what_lasts(void **state)
 {
     static const struct {
@@ -178,11 +268,9 @@ static void names_what_lasts(void **state)
         { { .etag = "\"second\"" }, LEVADA_EFAILED_PRECONDITION, "replaced while it was read" },
         { { .cut = 1000 }, LEVADA_EUNAVAILABLE, "(2 attempts)" },
     };
-    levada_io_options io = LEVADA_IO_OPTIONS_INIT;
 
     (void)state;
-    io.attempts = 2;
-    assert_int_equal(levada_env_set_io(t_iter_env(), &io, NULL), LEVADA_OK);
+    set_io(2, 120000, INT64_C(64) << 20);
     for (size_t k = 0; k < sizeof faults / sizeof faults[0]; k++) {
         fault        f = { .at = 1, .lasts = true, .what = faults[k].what };
         levada_iter *it;
@@ -192,8 +280,7 @@ static void names_what_lasts(void **state)
         (void)t_iter_ends(it, faults[k].code, faults[k].message);
         t_web_stop(&server);
     }
-    io.attempts = 5;
-    assert_int_equal(levada_env_set_io(t_iter_env(), &io, NULL), LEVADA_OK);
+    set_io(5, 120000, INT64_C(64) << 20);
 }
 
 static void reads_from_servers_without_ranges(void **state)
@@ -285,6 +372,8 @@ int main(void)
         cmocka_unit_test(asks_for_several_ranges_at_a_time),
         cmocka_unit_test(restores_at_every_part),
         cmocka_unit_test(survives_each_fault_at_each_request),
+        cmocka_unit_test(each_fault_at_each_request_is_survived_or_named),
+        cmocka_unit_test(slow_answers_end_at_the_deadline),
         cmocka_unit_test(names_what_lasts),
         cmocka_unit_test(reads_from_servers_without_ranges),
         cmocka_unit_test(follows_redirects),

@@ -107,7 +107,13 @@ static bool web_answer(t_web_server *server, int to, const t_web_request *r, con
     if (!web_send(to, head, n)) return false;
     if (a->cut > 0 && a->cut <= end - from) {
         (void)web_send(to, server->data + from, a->cut);
+        if (a->half_open) web_sleep(server, 600000);
         return false;
+    }
+    while (a->trickle > 0 && end - from + 1 > a->trickle && !atomic_load(&server->stop)) {
+        if (!web_send(to, server->data + from, a->trickle)) return false;
+        from += a->trickle;
+        web_sleep(server, 10);
     }
     return end < from || web_send(to, server->data + from, end - from + 1);
 }

@@ -21,7 +21,9 @@ typedef struct t_web_answer {
     const char *location;    /* of a redirect */
     const char *retry_after;
     int64_t     cut;         /* bytes after which the connection is closed; 0 = all */
+    bool        half_open;   /* the connection stays open after `cut` */
     bool        ignores_ranges, stalls, wrong_range;
+    int64_t     trickle;     /* bytes in 10 milliseconds; 0 = as fast as possible */
     const char *etag;        /* in place of the server's */
     const char *modified;    /* Last-Modified */
     int         delay;       /* milliseconds before the answer */

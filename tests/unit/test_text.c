@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -106,6 +107,30 @@ static void says_what_the_numbers_of_the_system_mean(void **state)
     assert_true(strlen(levada_text_errno(ENOENT, tiny, sizeof tiny)) < sizeof tiny);
 }
 
+static void hides_what_grants_access(void **state)
+{
+    static const char *const lines[][2] = {
+        { "", "" },
+        { "a?b", "a?b" },
+        { "http://h/a?part=3&x=key", "http://h/a?part=3&x=key" },
+        { "http://h/a?X-Amz-Signature=abcdef was cut", "http://h/a?X-Amz-Signature=... was cut" },
+        { "h?sig=abcdef&part=3", "h?sig=...&part=3" },
+        { "\"h?a=1&access_token=abcdef\"", "\"h?a=1&access_token=...\"" },
+        { "h?X-Amz-Security-Token=a", "h?X-Amz-Security-Token=." },
+        { "h?SIGNATURE=", "h?SIGNATURE=" },
+        { "h?a=b?token=abcdef", "h?a=b?token=..." },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char line[80];
+
+        (void)snprintf(line, sizeof line, "%s", lines[i][0]);
+        levada_text_hide_secrets(line);
+        assert_string_equal(line, lines[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +141,7 @@ int main(void)
         cmocka_unit_test(checks_utf8),
         cmocka_unit_test(finds_the_nearest_name),
         cmocka_unit_test(says_what_the_numbers_of_the_system_mean),
+        cmocka_unit_test(hides_what_grants_access),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
