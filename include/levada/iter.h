@@ -92,6 +92,16 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_feed(levada_iter        *it,
                                                           const levada_block *back,
                                                           levada_error       *err);
+/* Applies the last stage of `dataset`, such as a part of a split, to a block that the iterator
+ * returned, so that several such stages share one pass over their input. The iterator runs that
+ * input. *out has the records of the result, which may be none, in memory of its own. Returns
+ * EINVALID_ARGUMENT if the stage has other inputs, draws at random, rejects records or needs the
+ * records before. One owner, as next(). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_apply(levada_iter          *it,
+                                                           const levada_dataset *dataset,
+                                                           const levada_block   *block,
+                                                           levada_block        **out,
+                                                           levada_error         *err);
 /* Returns the columns that levada_iter_feed accepts, borrowed from the iterator; NULL if it accepts
  * no blocks. */
 LEVADA_API const levada_spec *levada_iter_feeds(const levada_iter *it);

@@ -14,10 +14,11 @@
  *   text_lines  the only column, a string without newlines
  *
  * Files appear when all of them are complete; after a failure the old files are unchanged. Until
- * then, the files of a set are named PATH.part-00000. They are renamed one after the other, number
- * 0 last, so that a set with file 0 is complete. Then the files of an older set with another number
- * of files are removed, so that "PATH-*" never matches two sets; the result counts them. Parts of a
- * killed process are removed by the next set of the same path.
+ * then, the files of a set are in a directory ".levada-<random>.parts" next to them. They are
+ * renamed one after the other, number 0 last, so that a set with file 0 is complete. Then the files
+ * of an older set with another number of files are removed, so that "PATH-*" never matches two
+ * sets; the result counts them. Parts of a killed process are removed by the next set in the
+ * directory.
  *
  * In levada_write the calling thread pulls blocks and writes them, while the threads of the
  * iterator work.
@@ -98,6 +99,11 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_sink_open(const char            
 LEVADA_API LEVADA_MUST_USE levada_status levada_sink_add(levada_sink        *sink,
                                                          const levada_block *block,
                                                          levada_error       *err);
+/* Completes the files on the disk under temporary names, so that levada_sink_close, the only call
+ * that may follow, just renames them. Several sinks that are all prepared before the first one is
+ * closed appear together: what fails before, such as a full disk, changes none of their files. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_sink_prepare(levada_sink  *sink,
+                                                             levada_error *err);
 /* Completes the files, which then appear. `result` may be NULL. Returns EFAILED_PRECONDITION after
  * a failure. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_sink_close(levada_sink         *sink,

@@ -108,14 +108,17 @@ static PyObject *dataset_traits(PyObject *self, PyObject *unused)
 {
     levada_traits t = {.struct_size = sizeof t};
     levada_error  err = LEVADA_ERROR_INIT;
-    bool          counts, orders;
+    bool          counts, orders, alone;
 
     if (!levada_py_ok(levada_dataset_traits(dataset_of(self), &t, &err), &err)) return NULL;
     counts = t.rows == LEVADA_ROWS_SUBSET && t.reads == LEVADA_READS_NONE && !t.shards;
     orders = t.random == LEVADA_RANDOM_BY_PASS && t.rows != LEVADA_ROWS_SUBSET;
-    return Py_BuildValue("(OOOOO)", t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False,
+    alone = t.rows == LEVADA_ROWS_SUBSET && t.reads == LEVADA_READS_COLUMNS && t.never_rejects &&
+            t.random == LEVADA_RANDOM_NONE && !t.side_effects;
+    return Py_BuildValue("(OOOOOO)", t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False,
                          t.shards ? Py_True : Py_False, counts ? Py_True : Py_False,
-                         orders ? Py_True : Py_False, t.repeats ? Py_True : Py_False);
+                         orders ? Py_True : Py_False, t.repeats ? Py_True : Py_False,
+                         alone ? Py_True : Py_False);
 }
 
 /* Records or batches; None = not known. */
@@ -131,6 +134,21 @@ static PyObject *dataset_length(PyObject *self, PyObject *unused)
     return PyLong_FromLongLong(n);
 }
 
+/* Two objects are equal if they stand for one dataset in C. */
+static PyObject *dataset_compare(PyObject *self, PyObject *other, int how)
+{
+    bool same = Py_TYPE(self) == Py_TYPE(other) &&
+                ((levada_py_dataset *)self)->dataset == ((levada_py_dataset *)other)->dataset;
+
+    if (how != Py_EQ && how != Py_NE) return Py_NewRef(Py_NotImplemented);
+    return PyBool_FromLong(same == (how == Py_EQ));
+}
+
+static Py_hash_t dataset_hash(PyObject *self)
+{
+    return (Py_hash_t)((uintptr_t)((levada_py_dataset *)self)->dataset >> 4);
+}
+
 static PyMethodDef dataset_methods[] = {
     {"text", dataset_text, METH_NOARGS, "Short text form."},
     {"json", dataset_json, METH_NOARGS, "Canonical JSON."},
@@ -141,7 +159,8 @@ static PyMethodDef dataset_methods[] = {
     {"options", dataset_options, METH_NOARGS, "Options of the last stage."},
     {"inputs", dataset_inputs, METH_NOARGS, "Inputs of the last stage."},
     {"traits", dataset_traits, METH_NOARGS,
-     "(random, shards, takes by number, reorders each epoch, repeats) of the last stage."},
+     "(random, shards, takes by number, reorders each epoch, repeats, selects from each "
+     "block alone) of the last stage."},
     {"length", dataset_length, METH_NOARGS, "Records or batches; None = not known."},
     {NULL, NULL, 0, NULL},
 };
@@ -155,6 +174,8 @@ static PyGetSetDef dataset_getset[] = {
 LEVADA_PY_TYPE(dataset, "Dataset", levada_py_dataset, Py_TPFLAGS_DISALLOW_INSTANTIATION,
                "Description of a pipeline; levada.Dataset wraps it.",
                LEVADA_PY_SLOT(tp_dealloc, dataset_dealloc),
+               LEVADA_PY_SLOT(tp_hash, dataset_hash),
+               LEVADA_PY_SLOT(tp_richcompare, dataset_compare),
                LEVADA_PY_SLOT(tp_methods, dataset_methods),
                LEVADA_PY_SLOT(tp_getset, dataset_getset));
 

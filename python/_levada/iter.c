@@ -340,6 +340,30 @@ static PyObject *iter_feed(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* The records of a block that the last stage of a dataset on this one returns. */
+static PyObject *iter_apply(PyObject *object, PyObject *args)
+{
+    iter_object  *self = (iter_object *)object;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_block *made = NULL;
+    levada_status st;
+    PyObject     *dataset = NULL, *block = NULL, *result;
+
+    if (!PyArg_ParseTuple(args, "O!O!:_apply", self->state->dataset, &dataset, self->state->block,
+                          &block))
+        return NULL;
+    if (!iter_enter(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_iter_apply(self->it, ((levada_py_dataset *)dataset)->dataset,
+                           ((levada_py_block *)block)->block, &made, &err);
+    Py_END_ALLOW_THREADS
+    self->busy = false;
+    if (!levada_py_ok(st, &err)) return NULL;
+    result = levada_py_block_new(self->state, &made);
+    levada_block_unref(&made);
+    return result;
+}
+
 /* Any thread, as long as batches ask for their keys; None where that is not known (any more). */
 static PyObject *iter_file(PyObject *object, PyObject *args)
 {
@@ -486,6 +510,7 @@ static PyMethodDef iter_methods[] = {
     {"_pass", iter_pass, METH_VARARGS, "_pass(n): skips blocks; how many there were."},
     {"_feeds", iter_feeds, METH_NOARGS, "_feeds(): (name, dtype) of what is fed back."},
     {"_feed", iter_feed, METH_VARARGS, "_feed(block): hands a block back to the dataset."},
+    {"_apply", iter_apply, METH_VARARGS, "_apply(dataset, block): its last stage on the block."},
     {"_file", iter_file, METH_VARARGS, "_file(source, pass, shard): path, or None."},
     {"_opened", iter_opened, METH_NOARGS, "_opened(): [((source, pass, shard), path), ...]."},
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},

@@ -63,6 +63,19 @@ static PyObject *sink_add(PyObject *object, PyObject *given)
     return levada_py_none(st, &err);
 }
 
+static PyObject *sink_prepare(PyObject *object, PyObject *unused)
+{
+    sink_object  *self = (sink_object *)object;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_sink  *sink = sink_enter(self);
+    levada_status st;
+
+    if (!sink) return NULL;
+    LEVADA_PY_UNLOCKED(st = levada_sink_prepare(sink, &err));
+    self->sink = sink;
+    return levada_py_none(st, &err);
+}
+
 static PyObject *sink_close(PyObject *object, PyObject *unused)
 {
     levada_write_result result = LEVADA_WRITE_RESULT_INIT;
@@ -94,6 +107,7 @@ static void sink_dealloc(PyObject *object)
 
 static PyMethodDef sink_methods[] = {
     {"add", sink_add, METH_O, "Writes all records of a block."},
+    {"prepare", sink_prepare, METH_NOARGS, "Completes the files; close() then renames them."},
     {"close", sink_close, METH_NOARGS, "The files appear: (records, bytes, files)."},
     {"discard", sink_discard, METH_NOARGS, "Drops the files; again is fine."},
     {NULL, NULL, 0, NULL},

@@ -138,7 +138,9 @@ def write(
     """Writes every record of a dataset to files, and returns the number of records.
 
     Files appear when all are complete; after an exception, no file appears. A set replaces an
-    older set of the same path, even with another number of files.
+    older set of the same path, even with another number of files. The files of several datasets are
+    renamed together, when all of them are on the disk: only if the process is killed or a rename
+    fails in this moment, some of them are new and others are not.
 
     A path that ends in ".parquet" or ".arrow" is written with pyarrow, as one file. Ragged fields
     are lists, lists of objects are lists of structs, and byte strings are binary.
@@ -152,7 +154,8 @@ def write(
 
     Args:
         ds (Dataset): the records; or {name: dataset}, such as the parts of ``ds.split``. The path
-            then contains "{split}", which is replaced by each name. Each dataset is read by itself.
+            then contains "{split}", which is replaced by each name. Parts that ``split`` has just
+            made are written in one pass over their input; other datasets are read by themselves.
         path (str): the file, or the pattern of a set.
         format (str): tfrecord, sequence_example, csv, jsonl, tar, text_lines, parquet or arrow;
             None = by the suffix of the path.
@@ -180,27 +183,49 @@ def write(
     given |= {"records_per_file": records_per_file, "bytes_per_file": bytes_per_file}
     if isinstance(ds, tuple):
         raise TypeError('write: several datasets must have names: {"train": ds, "test": other}')
-    names = list(ds) if hasattr(ds, "keys") else [None]
-    written, sinks = 0, []
+    several = dict(ds) if hasattr(ds, "keys") else {None: ds}
+    sinks = []
     try:
-        for name in names:
-            sinks.append(_sink(ds if name is None else ds[name], _named(path, name), **given))
-        for name, sink in zip(names, sinks, strict=True):
-            written = _fill(sink, ds if name is None else ds[name], written, progress)
+        for name, one in several.items():
+            sinks.append(_sink(one, _named(path, name), **given))
+        written = 0
+        for source, epoch, outputs in _passes(several.values(), sinks):
+            written = _fill(source, epoch, outputs, written, progress)
+        for sink in sinks:
+            sink.prepare()
         counts = [sink.close()[0] for sink in sinks]
     except BaseException:
         for sink in sinks:
             sink.discard()
         raise
-    return counts[0] if names == [None] else dict(zip(names, counts, strict=True))
+    return counts[0] if None in several else dict(zip(several, counts, strict=True))
 
 
-def _fill(sink, ds, written, progress):
+def _passes(datasets, sinks):
+    """(dataset to read, epoch, [(part of it or None, sink)]): those of one dataset share a pass."""
+    from levada._dataset import Dataset
+
+    passes = {}
+    for i, (ds, sink) in enumerate(zip(datasets, sinks, strict=True)):
+        core, epoch, settings = ds._core, ds._epochs.take(), ds._settings
+        if not core.traits()[5]:
+            passes[i] = (ds, epoch, [(None, sink)])
+            continue
+        source = core.inputs()[0]
+        key = (source, epoch, tuple(sorted(settings.items())))
+        shared = (Dataset(source, settings, ds._home), epoch, [])
+        passes.setdefault(key, shared)[2].append((core, sink))
+    return passes.values()
+
+
+def _fill(ds, epoch, outputs, written, progress):
     """Writes the records; returns how many there were, after those written before."""
-    with ds.blocks() as blocks:
+    with ds.blocks(epoch) as blocks:
         for block in blocks:
-            sink.add(block._block)
-            written += len(block)
+            for part, sink in outputs:
+                rows = block._block if part is None else blocks._apply(part, block._block)
+                sink.add(rows)
+                written += rows.rows
             if progress is not None:
                 progress(written)
     return written

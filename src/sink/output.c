@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "sink/output_names.h"
+#include "sink/writer_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ struct levada_output {
     unsigned            process; /* that opened it                                        */
     levada_output_name *name;    /* of the temporary file; NULL while it has none         */
     struct stat         old;     /* of the file that is replaced                          */
-    bool                replaces, committed;
+    bool                replaces, complete, committed;
     levada_error        failed;  /* once not clear, repeated                              */
 };
 
@@ -272,7 +273,7 @@ levada_status levada_output_write(levada_output *o, const void *bytes, size_t si
     const uint8_t *at = bytes;
 
     LEVADA_TRY(output_ready(o, err));
-    if (o->committed) {
+    if (o->complete) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the output %s is complete", o->path);
     }
     while (size > 0) {
@@ -317,23 +318,41 @@ static levada_status output_publish(levada_output *o)
     return st;
 }
 
+/* Completes the file: its permissions are those of the file that it replaces, and its bytes are on
+ * the disk. */
+static levada_status output_complete(levada_output *o)
+{
+    if (o->complete) return LEVADA_OK;
+    o->complete = true;
+    if (o->folder < 0) return LEVADA_OK;
+    LEVADA_TRY(output_look(o)); /* the permissions of now, which may have changed since the open */
+    if (o->replaces) LEVADA_TRY(output_inherit(o));
+    return fsync(o->fd) == 0 ? LEVADA_OK : output_failed(o, errno);
+}
+
+levada_status levada_output_prepare(levada_output *o, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(output_ready(o, err));
+    st = output_complete(o);
+    if (st == LEVADA_OK && o->folder >= 0 && !o->name) st = output_name(o);
+    return output_report(o, st, err);
+}
+
 levada_status levada_output_commit(levada_output *o, levada_error *err)
 {
     LEVADA_TRY(levada_require(o != NULL, "output", err));
-    levada_status st = LEVADA_OK;
+    levada_status st;
     int           closed;
 
     if (o->committed && o->failed.code == LEVADA_OK) return LEVADA_OK;
     LEVADA_TRY(output_ready(o, err));
     o->committed = true;
-    if (o->folder >= 0) {
-        st = output_look(o); /* the permissions of now, which may have changed since the open */
-        if (st == LEVADA_OK && o->replaces) st = output_inherit(o);
-        if (st == LEVADA_OK && fsync(o->fd) != 0) st = output_failed(o, errno);
-        if (st == LEVADA_OK) st = output_look(o);
-        if (st == LEVADA_OK) st = output_publish(o);
-        if (st != LEVADA_OK) return output_report(o, st, err);
-    }
+    st = output_complete(o);
+    if (st == LEVADA_OK && o->folder >= 0) st = output_look(o);
+    if (st == LEVADA_OK && o->folder >= 0) st = output_publish(o);
+    if (st != LEVADA_OK) return output_report(o, st, err);
     closed = close(o->fd);
     o->fd = -1;
     if (closed != 0) st = output_failed(o, errno);

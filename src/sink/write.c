@@ -34,8 +34,9 @@ struct levada_sink {
     int64_t                  file_records, file_bytes;
     levada_write_result      all;
     levada_file_set          files; /* its parts */
-    bool                     set;  /* of files */
-    bool                     done; /* closed, or failed */
+    bool                     set;      /* of files */
+    bool                     prepared; /* all bytes are on the disk */
+    bool                     done;     /* closed, or failed */
 };
 
 /* -- files */
@@ -66,11 +67,16 @@ static levada_status write_open(levada_sink *w, levada_error *err)
     return LEVADA_OK;
 }
 
-static levada_status write_close(levada_sink *w, levada_error *err)
+/* Passes what follows the last record to the writer. */
+static levada_status write_end(levada_sink *w, levada_error *err)
 {
     if (w->file_records == 0 && w->spec && w->format->begin) w->format->begin(w->spec, &w->text);
     if (w->format->end) w->format->end(&w->text);
-    if (!w->format->framed) LEVADA_TRY(write_flush(w, err));
+    return w->format->framed ? LEVADA_OK : write_flush(w, err);
+}
+
+static levada_status write_close(levada_sink *w, levada_error *err)
+{
     LEVADA_TRY(levada_writer_close(w->writer, err));
     levada_writer_destroy(&w->writer);
     w->all.files++;
@@ -123,7 +129,10 @@ static levada_status write_row(levada_sink *w, const levada_block *block, int64_
 {
     levada_status st;
 
-    if (w->writer && write_full(w)) LEVADA_TRY(write_close(w, err));
+    if (w->writer && write_full(w)) {
+        LEVADA_TRY(write_end(w, err));
+        LEVADA_TRY(write_close(w, err));
+    }
     if (!w->writer) LEVADA_TRY(write_open(w, err));
     if (w->file_records == 0 && w->format->begin) w->format->begin(w->spec, &w->text);
     st = w->format->row(&w->row, block, row, &w->text, err);
@@ -227,6 +236,10 @@ levada_status levada_sink_add(levada_sink *w, const levada_block *block, levada_
 
     LEVADA_TRY(write_ready(w, err));
     LEVADA_TRY(levada_require(block != NULL, "block", err));
+    if (w->prepared) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the files are complete; only levada_sink_close may follow");
+    }
     st = write_columns(w, levada_block_spec(block), err);
     for (int64_t row = 0; st == LEVADA_OK && row < levada_block_rows(block); row++)
         st = write_row(w, block, row, err);
@@ -245,6 +258,20 @@ static levada_status write_empty(levada_sink *w, levada_error *err)
     return known && !w->spec ? write_columns(w, w->declared, err) : LEVADA_OK;
 }
 
+levada_status levada_sink_prepare(levada_sink *w, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(write_ready(w, err));
+    if (w->prepared) return LEVADA_OK;
+    st = write_empty(w, err);
+    if (st == LEVADA_OK) st = write_end(w, err);
+    if (st == LEVADA_OK) st = w->set ? write_close(w, err) : levada_writer_prepare(w->writer, err);
+    w->prepared = st == LEVADA_OK;
+    w->done = !w->prepared;
+    return st;
+}
+
 levada_status levada_sink_close(levada_sink *w, levada_write_result *result, levada_error *err)
 {
     levada_status st;
@@ -252,9 +279,9 @@ levada_status levada_sink_close(levada_sink *w, levada_write_result *result, lev
     LEVADA_TRY(write_ready(w, err));
     if (result)
         LEVADA_TRY(levada_versioned_check(result, sizeof *result, "levada_write_result", err));
+    st = levada_sink_prepare(w, err);
     w->done = true;
-    st = write_empty(w, err);
-    if (st == LEVADA_OK) st = write_close(w, err);
+    if (st == LEVADA_OK && !w->set) st = write_close(w, err);
     if (st == LEVADA_OK && w->set)
         st = levada_file_set_publish(&w->files, &w->all.removed, err);
     w->all.records = w->row.record;

@@ -229,16 +229,33 @@ levada_status levada_writer_flush(levada_writer *w, levada_error *err)
     return writer_report(w, st, err);
 }
 
+/* Passes the last bytes to the output. */
+static levada_status writer_finish(levada_writer *w)
+{
+    if (w->closed) return LEVADA_OK;
+    w->closed = true;
+    LEVADA_TRY(writer_drain(w));
+    return w->filter ? writer_encode(w, NULL, 0, false, true) : LEVADA_OK;
+}
+
+levada_status levada_writer_prepare(levada_writer *w, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(writer_ready(w, err));
+    st = writer_finish(w);
+    if (st == LEVADA_OK) st = levada_output_prepare(w->output, &w->failed);
+    return writer_report(w, st, err);
+}
+
 levada_status levada_writer_close(levada_writer *w, levada_error *err)
 {
     levada_status st;
 
     LEVADA_TRY(LEVADA_USABLE(w, "writer", err));
-    if (w->closed && w->failed.code == LEVADA_OK) return LEVADA_OK;
-    LEVADA_TRY(writer_ready(w, err));
-    w->closed = true;
-    st = writer_drain(w);
-    if (st == LEVADA_OK && w->filter) st = writer_encode(w, NULL, 0, false, true);
+    if (w->failed.code != LEVADA_OK) return writer_report(w, w->failed.code, err);
+    if (!w->output) return LEVADA_OK;
+    st = writer_finish(w);
     if (st == LEVADA_OK) st = levada_output_commit(w->output, &w->failed);
     levada_output_destroy(&w->output); /* where anything failed nothing remains */
     return writer_report(w, st, err);

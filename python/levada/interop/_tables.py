@@ -73,13 +73,15 @@ class TableSink:
         if self.nheld >= _GROUP:
             self._flush()
 
-    def close(self):
+    def prepare(self):
         self.schema = self.schema or pyarrow().schema(self.ds)
         if self.held or self.writer is None:
             self._flush()
         self.writer.close()
         with open(self.part, "rb") as file:
             os.fsync(file.fileno())
+
+    def close(self):
         os.replace(self.part, self.path)
         return (self.records,)
 
