@@ -192,10 +192,13 @@ class Columns:
         _all[id(self)] = self
 
     @classmethod
-    def like(cls, fields):
-        """For blocks with columns like these: (name, dtype, depth, dims, ...) of each."""
+    def like(cls, fields, marks=None):
+        """For blocks with columns like these: (name, dtype, depth, dims, ...) of each. `marks` are
+        ``block.objects()``."""
         made = cls()
         made.fixed = True
+        named = zip(fields, marks or (), strict=False)
+        made.objects.marks = {field[0]: mark for field, mark in named if any(mark)}
         for name, dtype, depth, dims, *_ in fields:
             made.kinds[name] = Kind(dtype, depth, _dims(dims), declared=True)
         return made
@@ -224,11 +227,9 @@ class Columns:
 
     def begin_like_block(self, block):
         """Begins with the columns of a block that was not made here."""
-        marks = block.objects()
-        if marks:
-            named = zip(block.names, marks, strict=True)
-            self.objects.marks.update((name, mark) for name, mark in named if any(mark))
-        self.kinds = self.kinds or Columns.like(block.fields()).kinds
+        like = Columns.like(block.fields(), block.objects())
+        self.objects.marks.update(like.objects.marks)
+        self.kinds = self.kinds or like.kinds
 
     def block(self, rows, rejects=None, flags=0, given=None):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message, token)

@@ -223,7 +223,8 @@ class Dataset(Divided[T]):
             fn (Callable): fn(record) -> dict; with `batched` fn(Batch) -> dict of columns.
             fields (str | Iterable[str]): calls fn(value, ...) with the values of these fields. `fn`
                 returns their new values (one value, or a tuple in this order), or a dict of fields.
-                All other fields stay. None = fn(record).
+                All other fields stay. None = fn(record). ``"messages"`` passes a list of objects as
+                a list of dicts, and ``"messages.role"`` a list of the values of one member.
             spec (Mapping): {field: dtype or feature} of all fields of the result. A value of None
                 becomes the default of a ``FixedLenFeature`` that has one. Without a spec, lists and
                 arrays of records are sequences of any length, and the first result sets the dtypes.
@@ -250,7 +251,8 @@ class Dataset(Divided[T]):
         if not callable(fn):
             raise TypeError(f"map: fn must be a function, got {type(fn).__name__}")
         if fields is not None:
-            fn = self._on_fields(fn, [fields] if isinstance(fields, str) else list(fields))
+            fields = [fields] if isinstance(fields, str) else list(fields)
+            fn = self._on_fields(fn, fields, batched)
         if processes:
             handle = _functions.in_processes(fn, spec, batched, workers, pure, rng)
         else:
@@ -259,10 +261,15 @@ class Dataset(Divided[T]):
             handle = _functions.handle(kind(fn, spec, rng), fn, **options)
         return self._append("map" if pure else "call", with_spec(handle, spec, keeps_lengths))
 
-    def _on_fields(self, fn: Any, fields: list[str]) -> Any:
+    def _on_fields(self, fn: Any, fields: list[str], batched: bool) -> Any:
         from levada._functions import OnFields
 
-        known = self.spec
+        known = list(self.spec)
+        if not batched:  # a list of objects has the names of its members up to a dot
+            lists = (name for name, field in self.spec.items() if field.ragged)
+            known += dict.fromkeys(
+                name[:i] for name in lists for i, c in enumerate(name) if c == "."
+            )
         for name in fields:
             if name not in known and not self._core.flags & 1:
                 raise InvalidArgumentError(f"map: {unknown_name('field', name, known)}")

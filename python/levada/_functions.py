@@ -19,6 +19,7 @@ from levada._batch import Batch, rows_of
 from levada._columns import Columns, Kind, pack_column
 from levada._exact import own
 from levada._identity import text_of
+from levada._objects import member, with_member
 from levada._values import integer
 
 BLOCK = 256  # records in a block of a Python source
@@ -365,8 +366,13 @@ class OnFields:
         return "on_fields", {"fn": self.fn, "fields": self.fields}
 
     def __call__(self, record, *generator):
-        made = self.fn(*(record[name] for name in self.fields), *generator)
-        return {**{name: record[name] for name in record}, **self._named(made)}
+        made = self.fn(*(member(record, name) for name in self.fields), *generator)
+        result = {name: record[name] for name in record}
+        for name, value in self._named(made).items():
+            result = (
+                with_member(result, name, value) if name in self.fields else result | {name: value}
+            )
+        return result
 
     def _named(self, made):
         """The result as a dict: new values of the fields, in their order, if it is none."""

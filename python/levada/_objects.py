@@ -88,6 +88,43 @@ def records(fields: list[tuple[str, int, bytes]], columns: list[list[Any]]) -> l
     return [_make(plan, row) for row in zip(*columns, strict=True)]
 
 
+# -- members of records, by the names of their columns
+
+
+def _split(record, name):
+    """(key, name of the member in it) of a column: (name, "") if the record has it as it is."""
+    at = len(name)
+    while at > 0 and name[:at] not in record:
+        at = name.rfind(".", 0, at)
+    if at <= 0:
+        raise KeyError(name)
+    return name[:at], name[at + 1 :]
+
+
+def member(record, name):
+    """The field of a record; `messages.role` = a list of the values in its list of dicts."""
+    if _is_list(record):
+        return [member(item, name) for item in record]
+    if name in record:
+        return record[name]
+    key, rest = _split(record, name)
+    return member(record[key], rest)
+
+
+def with_member(record, name, value):
+    """The record with another value of the field, or with other values in its list of dicts."""
+    if _is_list(record):
+        if not hasattr(value, "__len__") or len(value) != len(record):
+            raise ValueError(
+                f"member {name!r} must be a list of {len(record)} values, got {value!r}"
+            )
+        return [with_member(item, name, new) for item, new in zip(record, value, strict=True)]
+    if name in record or "." not in name:
+        return {**record, name: value}
+    key, rest = _split(record, name)
+    return {**record, key: with_member(record[key], rest, value)}
+
+
 # -- the other way: records with lists of dicts to columns
 
 

@@ -50,8 +50,8 @@ class _Stored:
         from levada._functions import handle_again
 
         if self.kind == "block":
-            fields, columns = self.value
-            return Columns.like(fields).batch(columns)
+            fields, marks, columns = self.value
+            return Columns.like(fields, marks).batch(columns)
         return {"function": handle_again, "pipe": _grown}[self.kind](self.value)
 
 
@@ -61,7 +61,7 @@ def _stored(value):
     if isinstance(value, _levada.Block):
         from levada._batch import Batch
 
-        return _Stored("block", (value.fields(), Batch(value).numpy()))
+        return _Stored("block", (value.fields(), value.objects(), Batch(value).numpy()))
     return _Stored("function", value) if _is_target(value) else value
 
 

@@ -331,7 +331,7 @@ class InProcesses(Map):
                 )
             columns[name] = Padded(batch[name], batch.lengths(name))
         draw = (self.draws[run], block.origins()) if self.rng else None
-        return block.fields(), columns, block.flags, draw
+        return block.fields(), block.objects(), columns, block.flags, draw
 
     def _ended(self, run: int, row: int, how: str) -> errors.UnavailableError:
         keys = [os.fsdecode(key) for key in self.keys[run].split(b"\0")[:-1]]
@@ -411,8 +411,8 @@ class _Work:
     def answer(self, sizes: list[int]) -> tuple[str, list[int]]:
         try:
             self.memory.row = 0
-            fields, columns, flags, draw = self.memory.get(sizes)
-            block = Columns.like(fields).batch(columns, flags & 2)
+            fields, marks, columns, flags, draw = self.memory.get(sizes)
+            block = Columns.like(fields, marks).batch(columns, flags & 2)
             more = generators(draw[1], draw[0]) if draw else None
             made = self.batch(block, more) if self.batched else self.rows(block, more)
             return "made", self.memory.put(made)

@@ -2,6 +2,7 @@
 """Lists of objects of JSON lines, compared with Python's json."""
 
 import json
+import pickle
 import random
 
 import levada as lv
@@ -174,3 +175,85 @@ def test_members_are_padded_alike_and_unbatch_makes_objects_again(tmp_path):
     assert batch["m.role"].tolist() == [["", "u", ""], ["", "", ""], ["", "u", "uu"]]
     assert batch.lengths("m.n").tolist() == batch.lengths("m.role").tolist() == [2, 0, 3]
     assert [record["m"] for record in ds.padded_batch(2).unbatch()] == [row["m"] for row in rows]
+
+
+def deep(draw, i):
+    def turn():
+        parts = [{"t": draw.choice(["", "\u00e9", "ab"]), "k": j} for j in range(draw.randrange(3))]
+        return {"role": draw.choice(["user", "bot"]), "parts": parts}
+
+    first = [{"role": "user", "parts": [{"t": "x", "k": 1}]}] if i == 0 else []
+    return {"id": i, "messages": first + [turn() for _ in range(draw.randrange(3))]}
+
+
+def same(record):
+    return record
+
+
+def last(record):
+    return {"id": record["id"], "messages": record["messages"][-1:]}
+
+
+def louder(roles):
+    return [role.upper() for role in roles]
+
+
+def shorter(texts):
+    return [[text[:1] for text in turn] for turn in texts]
+
+
+def sizes(messages, identity):
+    return {"id": identity + 1, "n": len(messages)}
+
+
+FIELDS = {"id": lv.int64, "messages": [{"role": lv.text, "parts": [{"t": lv.text, "k": lv.int64}]}]}
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"processes": True, "workers": 2}], ids=["threads", "processes"]
+)
+def test_functions_see_objects_wherever_they_run(tmp_path, how):
+    draw = random.Random(11)
+    documents = [deep(draw, i) for i in range(700)]
+    path = write(tmp_path / "a.jsonl", documents)
+    for ds in (lv.jsonl(path, fields=FIELDS), lv.open(path)):
+        assert plain(ds.map(same, **how).to_list()) == documents
+        assert plain(ds.map(last, **how).to_list()) == [last(each) for each in documents]
+        assert plain(ds.map(sizes, ["messages", "id"], **how).select("id", "n").to_list()) == [
+            {"id": each["id"] + 1, "n": len(each["messages"])} for each in documents
+        ]
+        got = ds.map(louder, "messages.role", **how).map(shorter, "messages.parts.t", **how)
+        for want in documents:
+            for turn in want["messages"]:
+                turn["role"] = turn["role"].upper()
+                for part in turn["parts"]:
+                    part["t"] = part["t"][:1]
+        assert plain(got.to_list()) == documents
+        lv.write(got, tmp_path / "b.jsonl")
+        lines = (tmp_path / "b.jsonl").read_text().splitlines()
+        assert [json.loads(line) for line in lines] == documents
+        documents = [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def one_role(roles):
+    return ["user"]
+
+
+def test_members_that_do_not_exist_or_do_not_fit_are_named(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{"m": [{"r": "a"}, {"r": "b"}], "o": {"x": 1}}])
+    ds = lv.open(path)
+    assert plain(ds.map(str, "o.x").to_list()) == [{"m": [{"r": "a"}, {"r": "b"}], "o.x": "1"}]
+    for name in ("m.q", "m.", "m.r.", "n", ".m", "o"):
+        with pytest.raises(InvalidArgumentError, match="unknown field"):
+            ds.map(str, name)
+    with pytest.raises(InvalidArgumentError, match=r"unknown field 'm'.*available: m.r"):
+        ds.map(str, "m", batched=True)
+    with pytest.raises(ValueError, match=r"member 'r' must be a list of 2 values, got \['user'\]"):
+        ds.map(one_role, "m.r").to_list()
+
+
+def test_a_pickle_keeps_objects():
+    pa = pytest.importorskip("pyarrow")
+    rows = [{"m": [{"r": "a"}] * k, "n": k} for k in range(4)]
+    ds = lv.from_arrow(pa.Table.from_pylist(rows))
+    assert plain(ds.to_list()) == plain(pickle.loads(pickle.dumps(ds)).to_list()) == rows
