@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-# Of datasets, in tf.data, HF datasets, Grain, WebDataset, Polars and pandas.
+# Of datasets, in tf.data, HF datasets, Grain, WebDataset, Polars, pandas, MosaicML Streaming and
+# LitData.
 METHODS = {
     "add_column": 'with_columns(name="expression")',
     "as_numpy_iterator": "iterate() or to_list()",
@@ -20,23 +21,31 @@ METHODS = {
     "element_spec": "spec",
     "explode": "unbatch() or flat_map(fn)",
     "features": "spec",
+    "get_len": "len(ds)",
     "get_state": "iter(ds).save()",
     "groupby": "group_by(key)",
     "head": "take(n)",
     "limit": "take(n)",
+    "load_state_dict": "iter(ds).load_state_dict(state)",
     "map_batches": "map(fn, batched=True)",
     "map_with_index": "enumerate() and map(fn)",
     "mp_prefetch": "prefetch(n)",
+    "next_epoch": "iterate(epoch)",
     "num_rows": "len(ds)",
     "query": 'filter("expression")',
     "random_map": "map(fn, rng=True)",
     "remove_columns": 'select("x", "y")',
     "rename_column": 'rename({"old": "new"})',
     "rename_columns": 'rename({"old": "new"})',
+    "resample_streams": "iterate(epoch)",
     "sample": "shuffle(buffer_size)",
     "save_to_disk": "levada.write(ds, path)",
     "schema": "spec",
     "select_columns": 'select("x", "y")',
+    "set_drop_last": "batch(n, drop_remainder=True)",
+    "set_epoch": "iterate(epoch)",
+    "set_shuffle": "shuffle(buffer_size)",
+    "size": "len(ds)",
     "state_dict": "iter(ds).state_dict()",
     "to_csv": 'levada.write(ds, "path.csv")',
     "to_dicts": "to_list()",
@@ -49,7 +58,14 @@ METHODS = {
 
 # Of the package.
 FUNCTIONS = {
+    "CSVWriter": 'write(ds, "path.csv")',
+    "CombinedStreamingDataset": "mix(a, b, weights=)",
     "CsvDataset": "csv(files)",
+    "JSONWriter": 'write(ds, "path.jsonl")',
+    "MDSWriter": "write(ds, path)",
+    "ParallelStreamingDataset": "zip(a, b)",
+    "StreamingDataLoader": "torch_dataset(ds)",
+    "StreamingDataset": "mds(files) or litdata(files)",
     "TFRecordDataset": "tfrecord(files)",
     "TextLineDataset": "text_lines(files)",
     "WebDataset": "tar(files)",
@@ -61,6 +77,8 @@ FUNCTIONS = {
     "interleave_datasets": "mix(a, b, weights=)",
     "list_files": "files(pattern)",
     "load_dataset": "open(files)",
+    "merge_datasets": "concat(a, b)",
+    "optimize": "write(ds, path)",
     "read_csv": "open(files) or csv(files)",
     "read_json": "open(files) or jsonl(files)",
     "read_parquet": "parquet(files)",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """mix: when it ends, what weights mean, and what it tells of its inputs."""
 
+import random
+
 import levada as lv
 import numpy as np
 import pytest
@@ -115,3 +117,49 @@ def test_weights_by_step():
         lv.mix(inputs, weights=[(0, {"a": 1})])
     with pytest.raises(InvalidArgumentError, match="step 5 must be 0"):
         lv.mix(inputs, weights=[(5, [1, 0])])
+
+
+def endless(n, first):
+    return lv.range(first, first + n).repeat()
+
+
+def drawn_mixture(draw):
+    """A mixture, and what each input may contribute to an epoch (None = no limit)."""
+    inputs, limits = {}, {}
+    for i in range(draw.randrange(1, 4)):
+        name, n = f"in{i}", draw.randrange(1, 40)
+        limits[name] = draw.choice([None, draw.randrange(1, 60)])
+        inputs[name] = endless(n, 1000 * i)
+        if limits[name] is not None:
+            inputs[name] = inputs[name].take(limits[name])
+    size = draw.randrange(1, 120)
+    weights = {name: draw.choice([1, 2, 0.5]) for name in inputs}
+    stop = draw.choice(["all_exhausted", "all_read"])
+    return lv.mix(inputs, weights=weights, seed=3, epoch_size=size, stop=stop), limits, size, stop
+
+
+@pytest.mark.parametrize("trial", range(30))
+def test_epochs_and_inputs_have_their_sizes_at_every_cut_and_on_ranks(trial):
+    """epoch_size= is the size of an epoch, and take() on an input is the limit of that input."""
+    ds, limits, size, stop = drawn_mixture(random.Random(trial))
+    whole = [int(record["value"]) for record in ds.iterate(0)]
+    most = None if None in limits.values() else sum(limits.values())
+    if stop == "all_exhausted":
+        assert len(whole) == (size if most is None else min(size, most))
+        for i, limit in enumerate(limits.values()):
+            assert limit is None or sum(value // 1000 == i for value in whole) <= limit
+    else:
+        assert len(whole) <= size
+    for rows, threads in ((1, 1), (5, 3)):
+        other = ds.with_options(block_rows=rows, threads=threads)
+        assert [int(record["value"]) for record in other.iterate(0)] == whole
+        for cut in range(0, len(whole) + 1, 1 if rows == 5 and trial < 5 else 13):
+            with other.iterate(0) as it:
+                for _ in range(cut):
+                    next(it)
+                state = it.save()
+            again = ds.iterate(0)
+            again.restore(state)
+            assert [int(record["value"]) for record in again] == whole[cut:]
+    ranks = [[int(r["value"]) for r in ds.shard(k, 3).iterate(0)] for k in range(3)]
+    assert sorted(value for rank in ranks for value in rank) == sorted(whole)
