@@ -395,6 +395,7 @@ class Stages(Typed[T]):
         crop_scale: float | Iterable[float] = (0.08, 1.0),
         crop_ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
         antialias: bool = True,
+        method: str = "bilinear",
         seed: int | None = None,
         orient: bool = False,
         fancy_upscaling: bool = True,
@@ -426,6 +427,9 @@ class Stages(Typed[T]):
                 random_resized_crop: least and largest width / height of the window
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
+            method (str, default 'bilinear'): random_resized_crop: bilinear: interpolate between
+                the nearest pixels; nearest: copy the nearest pixel, for masks of labels
+                (bilinear, nearest)
             seed (int): random_resized_crop: seed; stages with the same seed on other fields
                 draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation
@@ -465,6 +469,7 @@ class Stages(Typed[T]):
             crop_scale=crop_scale,
             crop_ratio=crop_ratio,
             antialias=antialias,
+            method=method,
             seed=seed,
             orient=orient,
             fancy_upscaling=fancy_upscaling,
@@ -488,6 +493,7 @@ class Stages(Typed[T]):
         crop_scale: float | Iterable[float] = (0.08, 1.0),
         crop_ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
         antialias: bool = True,
+        method: str = "bilinear",
         seed: int | None = None,
         orient: bool = False,
         fancy_upscaling: bool = True,
@@ -520,6 +526,9 @@ class Stages(Typed[T]):
                 random_resized_crop: least and largest width / height of the window
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
+            method (str, default 'bilinear'): random_resized_crop: bilinear: interpolate between
+                the nearest pixels; nearest: copy the nearest pixel, for masks of labels
+                (bilinear, nearest)
             seed (int): random_resized_crop: seed; stages with the same seed on other fields
                 draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation
@@ -555,6 +564,7 @@ class Stages(Typed[T]):
             crop_scale=crop_scale,
             crop_ratio=crop_ratio,
             antialias=antialias,
+            method=method,
             seed=seed,
             orient=orient,
             fancy_upscaling=fancy_upscaling,
@@ -636,6 +646,13 @@ class Stages(Typed[T]):
         *,
         crop: int | Iterable[int] | None = None,
         random_crop: int | Iterable[int] | None = None,
+        random_resized_crop: int | Iterable[int] | None = None,
+        crop_scale: float | Iterable[float] = (0.08, 1.0),
+        crop_ratio: float | Iterable[float] = (0.75, 1.3333333333333333),
+        antialias: bool = True,
+        method: str = "bilinear",
+        seed: int | None = None,
+        orient: bool = False,
         max_pixels: int = 134217728,
     ) -> Dataset[T]:
         """Decodes PNG images to pixels.
@@ -649,9 +666,26 @@ class Stages(Typed[T]):
                 uint16 multiplies 8 bits by 257
             out (str): name of the decoded column; None = the name of the column that it
                 replaces
-            crop (int | Iterable[int]): [y, x, height, width] of the result; None = all
+            crop (int | Iterable[int]): [y, x, height, width] to decode, in pixels of the
+                result; None = all
             random_crop (int | Iterable[int]): [height, width] of a window at a random position,
                 which depends on the seed, the epoch and the record; None = none
+            random_resized_crop (int | Iterable[int]): [height, width] or one number: decode a
+                random window alone and resize it, as the stage random_resized_crop does; None =
+                none
+            crop_scale (float | Iterable[float], default (0.08, 1.0)): random_resized_crop:
+                least and largest share of the area in the window
+            crop_ratio (float | Iterable[float], default (0.75, 1.3333333333333333)):
+                random_resized_crop: least and largest width / height of the window
+            antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
+                result is smaller
+            method (str, default 'bilinear'): random_resized_crop: bilinear: interpolate between
+                the nearest pixels; nearest: copy the nearest pixel, for masks of labels
+                (bilinear, nearest)
+            seed (int): random_resized_crop: seed; stages with the same seed on other fields
+                draw the same windows; None = the seed of the iterator
+            orient (bool, default False): turn and mirror the image as its EXIF orientation
+                says; crops apply to the result
             max_pixels (int, default 134217728): maximum number of pixels; a larger image is a
                 bad record
 
@@ -672,6 +706,13 @@ class Stages(Typed[T]):
             out=out,
             crop=crop,
             random_crop=random_crop,
+            random_resized_crop=random_resized_crop,
+            crop_scale=crop_scale,
+            crop_ratio=crop_ratio,
+            antialias=antialias,
+            method=method,
+            seed=seed,
+            orient=orient,
             max_pixels=max_pixels,
         )
 

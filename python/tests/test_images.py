@@ -202,6 +202,55 @@ def test_an_image_and_its_mask_are_cut_alike():
             assert (record["x"] == nearest(image[y : y + h, x : x + w], [9, 7])).all()
 
 
+def masks(rng, n, dtype, channels):
+    shapes = rng.integers(1, 30, (n, 2))
+    high = np.iinfo(dtype).max + 1
+    return [rng.integers(0, high, (*shape, channels), dtype) for shape in shapes]
+
+
+@needs_png
+@pytest.mark.parametrize("name", ["decode_png", "decode_image", "decode_jpeg"])
+@pytest.mark.parametrize("options", [{}, {"orient": True}, {"crop_scale": [0.5, 0.6]}])
+def test_decoders_copy_the_nearest_pixels_of_the_window_of_the_stage(name, options):
+    rng = np.random.default_rng(len(options))
+    rows = [{"x": png(image)} for image in masks(rng, 80, np.uint8, 1)]
+    if "orient" in options:
+        rows = [{"x": with_exif(row["x"], i % 9)} for i, row in enumerate(rows)]
+    ds = lv.from_records(rows)
+    decode = {key: value for key, value in options.items() if key == "orient"}
+    crop = {"scale": options["crop_scale"]} if "crop_scale" in options else {}
+    for method in ("nearest", "bilinear"):
+        whole = getattr(ds, name)("x", channels=1, **decode)
+        want = whole.random_resized_crop("x", [9, 7], method=method, seed=5, **crop)
+        cut = getattr(ds, name)(
+            "x", channels=1, random_resized_crop=[9, 7], method=method, seed=5, **options
+        )
+        for threads, block_rows in ((1, 256), (3, 4)):
+            got = list(cut.with_options(threads=threads, block_rows=block_rows))
+            for record, whole_record in zip(got, want.iterate(0), strict=True):
+                assert (record["x"] == whole_record["x"]).all()
+
+
+@needs_png
+def test_windows_of_16_bits_are_copied_and_not_interpolated():
+    rng = np.random.default_rng(7)
+    images = masks(rng, 40, np.uint16, 1)
+    ds = lv.from_records([{"x": png(image)} for image in images])
+    cut = {"random_resized_crop": [5, 6], "seed": 3}
+    got = ds.decode_png("x", channels=1, dtype=lv.uint16, method="nearest", **cut)
+    want = ds.decode_png("x", channels=1, dtype=lv.uint16)
+    want = want.random_resized_crop("x", [5, 6], method="nearest", seed=3)
+    for record, other, image in zip(got, want, images, strict=True):
+        assert record["x"].dtype == np.uint16 and (record["x"] == other["x"]).all()
+        assert np.isin(record["x"], image).all()
+    with pytest.raises(
+        lv.errors.InvalidArgumentError, match="dtype=uint16 needs method=nearest, or dtype=uint8"
+    ):
+        ds.decode_png("x", channels=1, dtype=lv.uint16, **cut)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="cannot be combined"):
+        ds.decode_png("x", crop=[0, 0, 1, 1], random_resized_crop=3)
+
+
 @needs_png
 def test_random_stages_follow_from_seed_epoch_and_record():
     rng = np.random.default_rng(2)

@@ -31,7 +31,7 @@ needs_flac = pytest.mark.skipif(not has("flac"), reason="built without libFLAC")
 
 
 def png(pixels):
-    """A PNG of uint8 [height, width, 1 or 3]."""
+    """A PNG of uint8 or uint16 [height, width, 1 or 3]."""
     height, width, channels = pixels.shape
 
     def chunk(name, data):
@@ -39,8 +39,9 @@ def png(pixels):
             struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
         )
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    bits = 8 * pixels.itemsize
+    header = struct.pack(">IIBBBBB", width, height, bits, 0 if channels == 1 else 2, 0, 0, 0)
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels.astype(f">u{pixels.itemsize}"))
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + body
 

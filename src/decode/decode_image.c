@@ -18,7 +18,7 @@ static levada_status decode_image_check(const void *args, levada_spec **out, lev
 {
     levada_picture_options o;
 
-    LEVADA_TRY(levada_picture_options_of(args, &o, err));
+    LEVADA_TRY(levada_picture_options_of(args, LEVADA_UINT8, &o, err));
     return levada_picture_spec(&o, out, err);
 }
 
@@ -29,7 +29,7 @@ static levada_status decode_image_decode(void *state, const void *args, const le
 {
     levada_picture_options o;
 
-    LEVADA_TRY(levada_picture_options_of(args, &o, err));
+    LEVADA_TRY(levada_picture_options_of(args, LEVADA_UINT8, &o, err));
     return levada_picture_decode(&o, state, in, out, err);
 }
 
@@ -37,7 +37,7 @@ static int64_t decode_image_measure(const void *args, const uint8_t *data, int32
 {
     levada_picture_options o;
 
-    if (levada_picture_options_of(args, &o, NULL) != LEVADA_OK) return 0;
+    if (levada_picture_options_of(args, LEVADA_UINT8, &o, NULL) != LEVADA_OK) return 0;
     return levada_picture_measure(&o, data, size);
 }
 

@@ -6,47 +6,30 @@
 #include "decode/picture.h"
 #include "decode/picture_samples.h"
 
-typedef struct decode_png_args {
-    int64_t      channels;
-    levada_dtype dtype;
-    levada_ints  crop, random_crop;
-    int64_t      max_pixels;
-} decode_png_args;
-
 static const levada_arg decode_png_arguments[] = {
-    LEVADA_ARG(INT, decode_png_args, channels, .otherwise = "3", .positional = true,
+    LEVADA_ARG(INT, levada_picture_args, channels, .otherwise = "3", .positional = true,
                .min = 1, .max = 4,
                .doc = "channels of a pixel: 1 (gray), 2 (gray, alpha), 3 or 4 (with alpha)"),
-    LEVADA_ARG(DTYPE, decode_png_args, dtype, .otherwise = "uint8",
+    LEVADA_ARG(DTYPE, levada_picture_args, dtype, .otherwise = "uint8",
                .doc = "uint8 or uint16; uint8 drops the lower 8 of 16 bits, uint16 multiplies 8 "
                       "bits by 257"),
-    LEVADA_ARG(INTS, decode_png_args, crop, .min = 0, .max = INT32_MAX,
-               .doc = "[y, x, height, width] of the result; null = all"),
-    LEVADA_ARG(INTS, decode_png_args, random_crop, .min = 1, .max = INT32_MAX,
-               .doc = LEVADA_PICTURE_RANDOM_CROP),
-    LEVADA_ARG(INT, decode_png_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS, .min = 1,
-               .max = 1 << 30, .doc = "maximum number of pixels; a larger image is a bad record"),
+    LEVADA_PICTURE_WINDOWS,
+    LEVADA_PICTURE_LIMIT,
     LEVADA_ARG_END
 };
 
 static levada_status decode_png_options_of(const void *args, levada_picture_options *o,
                                            levada_error *err)
 {
-    const decode_png_args *a = args;
+    levada_picture_args a = *(const levada_picture_args *)args;
 
-    *o = (levada_picture_options){
-        .dtype = a->dtype,
-        .channels = (int32_t)a->channels,
-        .max_pixels = a->max_pixels,
-        .ratio = 1,
-        .fancy = true,
-        .acceptable = 1,
-    };
-    if (a->dtype != LEVADA_UINT8 && a->dtype != LEVADA_UINT16) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=%s must be uint8 or uint16",
-                           levada_dtype_name(a->dtype));
-    }
-    return levada_picture_crop(a->crop, a->random_crop, o, err);
+    a.ratio = 1;
+    a.fancy_upscaling = true;
+    a.acceptable_fraction = 1;
+    if (a.dtype == LEVADA_UINT8 || a.dtype == LEVADA_UINT16)
+        return levada_picture_options_of(&a, a.dtype, o, err);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=%s must be uint8 or uint16",
+                       levada_dtype_name(a.dtype));
 }
 
 static levada_status decode_png_check(const void *args, levada_spec **out, levada_error *err)
@@ -76,12 +59,6 @@ static int64_t decode_png_measure(const void *args, const uint8_t *data, int32_t
     return levada_picture_measure(&o, data, size);
 }
 
-static void decode_png_vary(const void *args, levada_traits *traits)
-{
-    if (((const decode_png_args *)args)->random_crop.n > 0)
-        traits->random = LEVADA_RANDOM_BY_RECORD;
-}
-
 static const levada_example_file decode_png_files[] = {
     { "image.png", LEVADA_SAMPLE_PNG, LEVADA_SAMPLE_PNG_SIZE },
     { NULL, NULL, 0 }
@@ -94,9 +71,9 @@ const levada_decoder_def levada_decoder_decode_png = {
     .example = "fixed_length:image.png,record_bytes=81 | decode_png:3",
     .example_files = decode_png_files,
     .field = "record",
-    .traits = LEVADA_TRAITS(.vary = decode_png_vary),
+    .traits = LEVADA_TRAITS(.vary = levada_picture_vary),
     .args = decode_png_arguments,
-    .args_size = sizeof(decode_png_args),
+    .args_size = sizeof(levada_picture_args),
     .state_size = sizeof(levada_picture_tools),
     .check = decode_png_check,
     .open = levada_picture_open,

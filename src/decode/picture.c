@@ -10,6 +10,8 @@
 
 #define PICTURE_MOST_BYTES ((int64_t)1 << 30) /* of the pixels of a block */
 
+enum { PICTURE_BILINEAR, PICTURE_NEAREST }; /* the choices of `method` */
+
 /* One image of a block. */
 typedef struct picture_row {
     levada_picture        picture;
@@ -43,6 +45,12 @@ void levada_picture_vary(const void *args, levada_traits *traits)
         traits->random = LEVADA_RANDOM_BY_RECORD;
 }
 
+static levada_resize_method picture_method(const levada_picture_args *a)
+{
+    if (a->method == PICTURE_NEAREST) return LEVADA_RESIZE_NEAREST;
+    return a->antialias ? LEVADA_RESIZE_ANTIALIAS : LEVADA_RESIZE_BILINEAR;
+}
+
 static levada_status picture_resized_crop(const levada_picture_args *a, levada_picture_options *o,
                                           levada_error *err)
 {
@@ -58,6 +66,11 @@ static levada_status picture_resized_crop(const levada_picture_args *a, levada_p
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "random_resized_crop cannot be combined with crop or random_crop");
     }
+    if (o->dtype != LEVADA_UINT8 && a->method != PICTURE_NEAREST) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "random_resized_crop of dtype=%s needs method=nearest, or dtype=uint8",
+                           levada_dtype_name(o->dtype));
+    }
     o->crops = o->resizes = true;
     o->crop = (levada_picture_window){ 0, 0, (int32_t)size.at[0], (int32_t)size.at[size.n - 1] };
     o->to = (levada_resize_to){
@@ -65,14 +78,14 @@ static levada_status picture_resized_crop(const levada_picture_args *a, levada_p
         .height = size.at[0],
         .width = size.at[size.n - 1],
         .channels = o->channels,
-        .method = a->antialias ? LEVADA_RESIZE_ANTIALIAS : LEVADA_RESIZE_BILINEAR,
+        .method = picture_method(a),
     };
     o->seed = a->seed;
     return levada_crop_rule_of(a->crop_scale, "crop_scale", a->crop_ratio, "crop_ratio", &o->rule,
                                err);
 }
 
-levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
+static levada_status picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
                                   levada_error *err)
 {
     const int64_t *at = crop.at;
@@ -102,11 +115,11 @@ levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_pi
     return LEVADA_OK;
 }
 
-levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
-                                        levada_error *err)
+levada_status levada_picture_options_of(const levada_picture_args *a, levada_dtype dtype,
+                                        levada_picture_options *o, levada_error *err)
 {
     *o = (levada_picture_options){
-        .dtype = LEVADA_UINT8,
+        .dtype = dtype,
         .channels = (int32_t)a->channels,
         .max_pixels = a->max_pixels,
         .ratio = (int32_t)a->ratio,
@@ -120,7 +133,7 @@ levada_status levada_picture_options_of(const levada_picture_args *a, levada_pic
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ratio must be 1, 2, 4, or 8, got %lld",
                            (long long)a->ratio);
     }
-    LEVADA_TRY(levada_picture_crop(a->crop, a->random_crop, o, err));
+    LEVADA_TRY(picture_crop(a->crop, a->random_crop, o, err));
     return picture_resized_crop(a, o, err);
 }
 

@@ -67,14 +67,15 @@ typedef struct levada_picture_tools {
     int64_t               capacity;
 } levada_picture_tools;
 
-/* What decode_jpeg and decode_image have in common. */
+/* The options of decode_jpeg and decode_image, and those of decode_png. */
 typedef struct levada_picture_args {
-    int64_t     channels, ratio;
-    levada_ints crop, random_crop, random_resized_crop;
+    levada_dtype dtype; /* of decode_png alone */
+    int64_t      channels, ratio;
+    levada_ints  crop, random_crop, random_resized_crop;
 
     levada_floats crop_scale, crop_ratio;
     bool          antialias;
-    int64_t       seed;
+    int64_t       method, seed;
 
     bool        orient, fancy_upscaling, try_recover_truncated;
     double      acceptable_fraction;
@@ -85,10 +86,8 @@ typedef struct levada_picture_args {
     "[height, width] of a window at a random position, which depends on the seed, the epoch "  \
     "and the record; null = none"
 
-/* The options of these decoders, after `channels`. */
-#define LEVADA_PICTURE_ARGUMENTS                                                               \
-    LEVADA_ARG(INT, levada_picture_args, ratio, .otherwise = "1", .min = 1, .max = 8,          \
-               .doc = "divides height and width of JPEG data while decoding: 1, 2, 4 or 8"),   \
+/* The options of these decoders that choose a window. */
+#define LEVADA_PICTURE_WINDOWS                                                                 \
     LEVADA_ARG(INTS, levada_picture_args, crop, .min = 0, .max = INT32_MAX,                    \
                .doc = "[y, x, height, width] to decode, in pixels of the result; null = all"), \
     LEVADA_ARG(INTS, levada_picture_args, random_crop, .min = 1, .max = INT32_MAX,             \
@@ -103,12 +102,26 @@ typedef struct levada_picture_args {
                .doc = "random_resized_crop: least and largest width / height of the window"),  \
     LEVADA_ARG(BOOL, levada_picture_args, antialias, .otherwise = "true",                      \
                .doc = "random_resized_crop: weigh all covered pixels if the result is smaller"), \
+    LEVADA_ARG(CHOICE, levada_picture_args, method, .choices = "bilinear|nearest",             \
+               .doc = "random_resized_crop: bilinear: interpolate between the nearest pixels; " \
+                      "nearest: copy the nearest pixel, for masks of labels"),                 \
     LEVADA_ARG(INT, levada_picture_args, seed, .min = 0, .max = INT64_MAX,                     \
                .doc = "random_resized_crop: seed; stages with the same seed on other fields " \
                       "draw the same windows; null = the seed of the iterator"),               \
     LEVADA_ARG(BOOL, levada_picture_args, orient, .otherwise = "false",                        \
                .doc = "turn and mirror the image as its EXIF orientation says; crops apply to " \
-                      "the result"),                                                           \
+                      "the result")
+
+#define LEVADA_PICTURE_LIMIT                                                                   \
+    LEVADA_ARG(INT, levada_picture_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS,  \
+               .min = 1, .max = 1 << 30,                                                    \
+               .doc = "maximum number of pixels; a larger image is a bad record")
+
+/* The options of decode_jpeg and decode_image, after `channels`. */
+#define LEVADA_PICTURE_ARGUMENTS                                                               \
+    LEVADA_ARG(INT, levada_picture_args, ratio, .otherwise = "1", .min = 1, .max = 8,          \
+               .doc = "divides height and width of JPEG data while decoding: 1, 2, 4 or 8"),   \
+    LEVADA_PICTURE_WINDOWS,                                                                    \
     LEVADA_ARG(BOOL, levada_picture_args, fancy_upscaling, .otherwise = "true",                \
                .doc = "smooth upsampling of the colors of JPEG data"),                         \
     LEVADA_ARG(BOOL, levada_picture_args, try_recover_truncated, .otherwise = "false",         \
@@ -119,9 +132,7 @@ typedef struct levada_picture_args {
                       "are black"),                                                            \
     LEVADA_ARG(CHOICE, levada_picture_args, dct_method,                                        \
                .choices = "INTEGER_ACCURATE|INTEGER_FAST", .doc = "exact, or a little faster"), \
-    LEVADA_ARG(INT, levada_picture_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS,  \
-               .min = 1, .max = 1 << 30,                                                    \
-               .doc = "maximum number of pixels; a larger image is a bad record")
+    LEVADA_PICTURE_LIMIT
 
 /* Reads kind and sizes of an image. */
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
@@ -151,12 +162,9 @@ levada_status levada_picture_decode(const levada_picture_options *o, levada_pict
 int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size);
 void levada_picture_close(levada_picture_tools *tools);
 
-/* Reads the options `crop`: nothing, or [y, x, height, width]; and `random_crop`: [height,
- * width]. */
-levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
-                                  levada_error *err);
-levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
-                                        levada_error *err);
+/* Checks the options of a decoder of images of that dtype. */
+levada_status levada_picture_options_of(const levada_picture_args *a, levada_dtype dtype,
+                                        levada_picture_options *o, levada_error *err);
 /* Draws what is random with these options. */
 void levada_picture_vary(const void *args, levada_traits *traits);
 /* Implements the hook of a decoder: random windows follow from the context. */
