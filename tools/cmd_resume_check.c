@@ -12,6 +12,7 @@
 static const levada_cli_option cmd_resume_check_options[] = {
     { "json", 0, NULL, "print the next batch as one JSON line, as run --json does" },
     { "part", 0, "NAME", "the part to check, if the checkpoint has several" },
+    LEVADA_CLI_MIX_OPTION,
     { "errors", 0, "P", "bad records, as run was called with" },
     LEVADA_CLI_RECORD_OPTION,
     LEVADA_CLI_OPTION_END
@@ -62,7 +63,7 @@ static levada_status resume_check(levada_cli_pipe *p, const levada_cli_args *arg
     bool          json = levada_cli_flag(args, "json");
     levada_status status;
 
-    LEVADA_TRY(levada_cli_pipe_resume(p, args->words[0], levada_cli_value(args, "part"), err));
+    LEVADA_TRY(levada_cli_pipe_resume(p, args->words[0], args, err));
     if (!json) LEVADA_TRY(resume_check_before(p, args->words[0], out, err));
     status = levada_cli_pipe_next(p, &batch, err);
     if (status == LEVADA_END) {

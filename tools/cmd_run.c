@@ -19,6 +19,7 @@ static const levada_cli_option cmd_run_options[] = {
     { "save", 0, "FILE", "save a checkpoint at the end, after --limit, on Ctrl-C or SIGTERM" },
     { "resume", 0, "FILE", "resume from a checkpoint of --save or of Python" },
     { "part", 0, "NAME", "the part to resume from, if the checkpoint has several" },
+    LEVADA_CLI_MIX_OPTION,
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
@@ -155,13 +156,20 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
     const char       *resume = levada_cli_value(args, "resume");
     const char       *save = levada_cli_value(args, "save");
     const char       *stats = levada_cli_value(args, "stats");
+    const char       *astray = levada_cli_value(args, "mix")    ? "mix"
+                               : levada_cli_value(args, "part") ? "part" : NULL;
     bool              reading = true;
     levada_status     done = LEVADA_OK;
 
     if (status != LEVADA_CLI_DONE) return status;
+    if (!resume && astray) {
+        levada_cli_say("--%s needs --resume", astray);
+        levada_cli_pipe_close(&p);
+        return LEVADA_CLI_USAGE;
+    }
     levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
     if (save) levada_cli_signals_save();
-    if (resume) done = levada_cli_pipe_resume(&p, resume, levada_cli_value(args, "part"), &err);
+    if (resume) done = levada_cli_pipe_resume(&p, resume, args, &err);
     if (resume && done == LEVADA_OK) done = cmd_run_agree(&p, args, &err);
     if (done == LEVADA_OK) done = cmd_run_loop(&p, args, &reading, &err);
     levada_cli_progress_clear(&p.progress);

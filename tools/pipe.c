@@ -66,8 +66,25 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
     return status;
 }
 
-levada_status levada_cli_pipe_resume(levada_cli_pipe *p, const char *path, const char *part,
-                                     levada_error *err)
+/* Restores a position, as --mix says. */
+static levada_status pipe_restore(levada_cli_pipe *p, const levada_cli_position *position,
+                                  const char *mix, levada_error *err)
+{
+    if (!mix) return levada_iter_restore(p->it, position->state, position->size, err);
+    if (strcmp(mix, "keep positions") != 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "--mix must be 'keep positions', got '%s'", mix);
+    }
+    if (position->drop > 0) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "--mix: the checkpoint is inside a block, as its restore was "
+                           "interrupted; resume without --mix, and save again");
+    }
+    return levada_iter_restore_mix(p->it, position->state, position->size, err);
+}
+
+levada_status levada_cli_pipe_resume(levada_cli_pipe *p, const char *path,
+                                     const levada_cli_args *args, levada_error *err)
 {
     levada_cli_buffer   file = { 0 };
     levada_cli_part     found;
@@ -75,10 +92,10 @@ levada_status levada_cli_pipe_resume(levada_cli_pipe *p, const char *path, const
     levada_status       status = levada_cli_file_read(path, &file, err);
 
     if (status == LEVADA_OK) {
-        status = levada_cli_saved_part(&file, part, &found, err);
+        status = levada_cli_saved_part(&file, levada_cli_value(args, "part"), &found, err);
         if (status == LEVADA_OK) status = levada_cli_part_position(&found, &position, err);
         if (status == LEVADA_OK)
-            status = levada_iter_restore(p->it, position.state, position.size, err);
+            status = pipe_restore(p, &position, levada_cli_value(args, "mix"), err);
         if (status == LEVADA_OK) p->drop = position.drop;
         else levada_error_wrap(err, "cannot resume from %s", path);
     }

@@ -41,9 +41,12 @@ int64_t levada_cli_record_bytes(const levada_cli_args *args);
 LEVADA_MUST_USE levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
                                                        const char            *description,
                                                        const levada_cli_args *args);
-/* Resumes from a file that run --save or Python wrote; `part` of NULL: its only position. */
+#define LEVADA_CLI_MIX_OPTION                                                                 \
+    { "mix", 0, "HOW", "keep positions: a mix with names may have other weights and inputs" }
+/* Resumes from a file that run --save or Python wrote, as the options --part and --mix say. */
 LEVADA_MUST_USE levada_status levada_cli_pipe_resume(levada_cli_pipe *p, const char *path,
-                                                     const char *part, levada_error *err);
+                                                     const levada_cli_args *args,
+                                                     levada_error          *err);
 /* The next batch, END, or an error; ECANCELLED after Ctrl-C. */
 LEVADA_MUST_USE levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out,
                                                    levada_error *err);

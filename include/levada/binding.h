@@ -56,6 +56,10 @@ LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_join_member(levada_coordinator *coordinator, int64_t number, int64_t grace,
                                bool ignore_live, levada_error *err);
 
+/* Returns the number of the i-th source of the pipeline that levada_iter_opened_file does not list;
+ * -1 after the last one. Any thread. */
+LEVADA_API int32_t levada_iter_source(const levada_iter *it, int32_t i);
+
 /* Returns message i that a decoder wrote about good records of a block of levada_decoding_run:
  * borrowed; NULL after the last message. Such a block has messages only. */
 LEVADA_API const char *levada_block_note(const levada_block *block, int32_t i);

@@ -68,7 +68,8 @@ typedef struct levada_column {
 #define LEVADA_ORIGIN_PARTS 4
 
 typedef struct levada_origin {
-    int32_t source;  /* source number in the dataset, depth first; -1 = none           */
+    int32_t source;  /* source number in the dataset, depth first; -1 = none. Below a
+                     * named input of a mix: 2^30 and more, from the names             */
     int32_t pass;    /* n-th time this iterator opened that source; `repeat` adds 1    */
     int32_t shard;   /* index in the table of files; 0 for sources without files       */
     int32_t sub;     /* segment, or row of a batch that was unbatched; else 0          */

@@ -134,6 +134,18 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save_at(levada_iter        
  * ECANCELLED. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, const void *bytes,
                                                              size_t size, levada_error *err);
+/* Restores a checkpoint of a pipeline whose mixtures were other ones: weights, temperature and the
+ * inputs of a `mix` with names may differ, and nothing else. Inputs are matched by name. Those of
+ * the checkpoint continue where they were, others begin, and those that are gone are noted among
+ * the problems of levada_iter_stats, with the number of their records that were drawn. Their
+ * records that wait downstream of the mix, in a shuffle or a batch, are still returned, so the
+ * files of these inputs must exist, and functions of a language must be known. Runs the old
+ * pipeline up to the position, on the calling thread, which may read again what threads had read
+ * ahead. Otherwise as levada_iter_restore; EUNIMPLEMENTED if a stage divides what a mixture emits
+ * among ranks. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_mix(levada_iter *it,
+                                                                 const void *bytes, size_t size,
+                                                                 levada_error *err);
 
 /* Save the checkpoint to a file, or restore it from a file. The file is replaced by a rename, so
  * that a crash leaves the old checkpoint. */

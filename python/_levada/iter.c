@@ -276,10 +276,12 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
     char         *bytes = NULL;
     Py_ssize_t    size = 0;
     long long     drop = 0;
+    int           mix = 0;
 
-    if (!PyArg_ParseTuple(args, "S|L:restore", &state, &drop)) return NULL;
+    if (!PyArg_ParseTuple(args, "S|Lp:restore", &state, &drop, &mix)) return NULL;
     if (PyBytes_AsStringAndSize(state, &bytes, &size) < 0 || !iter_enter(self)) return NULL;
-    LEVADA_PY_UNLOCKED(st = levada_iter_restore(self->it, bytes, (size_t)size, &err));
+    LEVADA_PY_UNLOCKED(st = mix ? levada_iter_restore_mix(self->it, bytes, (size_t)size, &err)
+                                : levada_iter_restore(self->it, bytes, (size_t)size, &err));
     self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
     iter_set(&self->back, NULL);
@@ -384,6 +386,15 @@ static PyObject *iter_file(PyObject *object, PyObject *args)
 }
 
 /* [((source, pass, shard), path), ...] of the pipes that an interleave opened. */
+static PyObject *iter_source(PyObject *object, PyObject *args)
+{
+    iter_object *self = (iter_object *)object;
+    int          i = 0;
+
+    if (!PyArg_ParseTuple(args, "i:_source", &i) || !iter_alive(self)) return NULL;
+    return PyLong_FromLong(levada_iter_source(self->it, i));
+}
+
 static PyObject *iter_opened(PyObject *object, PyObject *unused)
 {
     iter_object  *self = (iter_object *)object;
@@ -512,6 +523,7 @@ static PyMethodDef iter_methods[] = {
     {"_feed", iter_feed, METH_VARARGS, "_feed(block): hands a block back to the dataset."},
     {"_apply", iter_apply, METH_VARARGS, "_apply(dataset, block): its last stage on the block."},
     {"_file", iter_file, METH_VARARGS, "_file(source, pass, shard): path, or None."},
+    {"_source", iter_source, METH_VARARGS, "_source(i): number of a source; -1 after the last."},
     {"_opened", iter_opened, METH_NOARGS, "_opened(): [((source, pass, shard), path), ...]."},
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},
     {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},

@@ -22,13 +22,12 @@ from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     from levada._dataset import Dataset
 
 _live: weakref.WeakValueDictionary[int, Iterator[Any]] = weakref.WeakValueDictionary()  # by id
 _MAGIC = b"LVDROWS1"
-_MOST_SOURCES = 64
 # Messages of problems that cost no record.
 _log = logging.getLogger("levada")
 
@@ -91,7 +90,10 @@ class _Files:
 
     def keep(self, owner):
         """Notes all paths, as batches that may ask for them live longer than the iterator."""
-        for source in range(_MOST_SOURCES):
+        for i in itertools.count():
+            source = owner._source(i)
+            if source < 0:
+                break
             for shard in itertools.count():
                 path = owner._file(source, -1, shard)
                 if path is None:
@@ -219,11 +221,13 @@ class Iterator(Typed[T], _levada.Iter):
             state = prefixed(_MAGIC, drop.to_bytes(8, "little") + state)
         if not self._choosing:
             return state
-        from levada._chosen import added
+        from levada._chosen import added, places
 
-        return added(state, self._columns)
+        return added(state, self._columns, places(self._dataset._core))
 
-    def restore(self, state: bytes) -> None:  # type: ignore[override]
+    def restore(  # type: ignore[override]
+        self, state: bytes, *, mix: Literal["keep positions"] | None = None
+    ) -> None:
         """Restores the position that ``save()`` returned. Iteration then continues with exactly
         the same values.
 
@@ -231,17 +235,30 @@ class Iterator(Typed[T], _levada.Iter):
 
         Args:
             state (bytes): a result of ``save()``.
+            mix ("keep positions" | None): "keep positions" accepts the state of a pipeline whose
+                mixtures with names (``lv.mix({"web": web, ...})``) have other weights or inputs.
+                Inputs are matched by name: those of the state continue where they were, others
+                begin, and those that are gone are noted in ``stats()["problems"]``, which is
+                logged at the end, with the number of their records that were drawn. Their
+                records that wait in a shuffle or a batch are still returned, so their files must
+                exist, and their functions be defined.
 
         Raises:
             FailedPreconditionError: the checkpoint belongs to a different pipeline (the message
                 shows the first difference), or files have changed.
             DataLossError: the checkpoint is corrupt.
+            UnimplementedError: a stage divides what the mixture emits among ranks.
 
         Example:
-            it = iter(lv.range(9))
+            it = iter(lv.mix({"a": lv.range(9), "b": lv.range(9)}, seed=1))
+            next(it)
             state = it.save()
             it.restore(state)
+            more = iter(lv.mix({"a": lv.range(9), "c": lv.range(5)}, weights=[1, 2], seed=1))
+            more.restore(state, mix="keep positions")
         """
+        if mix not in (None, "keep positions"):
+            raise InvalidArgumentError(f"mix={mix!r} must be 'keep positions' or None")
         from levada._chosen import split
 
         chosen, state = split(_state(state))
@@ -253,7 +270,12 @@ class Iterator(Typed[T], _levada.Iter):
                     "the checkpoint is inside a block; restore it with an iterator of records, "
                     "not with blocks()"
                 )
-        self._restore(chosen, state, drop)
+        if drop and mix:
+            raise FailedPreconditionError(
+                "the checkpoint is inside a block, as its restore was interrupted; restore it with "
+                "the pipeline that it belongs to, and save again"
+            )
+        self._restore(chosen, state, drop, mix is not None)
         self._restored, self._done = True, False
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
@@ -262,19 +284,21 @@ class Iterator(Typed[T], _levada.Iter):
                 "when the checkpoint was saved"
             )
 
-    def _restore(self, chosen, state, drop):
+    def _restore(self, chosen, state, drop, mix):
         """Restores a position of C, and the columns that the functions have from there on."""
         if chosen is None:
-            super().restore(state, drop)
+            super().restore(state, drop, mix)
             return
+        from levada._chosen import begin_as, placed, places
+
+        if mix:
+            chosen = placed(chosen, places(self._dataset._core)) or []
         if len(chosen) != len(self._choosing):
             self._dataset._open(0).restore(state)  # says how the pipelines differ
             raise DataLossError("the checkpoint is corrupt: it has columns of other functions")
-        from levada._chosen import begin_as
-
         before = begin_as(self._choosing, chosen)
         try:
-            super().restore(state, drop)
+            super().restore(state, drop, mix)
         except BaseException:
             for target, columns in zip(self._choosing, before, strict=True):
                 target.begin_with(columns)

@@ -124,6 +124,54 @@ def test_ckpt_refuses_a_damaged_position(folder, at):
         assert done.stdout == ""
 
 
+def mixture(folder, **weights):
+    for name in weights:
+        (folder / f"{name}.txt").write_text("".join(f"{name} {i}\n" for i in range(30)))
+    inputs = "; ".join(f"text_lines:{folder}/{name}.txt" for name in weights)
+    names, shares = ",".join(weights), ",".join(map(str, weights.values()))
+    return f"mix({inputs}):names=[{names}],weights=[{shares}],seed=3 | shuffle:4,seed=1 | batch:4"
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, 99])
+def test_a_mixture_changes_at_a_resume(folder, taken):
+    before, after = mixture(folder, web=1, code=2), mixture(folder, books=3, web=1)
+    words = ["--json", "--seed", 7, "--save", "state"]
+    keys = keys_of(levada("run", before, *words, "-n", taken, cwd=folder))
+    resume = ["--resume", "state", "--seed", 7, "--json"]
+    done = levada("run", after, *resume, cwd=folder, status=1)
+    assert "another pipeline" in done.stderr
+    words = ["state", after, "--mix", "keep positions", "--json"]
+    check = levada("resume-check", *words, cwd=folder).stdout
+    done = levada("run", after, *resume, "--mix", "keep positions", "--threads", 3, cwd=folder)
+    rest = keys_of(done)
+    if taken == 99:  # that epoch is over
+        assert rest == [] and json.loads(check) == {"batch": None}
+        return
+    assert json.loads(check)["keys"] == rest[:4]
+    keys += rest
+    for name in ["web", "books"]:
+        found = [key.rpartition(":")[2] for key in keys if f"{name}.txt" in key]
+        assert sorted(map(int, found)) == list(range(30)), name
+    code = [key for key in keys if "code.txt" in key]
+    assert len(code) == len(set(code)) < 30
+    if code:
+        assert f"'code' was removed after {len(code)} of its records" in done.stderr
+
+
+def test_mix_keeps_positions_or_nothing(folder):
+    text = mixture(folder, web=1, code=2)
+    levada("run", text, "-n", 3, "--save", "state", "--seed", 1, cwd=folder)
+    words = ["run", text, "--resume", "state"]
+    done = levada(*words, "--mix", "forget", cwd=folder, status=1)
+    assert "--mix must be 'keep positions', got 'forget'" in done.stderr
+    (folder / "drop").write_bytes(dropping((folder / "state").read_bytes(), 2))
+    done = levada(*words[:3], "drop", "--mix", "keep positions", cwd=folder, status=1)
+    assert "inside a block" in done.stderr
+    for words in (["--mix", "keep positions"], ["--part", "a"]):
+        done = levada("run", text, *words, cwd=folder, status=2)
+        assert f"{words[0]} needs --resume" in done.stderr
+
+
 @pytest.mark.parametrize("words", [("--seed", 3), ("--epoch", 1)])
 def test_a_resume_refuses_another_seed_or_epoch(tmp_path, words):
     run = ("run", "range:9 | shuffle:4", "--seed", 7)

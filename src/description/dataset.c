@@ -285,6 +285,16 @@ static levada_status dataset_fill(levada_dataset *ds, const levada_making *by,
     return levada_dataset_derive(ds, err);
 }
 
+const char *levada_dataset_input_name(const levada_dataset *dataset, int32_t i)
+{
+    const levada_value *names = dataset->op->family == LEVADA_FAMILY_COMBINER
+                                    ? levada_value_get(dataset->options, "names")
+                                    : NULL;
+
+    if (!names || levada_value_kind_of(names) != LEVADA_VALUE_LIST) return NULL;
+    return levada_value_as_text(levada_value_item(names, i), NULL);
+}
+
 const levada_dataset *levada_dataset_last(const levada_dataset *dataset)
 {
     while (levada_op_core(dataset->op)->read_ahead) dataset = dataset->inputs[0];

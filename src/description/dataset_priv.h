@@ -119,6 +119,10 @@ void levada_traits_print(levada_text *text, const levada_op *op);
 LEVADA_MUST_USE levada_status levada_dataset_rank(const levada_dataset *dataset,
                                                   const levada_rank *rank, levada_dataset **out,
                                                   levada_error *err);
+/* Returns true for a shard, or a stage with ranks, of more than one part. */
+bool levada_dataset_divides(const levada_dataset *at);
+/* Returns the name that a combiner has for input i; NULL = it has none. */
+const char *levada_dataset_input_name(const levada_dataset *dataset, int32_t i);
 /* Returns the last stage that does more than read ahead. */
 const levada_dataset *levada_dataset_last(const levada_dataset *dataset);
 

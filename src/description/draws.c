@@ -29,8 +29,7 @@ const levada_dataset *levada_dataset_draws(const levada_dataset *at, levada_draw
     return found;
 }
 
-/* Returns true for a shard, or a stage with ranks, that divides: there is more than one part. */
-static bool draws_divides(const levada_dataset *at)
+bool levada_dataset_divides(const levada_dataset *at)
 {
     const levada_value *ranks = levada_value_get(at->options, "ranks");
 
@@ -43,7 +42,7 @@ const levada_dataset *levada_dataset_draws_before_shard(const levada_dataset *at
 {
     const levada_dataset *found = NULL;
 
-    if (draws_divides(at)) found = levada_dataset_draws(at, LEVADA_DRAWS_SEEDLESS);
+    if (levada_dataset_divides(at)) found = levada_dataset_draws(at, LEVADA_DRAWS_SEEDLESS);
     for (int32_t i = 0; !found && i < at->ninputs; i++) {
         found = levada_dataset_draws_before_shard(at->inputs[i]);
     }

@@ -24,7 +24,6 @@
 #define INTERLEAVE_ROUND (UINT64_C(1) << 20)
 #define INTERLEAVE_NESTED UINT64_C(1299709)
 #define INTERLEAVE_DEPTH 2
-#define INTERLEAVE_PREFIX 40 /* bytes; a name must fit after it (LEVADA_STATE_PATH) */
 
 typedef struct interleave_args {
     const levada_dataset *pipe;
@@ -111,7 +110,7 @@ static levada_status interleave_claim(interleave_state *s, levada_error *err)
     int64_t      sources = levada_pipe_sources(s->args->pipe);
 
     if (s->context->pass == 0) {
-        if (s->n * sources > LEVADA_PIPE_SOURCES - run->sources) {
+        if (s->n * sources > levada_run_sources_left(run)) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                "interleave has more than %lld sources; name fewer files in each "
                                "record", (long long)LEVADA_PIPE_SOURCES);
@@ -208,7 +207,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
     interleave_slot  *slot = &s->slots[i];
     uint64_t          round = (uint64_t)s->context->pass * INTERLEAVE_ROUND +
                      (uint64_t)s->context->node->first_pass * INTERLEAVE_NESTED;
-    char              prefix[80];
+    char              prefix[LEVADA_STATE_PATH];
     levada_pipe_place place = {
         .name = s->context->node->at->op->name,
         .prefix = prefix,
@@ -223,10 +222,10 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
     levada_status st;
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) >
-        INTERLEAVE_PREFIX) {
+        LEVADA_STATE_PREFIX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "sub-pipelines are nested too deeply: their path exceeds %d bytes",
-                           INTERLEAVE_PREFIX);
+                           LEVADA_STATE_PREFIX);
     }
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {

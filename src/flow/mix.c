@@ -8,12 +8,17 @@
  * has ended drops out, and the draw that met its end is made again among the others. Of batches,
  * whole ones are drawn.
  *
+ * A state names its inputs, so that it fits a mixture of others: those with a name of the state
+ * continue, others begin, and if weights or names differ, the tokens are counted from there on.
+ *
  * Weights by step are phases. A phase begins with the draw of its number, or as soon as the one
  * before has no input to draw from. Tokens are counted from its begin.
  */
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "batch/length.h"
 #include "description/columns.h"
 #include "option/value_priv.h"
@@ -21,7 +26,7 @@
 #include "registry/env_priv.h"
 #include "run/context.h"
 #include "run/input_cursor.h"
-#include "run/node.h"
+#include "run/plan.h"
 #include "state/damaged.h"
 #include "tensor/encoded.h"
 #include "tensor/merge.h"
@@ -183,6 +188,19 @@ static levada_status mix_check_weights(const mix_args *a, int32_t n, levada_erro
 
 static bool mix_by_tokens(const mix_args *a) { return strcmp(a->by, "records") != 0; }
 
+static levada_status mix_check_names(const levada_texts *names, levada_error *err)
+{
+    for (int64_t i = 0; i < names->n; i++) {
+        for (int64_t k = 0; k < i; k++) {
+            if (strcmp(names->at[i], names->at[k]) != 0) continue;
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "names[%lld] and names[%lld] are both '%s': names of inputs must "
+                               "differ", (long long)k, (long long)i, names->at[i]);
+        }
+    }
+    return LEVADA_OK;
+}
+
 static levada_status mix_check_options(const mix_args *a, const levada_spec *in, int32_t n,
                                        levada_error *err)
 {
@@ -197,6 +215,7 @@ static levada_status mix_check_options(const mix_args *a, const levada_spec *in,
                            "len(names)=%lld must be the number of inputs, %d",
                            (long long)a->names.n, n);
     }
+    LEVADA_TRY(mix_check_names(&a->names, err));
     return mix_by_tokens(a) ? levada_length_check(a->by, in, err) : LEVADA_OK;
 }
 
@@ -517,96 +536,278 @@ static levada_status mix_next(void *state, const void *args, levada_block **out,
     return st;
 }
 
+/* -- saving */
+
+#define MIX_COUNTS 4 /* of each input: ended, drawn, tokens, read; the names of their entries */
+static const char *const mix_counts[MIX_COUNTS] = { "ended", "drawn", "tokens", "read" };
+
+/* Makes the key of the cursor on input i, and the path that it is at: that of the input, if it has
+ * a name. */
+static levada_status mix_place(const mix_state *s, int32_t i, char key[24],
+                               char path[LEVADA_STATE_PATH], levada_error *err)
+{
+    const char *combiner = s->context->node->path;
+
+    if (s->args->names.n) {
+        snprintf(key, 24, "input");
+        return levada_node_input_path(combiner, s->args->names.at[i], path, err);
+    }
+    snprintf(key, 24, "input%d", i);
+    snprintf(path, LEVADA_STATE_PATH, "%s", combiner);
+    return LEVADA_OK;
+}
+
+static levada_status mix_save_cursor(const mix_state *s, int32_t i, levada_state_writer *to,
+                                     levada_error *err)
+{
+    const char   *before = to->scope.path;
+    char          key[24], path[LEVADA_STATE_PATH];
+    levada_status st;
+
+    LEVADA_TRY(mix_place(s, i, key, path, err));
+    to->scope.path = path;
+    st = levada_input_cursor_save(&s->inputs[i].cursor, s->inputs[i].in, to, key, err);
+    to->scope.path = before;
+    return st;
+}
+
+/* Sets *out to a number that differs where weights or names do. */
+static levada_status mix_hash(const mix_args *a, int64_t *out, levada_error *err)
+{
+    levada_text text = { 0 };
+
+    if (a->weights) levada_value_print(&text, a->weights, LEVADA_PRINT_JSON);
+    levada_text_format(&text, " %.17g", a->temperature);
+    for (int64_t i = 0; i < a->names.n; i++) levada_text_format(&text, " %s", a->names.at[i]);
+    if (text.failed) {
+        levada_text_clear(&text);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
+    }
+    *out = (int64_t)(levada_hash64(text.at, text.size, 0) >> 1);
+    levada_text_clear(&text);
+    return LEVADA_OK;
+}
+
+/* Saves what the inputs are called, each name with its zero, and the weights. */
+static levada_status mix_save_names(const mix_args *a, levada_state_writer *to, levada_error *err)
+{
+    levada_text   text = { 0 };
+    int64_t       hash = 0;
+    levada_status st;
+
+    if (!a->names.n) return LEVADA_OK;
+    LEVADA_TRY(mix_hash(a, &hash, err));
+    LEVADA_TRY(levada_state_put_i64(to, "mixture", hash, err));
+    for (int64_t i = 0; i < a->names.n; i++) {
+        levada_text_add(&text, a->names.at[i], strlen(a->names.at[i]) + 1);
+    }
+    st = text.failed ? levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                   "out of memory for a checkpoint")
+                     : levada_state_put_bytes(to, "names", text.at, text.size, err);
+    levada_text_clear(&text);
+    return st;
+}
+
 static levada_status mix_save(const void *state, levada_state_writer *to, levada_error *err)
 {
     const mix_state *s = state;
-    int64_t          ended[MIX_MOST], drawn[MIX_MOST], tokens[MIX_MOST], read[MIX_MOST];
-    char             key[24];
+    int64_t          counts[MIX_COUNTS][MIX_MOST];
 
     for (int32_t i = 0; i < s->n; i++) {
-        ended[i] = s->inputs[i].ended;
-        drawn[i] = s->inputs[i].drawn;
-        tokens[i] = s->inputs[i].tokens;
-        read[i] = s->inputs[i].read + 2 * s->inputs[i].again;
-        snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_input_cursor_save(&s->inputs[i].cursor, s->inputs[i].in, to, key, err));
+        counts[0][i] = s->inputs[i].ended;
+        counts[1][i] = s->inputs[i].drawn;
+        counts[2][i] = s->inputs[i].tokens;
+        counts[3][i] = s->inputs[i].read + 2 * s->inputs[i].again;
+        LEVADA_TRY(mix_save_cursor(s, i, to, err));
     }
-    LEVADA_TRY(levada_state_put_i64s(to, "ended", ended, s->n, err));
-    LEVADA_TRY(levada_state_put_i64s(to, "drawn", drawn, s->n, err));
-    LEVADA_TRY(levada_state_put_i64s(to, "tokens", tokens, s->n, err));
-    LEVADA_TRY(levada_state_put_i64s(to, "read", read, s->n, err));
+    for (int k = 0; k < MIX_COUNTS; k++) {
+        LEVADA_TRY(levada_state_put_i64s(to, mix_counts[k], counts[k], s->n, err));
+    }
+    LEVADA_TRY(mix_save_names(s->args, to, err));
     if (s->phase) LEVADA_TRY(levada_state_put_i64(to, "phase", s->phase, err));
     return levada_state_put_i64(to, "ordinal", s->ordinal, err);
 }
 
-/* Restores counts that checkpoints of earlier versions lack, because those had no option that needs
- * them. */
-static levada_status mix_restore_counts(mix_state *s, levada_state_reader *from, levada_error *err)
-{
-    static const char *const names[] = { "drawn", "tokens", "read" };
-    const int64_t           *each[3];
+/* What a state has of the inputs. */
+typedef struct mix_saved {
+    const int64_t *counts[MIX_COUNTS]; /* of each; NULL = not saved, by an earlier version */
+    const char    *names[MIX_MOST];    /* NULL = they have none */
+    int64_t        n;
+    bool           same; /* inputs and weights are those of the stage */
+} mix_saved;
 
-    if (!levada_state_has(from, names[0])) return LEVADA_OK;
-    for (int k = 0; k < 3; k++) {
+static levada_status mix_read_names(mix_saved *saved, levada_state_reader *from, levada_error *err)
+{
+    const void *names = NULL;
+    const char *at;
+    size_t      size = 0;
+    int64_t     n = 0;
+
+    LEVADA_TRY(levada_state_get_bytes(from, "names", &names, &size, err));
+    for (at = names; size > 0 && n < MIX_MOST; n++) {
+        size_t length = strnlen(at, size);
+
+        if (length == size) break;
+        saved->names[n] = at;
+        at += length + 1;
+        size -= length + 1;
+    }
+    if (size == 0 && n == saved->n) return LEVADA_OK;
+    return levada_state_damaged(from, "names", err, "not a name for each of %lld inputs",
+                                (long long)saved->n);
+}
+
+/* Reads counts. Checkpoints of earlier versions lack all but the first, because those versions had
+ * no option that needs them. */
+static levada_status mix_read_counts(mix_saved *saved, levada_state_reader *from,
+                                     levada_error *err)
+{
+    for (int k = 0; k < MIX_COUNTS; k++) {
         int64_t n = 0;
 
-        LEVADA_TRY(levada_state_get_i64s(from, names[k], &each[k], &n, err));
-        for (int64_t i = 0; i < n && n == s->n; i++) {
-            if (each[k][i] < 0 || each[k][i] > LEVADA_COUNT_LIMIT) n = -1;
+        if (k > 0 && !levada_state_has(from, mix_counts[1])) return LEVADA_OK;
+        LEVADA_TRY(levada_state_get_i64s(from, mix_counts[k], &saved->counts[k], &n, err));
+        if (k == 0) saved->n = n;
+        for (int64_t i = 0; i < n && n == saved->n; i++) {
+            int64_t one = saved->counts[k][i];
+
+            if (one < 0 || one > LEVADA_COUNT_LIMIT) n = -1;
         }
-        if (n == s->n) continue;
-        return levada_state_damaged(from, names[k], err, "not a number for each of %d inputs",
-                                    (int)s->n);
-    }
-    for (int32_t i = 0; i < s->n; i++) {
-        s->inputs[i].drawn = each[0][i];
-        s->inputs[i].tokens = each[1][i];
-        s->inputs[i].read = each[2][i] & 1;
-        s->inputs[i].again = each[2][i] & 2;
+        if (n == saved->n && n <= MIX_MOST) continue;
+        return levada_state_damaged(from, mix_counts[k], err,
+                                    "not a number for each of %lld inputs", (long long)saved->n);
     }
     return LEVADA_OK;
 }
 
-static levada_status mix_restore_phase(mix_state *s, levada_state_reader *from, levada_error *err)
+static levada_status mix_read(const mix_state *s, mix_saved *saved, levada_state_reader *from,
+                              levada_error *err)
 {
-    int64_t last = mix_phases(s->args) - 1, phase = 0;
+    int64_t now = 0, was = 0;
+
+    *saved = (mix_saved){ .same = true };
+    LEVADA_TRY(mix_read_counts(saved, from, err));
+    if (s->args->names.n) {
+        if (!saved->counts[1]) return levada_state_damaged(from, mix_counts[1], err, "is missing");
+        LEVADA_TRY(mix_read_names(saved, from, err));
+        LEVADA_TRY(mix_hash(s->args, &now, err));
+        LEVADA_TRY(levada_state_get_count(from, "mixture", INT64_MAX, &was, err));
+        saved->same = now == was;
+    } else if (saved->n != s->n) {
+        return levada_state_damaged(from, "ended", err, "%lld numbers for %d inputs",
+                                    (long long)saved->n, (int)s->n);
+    }
+    return LEVADA_OK;
+}
+
+/* Returns the number that input i has in the state; -1: it is not there. */
+static int64_t mix_find(const mix_state *s, const mix_saved *saved, int32_t i)
+{
+    if (!s->args->names.n) return i;
+    for (int64_t k = 0; k < saved->n; k++) {
+        if (strcmp(saved->names[k], s->args->names.at[i]) == 0) return k;
+    }
+    return -1;
+}
+
+static levada_status mix_restore_cursor(const mix_state *s, int32_t i, levada_state_reader *from,
+                                        levada_error *err)
+{
+    const char   *before = from->scope.path;
+    char          key[24], path[LEVADA_STATE_PATH];
+    levada_status st;
+
+    LEVADA_TRY(mix_place(s, i, key, path, err));
+    from->scope.path = path;
+    st = levada_input_cursor_restore(&s->inputs[i].cursor, s->inputs[i].in, from, key, err);
+    from->scope.path = before;
+    return st;
+}
+
+static levada_status mix_restore_input(const mix_state *s, int32_t i, const mix_saved *saved,
+                                       levada_state_reader *from, levada_error *err)
+{
+    mix_input *input = &s->inputs[i];
+    int64_t    k = mix_find(s, saved, i);
+
+    if (k < 0) return LEVADA_OK; /* it begins */
+    LEVADA_TRY(mix_restore_cursor(s, i, from, err));
+    input->rows.block = NULL;
+    input->ended = saved->counts[0][k];
+    if (!saved->counts[1]) return LEVADA_OK;
+    input->drawn = saved->counts[1][k];
+    input->tokens = saved->same ? saved->counts[2][k] : 0;
+    input->read = saved->counts[3][k] & 1;
+    input->again = saved->counts[3][k] & 2;
+    return LEVADA_OK;
+}
+
+/* Notes an input of the state that is not among those of the stage. */
+static levada_status mix_note_removed(const mix_state *s, const mix_saved *saved, int64_t k,
+                                      levada_error *err)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+
+    (void)levada_fail(&why, LEVADA_EFAILED_PRECONDITION,
+                      "the input '%s' was removed after %lld of its %s were drawn",
+                      saved->names[k], (long long)saved->counts[1][k],
+                      s->batched ? "batches" : "records");
+    levada_error_place(&why, s->context->node->path, NULL, -1, -1);
+    return levada_node_note_restored(s->context->node, &why, err);
+}
+
+/* Notes inputs that were removed, and ends all where one that ended would have ended them. */
+static levada_status mix_compare_inputs(mix_state *s, const mix_saved *saved, levada_error *err)
+{
+    bool over = s->args->stop != MIX_ALL_EXHAUSTED;
+
+    for (int64_t k = 0; k < saved->n; k++) {
+        bool kept = false;
+
+        over = over && saved->counts[0][k];
+        for (int32_t i = 0; !kept && i < s->n; i++) kept = mix_find(s, saved, i) == k;
+        if (!kept) LEVADA_TRY(mix_note_removed(s, saved, k, err));
+    }
+    for (int32_t i = 0; over && i < s->n; i++) s->inputs[i].ended = true;
+    return LEVADA_OK;
+}
+
+/* Enters the phase of the state; of other weights that of the next draw. */
+static levada_status mix_restore_phase(mix_state *s, const mix_saved *saved,
+                                       levada_state_reader *from, levada_error *err)
+{
+    int64_t last = mix_phases(s->args) - 1, phase = 0, tokens[MIX_MOST];
 
     if (levada_state_has(from, "phase")) {
-        LEVADA_TRY(levada_state_get_count(from, "phase", last, &phase, err));
+        LEVADA_TRY(levada_state_get_count(from, "phase", saved->same ? last : LEVADA_COUNT_LIMIT,
+                                          &phase, err));
     }
+    if (!saved->same) {
+        for (phase = last; s->ordinal < mix_begin(s->args, phase);) phase--;
+    }
+    for (int32_t i = 0; i < s->n; i++) tokens[i] = s->inputs[i].tokens;
     mix_enter(s, s->args, phase);
+    for (int32_t i = 0; i < s->n; i++) s->inputs[i].tokens = tokens[i];
     return LEVADA_OK;
 }
 
 static levada_status mix_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    mix_state     *s = state;
-    const int64_t *ended = NULL;
-    int64_t        n = 0, ordinal;
-    char           key[24];
+    mix_state *s = state;
+    mix_saved  saved;
+    int64_t    ordinal;
 
     if (levada_state_has(from, "n")) { /* version 1, with records that were drawn */
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the checkpoint was saved by an older version of the stage; use the "
                            "version of levada that saved it");
     }
-    LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));
-    if (n != s->n) {
-        return levada_state_damaged(from, "ended", err, "%lld numbers for %d inputs", (long long)n,
-                                    (int)s->n);
-    }
-    for (int32_t i = 0; i < s->n; i++) {
-        mix_input *input = &s->inputs[i];
-
-        snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_input_cursor_restore(&input->cursor, input->in, from, key, err));
-        input->rows.block = NULL;
-        input->ended = ended[i];
-    }
+    LEVADA_TRY(mix_read(s, &saved, from, err));
+    for (int32_t i = 0; i < s->n; i++) LEVADA_TRY(mix_restore_input(s, i, &saved, from, err));
+    LEVADA_TRY(mix_compare_inputs(s, &saved, err));
     s->ordinal = ordinal;
-    LEVADA_TRY(mix_restore_phase(s, from, err));
-    return mix_restore_counts(s, from, err);
+    return mix_restore_phase(s, &saved, from, err);
 }
 
 /* Marks that parts of the records do not end together, if the epoch ends by a number or by one

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "base/versioned.h"
+#include "run/remix.h"
 #include "run/workers.h"
 #include "runtime/park.h"
 #include "tensor/block_priv.h"
@@ -264,19 +265,26 @@ void levada_iter_cancel(levada_iter *it)
 
 /* -- save and restore */
 
-static levada_status iter_gather_state(levada_iter *it, levada_state_writer *w, char *json,
-                                         levada_error *err)
+/* Gathers the state of a run as one of a dataset, which has its paths. */
+static levada_status iter_gather_state(const levada_dataset *dataset, levada_run *run,
+                                       levada_node  *root,
+                                       const int64_t counts[LEVADA_RECEIVED_COUNTS],
+                                       levada_state_writer *w, levada_error *err)
 {
+    char         *json = NULL;
     levada_status st;
 
+    LEVADA_TRY(levada_dataset_json(dataset, &json, err));
     w->scope = (levada_state_scope)LEVADA_STATE_DATASET;
-    LEVADA_TRY(levada_state_put_bytes(w, "json", json, strlen(json), err));
-    LEVADA_TRY(levada_stats_save(it, w, err));
-    LEVADA_TRY(levada_node_save(it->root, w, err));
-    LEVADA_TRY(levada_node_save_live_facts(it->root, w, err));
-    levada_mutex_lock(&it->run->noting);
-    st = levada_file_marks_put(&it->run->marks, NULL, w, err);
-    levada_mutex_unlock(&it->run->noting);
+    st = levada_state_put_bytes(w, "json", json, strlen(json), err);
+    levada_string_free(&json);
+    if (st == LEVADA_OK) st = levada_stats_put(counts, w, err);
+    if (st == LEVADA_OK) st = levada_node_save(root, w, err);
+    if (st == LEVADA_OK) st = levada_node_save_live_facts(root, w, err);
+    if (st != LEVADA_OK) return st;
+    levada_mutex_lock(&run->noting);
+    st = levada_file_marks_put(&run->marks, NULL, w, err);
+    levada_mutex_unlock(&run->noting);
     return st;
 }
 
@@ -284,7 +292,7 @@ static levada_status iter_save(levada_iter *it, char **out, size_t *size, levada
 {
     levada_state_writer w = { 0 };
     levada_state_head   head = { .seed = it->run->seed, .epoch = it->run->epoch };
-    char               *json = NULL;
+    int64_t             counts[LEVADA_RECEIVED_COUNTS];
     levada_status       st;
 
     if (it->stuck != LEVADA_OK) {
@@ -292,12 +300,11 @@ static levada_status iter_save(levada_iter *it, char **out, size_t *size, levada
                            "the iterator has failed: restore it or close it (%s)", it->why.message);
     }
     LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
-    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
-    st = iter_gather_state(it, &w, json, err);
+    levada_stats_get(it, counts);
+    st = iter_gather_state(it->run->dataset, it->run, it->root, counts, &w, err);
     if (st == LEVADA_OK) st = levada_records_materialize(&w, it->run->env, &it->run->names, err);
     if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
     levada_state_writer_clear(&w);
-    levada_string_free(&json);
     return st;
 }
 
@@ -461,18 +468,17 @@ static levada_status iter_differs(const char *now, const char *saved, size_t siz
                        was.dots, was.size, was.text, is.dots, is.size, is.text);
 }
 
-static levada_status iter_fits(levada_iter *it, levada_state_reader *from, levada_error *err)
+/* Checks that a dataset is the one that was saved with this fingerprint and JSON. */
+static levada_status iter_fits(levada_iter *it, const uint8_t fingerprint[16], const char *saved,
+                               size_t size, levada_error *err)
 {
-    uint8_t       fingerprint[16];
-    const void   *saved = NULL;
-    size_t        size = 0;
+    uint8_t       own[16];
     char         *json = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, fingerprint, err));
-    LEVADA_TRY(levada_state_get_bytes(from, "json", &saved, &size, err));
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, own, err));
     LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
-    st = memcmp(fingerprint, from->head.fingerprint, sizeof fingerprint) == 0
+    st = memcmp(own, fingerprint, sizeof own) == 0
              ? levada_shards_check(it->run->env, json, saved, size, err)
              : iter_differs(json, saved, size, err);
     levada_string_free(&json);
@@ -507,55 +513,161 @@ static void iter_restoring(levada_iter *it, levada_run *run, levada_node *root)
     levada_mutex_unlock(&it->lock);
 }
 
-static levada_status iter_restore(levada_iter *it, const void *bytes, size_t size,
-                                    levada_error *err)
+/* Makes a run of a dataset at the position of a state. A cancel reaches it until it is forgotten
+ * (iter_restoring). */
+static levada_status iter_build(levada_iter *it, const levada_dataset *dataset, int32_t threads,
+                                levada_state_reader *from, levada_run **run, levada_node **root,
+                                levada_error *err)
 {
     levada_iter_options o = it->options;
-    levada_state_reader from;
-    levada_run         *run = NULL;
-    levada_node        *root = NULL;
-    int64_t             counts[LEVADA_RECEIVED_COUNTS];
     levada_status       st;
 
-    LEVADA_TRY(levada_state_decode(bytes, size, it->run->env, &from, err));
-    o.seed = from.head.seed;
-    o.epoch = from.head.epoch;
-    from.scope = (levada_state_scope)LEVADA_STATE_DATASET;
-    st = iter_fits(it, &from, err);
-    if (st == LEVADA_OK) st = levada_stats_load(&from, counts, err);
-    if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
-    iter_restoring(it, run, root);
-    if (st == LEVADA_OK) run->resumed = true;
-    if (st == LEVADA_OK) from.names = &run->names;
-    if (st == LEVADA_OK) { /* of closed pipes */
-        st = levada_file_marks_get_paths(&run->marks, run->env, &run->cancelled, &from, err);
-    }
-    if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
-    if (st == LEVADA_OK) st = levada_state_check_asked(&from, err);
-    if (st == LEVADA_OK) st = levada_run_check_cancelled(run, err);
+    o.seed = from->head.seed;
+    o.epoch = from->head.epoch;
+    o.threads = threads;
+    if (dataset != it->run->dataset) o.block_rows = 1; /* it draws no more than it must */
+    LEVADA_TRY(levada_run_create(dataset, &o, run, root, err));
+    iter_restoring(it, *run, *root);
+    (*run)->resumed = true;
+    from->names = &(*run)->names;
+    st = levada_file_marks_get_paths(&(*run)->marks, (*run)->env, &(*run)->cancelled, from,
+                                     err); /* of closed pipes */
+    if (st == LEVADA_OK) st = levada_node_restore(*root, from, err);
+    if (st == LEVADA_OK) st = levada_state_check_asked(from, err);
+    if (st == LEVADA_OK) st = levada_run_check_cancelled(*run, err);
+    if (st == LEVADA_OK) return LEVADA_OK;
     iter_restoring(it, NULL, NULL);
-    levada_state_reader_clear(&from);
-    if (st != LEVADA_OK) {
-        levada_run_destroy(&run, &root);
-        return st;
+    levada_run_destroy(run, root);
+    return st;
+}
+
+/* Encodes the state of a tree that was prepared for the dataset of the iterator. */
+static levada_status iter_save_remixed(levada_iter *it, levada_run *run, levada_node *root,
+                                       const int64_t counts[LEVADA_RECEIVED_COUNTS], char **out,
+                                       size_t *size, levada_error *err)
+{
+    levada_state_writer w = { 0 };
+    levada_state_head   head = { .seed = run->seed, .epoch = run->epoch };
+    levada_status       st = levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err);
+
+    if (st == LEVADA_OK) st = iter_gather_state(it->run->dataset, run, root, counts, &w, err);
+    if (st == LEVADA_OK) {
+        levada_remix_drop(root, it->run->dataset, &w);
+        st = levada_records_materialize(&w, run->env, &run->names, err);
     }
+    if (st == LEVADA_OK) st = levada_state_encode(&w, &head, run->env, out, size, err);
+    levada_state_writer_clear(&w);
+    return st;
+}
+
+/* Reads the dataset of a state, and checks that only mixtures differ. */
+static levada_status iter_read_dataset(levada_iter *it, const void *json, size_t size,
+                                       levada_dataset **out, levada_error *err)
+{
+    levada_text     text = { 0 };
+    levada_dataset *like = NULL;
+    char           *found = NULL;
+    uint8_t         fingerprint[16];
+    levada_status   st;
+
+    levada_text_add(&text, json, size);
+    if (text.failed) return iter_memory(err);
+    st = levada_dataset_parse(it->run->env, text.at, out, err);
+    levada_text_clear(&text);
+    if (st != LEVADA_OK) levada_error_wrap(err, "the pipeline of the checkpoint cannot be made");
+    if (st == LEVADA_OK) st = levada_remix_dataset(*out, it->run->dataset, &like, err);
+    if (st == LEVADA_OK) st = levada_dataset_fingerprint(like, fingerprint, err);
+    if (st == LEVADA_OK) st = levada_dataset_json(like, &found, err);
+    if (st == LEVADA_OK) st = iter_fits(it, fingerprint, found, strlen(found), err);
+    if (st == LEVADA_OK) st = levada_remix_check(it->run->dataset, err);
+    levada_string_free(&found);
+    levada_dataset_unref(&like);
+    if (st != LEVADA_OK) levada_dataset_unref(out);
+    return st;
+}
+
+/* Replaces a state by one of the dataset of the iterator, if its mixtures are other ones. */
+static levada_status iter_remix(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    uint8_t         own[16];
+    levada_dataset *was = NULL;
+    levada_run     *run = NULL;
+    levada_node    *root = NULL;
+    const void     *json = NULL;
+    char           *bytes = NULL;
+    size_t          size = 0;
+    int64_t         counts[LEVADA_RECEIVED_COUNTS];
+    levada_status   st;
+
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, own, err));
+    if (memcmp(own, from->head.fingerprint, sizeof own) == 0) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_bytes(from, "json", &json, &size, err));
+    LEVADA_TRY(iter_read_dataset(it, json, size, &was, err));
+    st = levada_stats_load(from, counts, err);
+    if (st == LEVADA_OK) st = iter_build(it, was, 1, from, &run, &root, err);
+    levada_dataset_unref(&was);
+    if (st == LEVADA_OK) st = levada_remix_prepare(root, it->run->dataset, err);
+    if (st == LEVADA_OK) st = iter_save_remixed(it, run, root, counts, &bytes, &size, err);
+    iter_restoring(it, NULL, NULL);
+    levada_run_destroy(&run, &root);
+    if (st != LEVADA_OK) return st;
+    levada_state_reader_clear(from);
+    st = levada_state_decode(bytes, size, it->run->env, from, err);
+    from->scope = (levada_state_scope)LEVADA_STATE_DATASET;
+    levada_string_free(&bytes);
+    return st;
+}
+
+static levada_status iter_restore(levada_iter *it, levada_state_reader *from, bool mix,
+                                  levada_error *err)
+{
+    levada_run  *run = NULL;
+    levada_node *root = NULL;
+    const void  *json = NULL;
+    size_t       size = 0;
+    int64_t      counts[LEVADA_RECEIVED_COUNTS];
+
+    from->scope = (levada_state_scope)LEVADA_STATE_DATASET;
+    if (mix) LEVADA_TRY(iter_remix(it, from, err));
+    LEVADA_TRY(levada_state_get_bytes(from, "json", &json, &size, err));
+    LEVADA_TRY(iter_fits(it, from->head.fingerprint, json, size, err));
+    LEVADA_TRY(levada_stats_load(from, counts, err));
+    LEVADA_TRY(iter_build(it, it->run->dataset, it->options.threads, from, &run, &root, err));
+    iter_restoring(it, NULL, NULL);
     iter_swap(it, run, root, counts);
+    it->restored = true;
     return LEVADA_OK;
 }
 
-levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
-                                  levada_error *err)
+static levada_status iter_restore_bytes(levada_iter *it, const void *bytes, size_t size, bool mix,
+                                        levada_error *err)
 {
-    levada_status st;
+    levada_state_reader from;
+    levada_status       st;
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
     LEVADA_TRY(levada_require_size(size, "size", err));
     levada_iter_enter(it);
-    st = iter_restore(it, bytes, size, err);
-    if (st == LEVADA_OK) it->restored = true;
+    st = levada_state_decode(bytes, size, it->run->env, &from, err);
+    if (st == LEVADA_OK) {
+        st = iter_restore(it, &from, mix, err);
+        levada_state_reader_clear(&from);
+    }
     levada_iter_leave(it);
     return st;
+}
+
+levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
+                                  levada_error *err)
+{
+    return iter_restore_bytes(it, bytes, size, false, err);
+}
+
+levada_status levada_iter_restore_mix(levada_iter *it, const void *bytes, size_t size,
+                                      levada_error *err)
+{
+    return iter_restore_bytes(it, bytes, size, true, err);
 }
 
 /* -- where things come from */
@@ -588,16 +700,27 @@ levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_o
     return st;
 }
 
+int32_t levada_iter_source(const levada_iter *it, int32_t i)
+{
+    int32_t number = -1;
+
+    if (!LEVADA_OURS(it)) return -1;
+    iter_look(it);
+    if (i >= 0 && i < it->run->listed) number = it->run->source[i]->source;
+    iter_look_end(it);
+    return number;
+}
+
 /* Adds up the progress of all sources. `total` may be NULL: to find it, files may have to be
  * measured. */
 static void iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
     iter_look(it);
-    for (int32_t i = 0; i < it->run->listed && i < LEVADA_RUN_SOURCES; i++) {
+    for (int32_t i = 0; i < it->run->listed; i++) {
         const levada_node *source = it->run->source[i];
         int64_t            d = 0, t = -1;
 
-        if (source && source->ops->files && source->ops->files->progress) {
+        if (source->ops->files && source->ops->files->progress) {
             source->ops->files->progress(source, &d, total ? &t : NULL);
         }
         *done += d;

@@ -53,8 +53,9 @@ LEVADA_MUST_USE levada_status levada_iter_at(levada_iter *it, int64_t number, le
 #define LEVADA_RECEIVED_COUNTS 4
 /* Adds (1) or subtracts (-1) all but the first `from` rows of a block as received. */
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
-LEVADA_MUST_USE levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to,
-                                                levada_error *err);
+void levada_stats_get(const levada_iter *it, int64_t counts[LEVADA_RECEIVED_COUNTS]);
+LEVADA_MUST_USE levada_status levada_stats_put(const int64_t counts[LEVADA_RECEIVED_COUNTS],
+                                               levada_state_writer *to, levada_error *err);
 /* Restores counts; zeros if the state of an older version has none. */
 LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
                                                 int64_t counts[LEVADA_RECEIVED_COUNTS],

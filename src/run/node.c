@@ -8,11 +8,35 @@
 #include "run/workers.h"
 #include "tensor/encoded.h"
 
+#include <stdio.h>
 #include <string.h>
 
-levada_context levada_node_context(levada_run *run, const levada_dataset *at, int32_t namesakes)
+#define NODE_NAME 24    /* bytes of a name in a path; a longer one is cut before its hash */
+#define NODE_MARKS "/~" /* what ends a name, or begins a hash: a name is cut before one of them */
+#define NODE_NAME_BEGIN 14
+
+levada_status levada_node_input_path(const char *combiner, const char *name,
+                                     char out[LEVADA_STATE_PATH], levada_error *err)
 {
-    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name), (uint64_t)namesakes);
+    size_t   size = strlen(name), begin = strcspn(name, NODE_MARKS);
+    uint64_t hash = levada_hash64(name, size, 0);
+    bool     whole = begin == size && size <= NODE_NAME;
+    int      n;
+
+    if (begin > NODE_NAME_BEGIN) begin = NODE_NAME_BEGIN;
+    while (begin > 0 && (name[begin] & 0xC0) == 0x80) begin--; /* in UTF-8 */
+    n = whole ? snprintf(out, LEVADA_STATE_PREFIX, "%s/%s", combiner, name)
+              : snprintf(out, LEVADA_STATE_PREFIX, "%s/%.*s~%08x", combiner, (int)begin, name,
+                         (unsigned)(uint32_t)hash);
+    if (n < LEVADA_STATE_PREFIX - 1) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "named inputs are nested too deeply: the path of '%s' exceeds %d bytes",
+                       name, LEVADA_STATE_PREFIX - 1);
+}
+
+levada_context levada_node_context(levada_run *run, const levada_dataset *at, uint64_t namesake)
+{
+    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name), namesake);
     levada_context context = {
         .struct_size = sizeof context,
         .env = run->env,

@@ -157,6 +157,10 @@ void levada_node_unpull(levada_node *it, struct levada_fused *fused, levada_item
  * `it` to the error. In next(), which then returns a block or rejects that precede the end. */
 void levada_node_end(levada_node *it, levada_status end, levada_error *why);
 
+/* Makes the items of which a restore left some rows to skip, in the whole tree, so that a state of
+ * it has none to skip. Nothing else may pull it: without workers. */
+LEVADA_MUST_USE levada_status levada_node_settle(levada_node *it, levada_error *err);
+
 /* Prepares something of what a pull of `it` needs, up to the next ring; false where there is
  * nothing to do now. `work` false: only says so. Any thread that does not pull. */
 bool levada_node_ahead(levada_node *it, bool work);
@@ -222,6 +226,9 @@ LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_e
  * next(). */
 LEVADA_MUST_USE levada_status levada_node_note(levada_node *it, const levada_error *why,
                                                levada_error *err);
+/* Notes at once, in restore(): no row is on its way to the consumer. */
+LEVADA_MUST_USE levada_status levada_node_note_restored(levada_node *it, const levada_error *why,
+                                                        levada_error *err);
 /* Counts records that the stage in next() drops by design. */
 LEVADA_MUST_USE levada_status levada_node_dropped(levada_node *it, int64_t records,
                                                   levada_error *err);

@@ -40,6 +40,7 @@ static bool combiner_rereadable(const levada_node *it)
     const levada_combiner_def *def = combiner_def(it);
 
     if (!def->join && !combiner_forwards(it)) return false;
+    if (it->run->remixed && levada_dataset_input_name(it->at, 0)) return false;
     if (levada_node_origin_parts(it) > (combiner_forwards(it) ? 1 : LEVADA_ORIGIN_PARTS))
         return false;
     for (int32_t i = 0; i < it->ninputs; i++) {
@@ -97,16 +98,23 @@ static levada_status combiner_read_joined(levada_node *it, const levada_origin *
 
 /* -- of one that passes records on: each is of the input that has its source */
 
-/* Returns how many of the origins, which ascend by source, are of one input. */
-static int64_t combiner_run(const levada_node *in, const levada_origin *origins, int64_t n)
+/* Returns the input that has the first of the origins, which ascend by source, and how many of them
+ * it has from there on. NULL: no input has it. */
+static levada_node *combiner_run(const levada_node *it, const levada_origin *origins, int64_t n,
+                                 int64_t *run)
 {
-    int64_t k = 0;
+    levada_node *in = NULL;
 
-    while (k < n && ((k > 0 && origins[k].source == origins[k - 1].source) ||
-                     levada_node_owns_source(in, 0, origins[k].source))) {
-        k++;
+    for (int32_t i = 0; !in && i < it->ninputs; i++) {
+        if (levada_node_owns_source(it->inputs[i], 0, origins[0].source)) in = it->inputs[i];
     }
-    return k;
+    *run = 0;
+    while (in && *run < n &&
+           ((*run > 0 && origins[*run].source == origins[*run - 1].source) ||
+            levada_node_owns_source(in, 0, origins[*run].source))) {
+        ++*run;
+    }
+    return in;
 }
 
 /* Reads records of an input as they come out of the combiner. */
@@ -125,43 +133,56 @@ static levada_status combiner_passed(levada_node *it, levada_node *in, const lev
     return st;
 }
 
+/* Records of several inputs, read again in pieces that are each of one input. */
+typedef struct combiner_pieces {
+    levada_block **parts;
+    int32_t        n;
+    int64_t        capacity;
+    levada_buffer *index; /* of each record the number of its piece, then its row there */
+} combiner_pieces;
+
+/* Reads the piece that begins with the first of the origins; *run = how many records it has. */
+static levada_status combiner_piece(combiner_pieces *p, levada_node *it,
+                                    const levada_origin *origins, int64_t n, levada_read how,
+                                    int64_t *run, levada_error *err)
+{
+    levada_node *in = combiner_run(it, origins, n, run);
+
+    if (!in) {
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the checkpoint has an origin of source %d, which is not among the "
+                           "inputs of '%s'", (int)origins[0].source, it->path);
+    }
+    if (!levada_reserve(&p->parts, &p->capacity, p->n + 1, sizeof *p->parts)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "out of memory while reading records again");
+    }
+    LEVADA_TRY(combiner_passed(it, in, origins, *run, how, &p->parts[p->n], err));
+    p->n++;
+    return LEVADA_OK;
+}
+
 static levada_status combiner_read_forwarded(levada_node *it, const levada_origin *origins,
                                              int64_t n, levada_read how, levada_block **out,
                                              levada_error *err)
 {
-    levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
-    levada_buffer *index = NULL;
-    int64_t        at = 0;
-    int32_t        nparts = 0;
-    levada_status  st = levada_buffer_create(levada_env_pool(it->run->env), n * 8, &index, err);
+    combiner_pieces p = { 0 };
+    levada_status st = levada_buffer_create(levada_env_pool(it->run->env), n * 8, &p.index, err);
+    uint32_t     *which = st == LEVADA_OK ? (uint32_t *)(void *)p.index->data : NULL;
 
-    if (!parts) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                                 "out of memory while reading records again");
-    for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
-        int64_t   run = combiner_run(it->inputs[i], origins + at, n - at);
-        uint32_t *which = (uint32_t *)(void *)index->data, *row = which + n;
-
-        if (run == 0) continue;
-        for (int64_t k = 0; k < run; k++) {
-            which[at + k] = (uint32_t)nparts;
-            row[at + k] = (uint32_t)k;
+    for (int64_t at = 0, run = 0; st == LEVADA_OK && at < n; at += run) {
+        st = combiner_piece(&p, it, origins + at, n - at, how, &run, err);
+        for (int64_t k = 0; st == LEVADA_OK && k < run; k++) {
+            which[at + k] = (uint32_t)(p.n - 1);
+            which[n + at + k] = (uint32_t)k;
         }
-        st = combiner_passed(it, it->inputs[i], origins + at, run, how, &parts[nparts], err);
-        nparts += st == LEVADA_OK;
-        at += run;
     }
-    if (st == LEVADA_OK && at < n)
-        st = levada_fail(err, LEVADA_EDATA_LOSS,
-                         "the checkpoint has an origin of source %d, which is not among the "
-                         "inputs of '%s'", (int)origins[at].source, it->path);
     if (st == LEVADA_OK) {
-        const uint32_t *which = (const uint32_t *)(const void *)index->data;
-
-        st = levada_block_selection(parts, nparts, which, which + n, n, &index, out, err);
+        st = levada_block_selection(p.parts, p.n, which, which + n, n, &p.index, out, err);
     }
-    for (int32_t i = 0; st != LEVADA_OK && i < nparts; i++) levada_block_unref(&parts[i]);
-    levada_buffer_unref(&index);
-    levada_free(parts);
+    for (int32_t i = 0; st != LEVADA_OK && i < p.n; i++) levada_block_unref(&p.parts[i]);
+    levada_buffer_unref(&p.index);
+    levada_free(p.parts);
     return st;
 }
 
@@ -172,11 +193,24 @@ static levada_status combiner_read(levada_node *it, const levada_origin *origins
                                  : combiner_read_joined(it, origins, n, how, out, err);
 }
 
+/* Checks that the state has something of inputs with names: states of older versions have it
+ * elsewhere, and nothing of it would look as if the inputs began. */
+static levada_status combiner_restore(levada_node *it, levada_state_reader *from,
+                                      levada_error *err)
+{
+    if (levada_dataset_input_name(it->at, 0) && !levada_state_has_below(from, it->path)) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the checkpoint was saved by an older version, in which inputs with "
+                           "names had other paths");
+    }
+    return levada_stage_state_restore(it, from, err);
+}
+
 static const levada_node_ops combiner_ops = {
     .kind = LEVADA_NODE_COMBINER,
     .next = combiner_next,
     .save = levada_stage_state_save,
-    .restore = levada_stage_state_restore,
+    .restore = combiner_restore,
     .rewind = levada_stage_state_rewind,
     .cancel = levada_stage_state_cancel,
     .close = levada_stage_state_close,

@@ -205,7 +205,7 @@ static const levada_node_ops format_ops = {
 static levada_file_owner format_owner(levada_node *it)
 {
     levada_run *run = it->run;
-    bool        listed = !it->place.piped && it->source < LEVADA_RUN_SOURCES;
+    bool        listed = levada_run_source(run, it->source) == it;
 
     return (levada_file_owner){ .place = &it->place,
                                 .names = listed ? NULL : &run->names,
@@ -255,7 +255,7 @@ levada_status levada_node_format(levada_run *run, const levada_step *step, levad
     levada_status       st;
 
     LEVADA_TRY(levada_node_create(run, step, &format_ops, &it, err));
-    it->source = levada_run_add_source(run, it);
+    levada_run_add_source(run, it);
     owner = format_owner(it);
     st = levada_file_reader_create(&it->context, at->op, at->args, it->source, &owner, &reader,
                                    err);

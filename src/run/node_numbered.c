@@ -428,7 +428,7 @@ levada_status levada_node_numbered(levada_run *run, const levada_step *step, lev
 
     LEVADA_TRY(levada_node_create(run, step, &numbered_ops, &it, err));
     it->version = def->state_version;
-    it->source = levada_run_add_source(run, it);
+    levada_run_add_source(run, it);
     it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;
     st = levada_stage_state_open(it, &hooks, err);
     if (st == LEVADA_OK && step->keyed) {

@@ -193,10 +193,15 @@ static const levada_node_ops source_ops = {
     .files = &(const levada_files_ops){ .name = source_file },
 };
 
-int32_t levada_run_add_source(levada_run *run, levada_node *it)
+void levada_run_add_source(levada_run *run, levada_node *it)
 {
-    if (run->sources < LEVADA_RUN_SOURCES && !run->inner) run->source[run->sources] = it;
-    return run->sources++;
+    if (run->listed < LEVADA_RUN_SOURCES && !run->inner) run->source[run->listed++] = it;
+    it->source = run->sources++;
+}
+
+int64_t levada_run_sources_left(const levada_run *run)
+{
+    return (run->sources < LEVADA_PIPE_SOURCES ? LEVADA_PIPE_SOURCES : INT32_MAX) - run->sources;
 }
 
 levada_status levada_node_source(levada_run *run, const levada_step *step, levada_node **out,
@@ -209,7 +214,7 @@ levada_status levada_node_source(levada_run *run, const levada_step *step, levad
 
     LEVADA_TRY(levada_node_create(run, step, &source_ops, &it, err));
     it->version = def->state_version;
-    it->source = levada_run_add_source(run, it);
+    levada_run_add_source(run, it);
     it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;
     st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {

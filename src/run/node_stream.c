@@ -172,6 +172,23 @@ void levada_node_unpull(levada_node *it, levada_fused *fused, levada_item *item)
     levada_node_unread(it, item);
 }
 
+levada_status levada_node_settle(levada_node *it, levada_error *err)
+{
+    levada_inlet *inlet = &it->inlet;
+    levada_item   item = { 0 };
+    levada_status st = LEVADA_AGAIN;
+
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_settle(it->inputs[i], err));
+    if (inlet->skip_rows == 0 && inlet->skip_rejects == 0) return LEVADA_OK;
+    while (st == LEVADA_AGAIN) st = levada_node_next(it, LEVADA_HINT_ANY, &item, err);
+    if (st == LEVADA_OK) stream_return(it, &item);
+    if (st < 0) return st;
+    if (inlet->skip_rows == 0 && inlet->skip_rejects == 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "'%s' ends before the saved position: it has fewer records than when the "
+                       "checkpoint was saved", it->path);
+}
+
 /* -- at an input */
 
 /* Rejects before the first row go to the consumer, and the remainder waits. */

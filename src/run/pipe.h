@@ -16,8 +16,6 @@ LEVADA_MUST_USE levada_status levada_pipe_check(const levada_dataset *pipe, cons
 LEVADA_MUST_USE levada_status levada_pipe_bind(const levada_dataset *pipe,
                                                const levada_block *block, int64_t row,
                                                levada_dataset **out, levada_error *err);
-/* Sources of a run that are opened as it goes: they are numbered in an int32. */
-#define LEVADA_PIPE_SOURCES (INT64_C(1) << 30)
 /* Returns how many numbers of sources its nodes take; LEVADA_PIPE_SOURCES + 1 if they are more. */
 int64_t levada_pipe_sources(const levada_dataset *pipe);
 /* Returns how deep pipes are nested in it; 0 = there is none among the options of its stages. */

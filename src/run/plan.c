@@ -7,11 +7,13 @@
  * SERIAL stages and prefetches.
  */
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "run/plan.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define PLAN_SOURCES (1 << 24)          /* numbers left for sources below a named input */
 #define PLAN_END ".apply"               /* ends the path of a node that runs only such an end */
 #define PLAN_MATERIALIZE ".materialize" /* ends the path of the node that reads records       */
 
@@ -20,6 +22,7 @@ typedef struct levada_steps {
     levada_step *at;
     int64_t      n, capacity;
     levada_keyed keyed; /* of its first stage with ranks */
+    uint64_t     salt;  /* of a named input: of its random keys and numbers of sources; or 0 */
 } levada_steps;
 
 static void plan_clear(levada_steps *steps)
@@ -42,6 +45,7 @@ static void plan_clear(levada_steps *steps)
 typedef struct plan_walk {
     levada_run  *run;
     const char  *prefix; /* of the paths */
+    uint64_t     salt;   /* of the random keys of a named input; 0 = of the pipeline itself */
     const char **names;  /* of the stages so far */
     int32_t      n;
     int64_t      capacity;
@@ -83,7 +87,7 @@ static levada_status plan_visit(plan_walk *w, const levada_dataset *at, levada_s
     }
     for (int32_t i = 0; i < w->n; i++) namesakes += strcmp(w->names[i], at->op->name) == 0;
     *out = (levada_step){ .kind = plan_kind(at->op), .at = at };
-    out->context = levada_node_context(w->run, at, namesakes);
+    out->context = levada_node_context(w->run, at, w->salt + (uint64_t)namesakes);
     snprintf(out->path, sizeof out->path, "%s%d.%s", w->prefix, w->n, at->op->name);
     w->names[w->n++] = at->op->name;
     return LEVADA_OK;
@@ -92,25 +96,49 @@ static levada_status plan_visit(plan_walk *w, const levada_dataset *at, levada_s
 static levada_status plan_list(plan_walk *w, const levada_dataset *at, levada_steps *out,
                                levada_error *err);
 
-static levada_status plan_list_inputs(plan_walk *w, const levada_dataset *at, levada_steps *out,
+/* Lists an input that has a name as a pipeline of its own: its paths, random keys and numbers of
+ * sources depend on names alone, so a state fits it whatever the other inputs are. */
+static levada_status plan_list_named(const plan_walk *w, const levada_step *combiner, int32_t i,
+                                     levada_steps *out, levada_error *err)
+{
+    const char   *name = levada_dataset_input_name(combiner->at, i);
+    char          prefix[LEVADA_STATE_PATH];
+    plan_walk     walk = { .run = w->run, .prefix = prefix };
+    levada_status st;
+
+    LEVADA_TRY(levada_node_input_path(combiner->path, name, prefix, err));
+    strcat(prefix, "/");
+    walk.salt = out->salt = levada_hash64(prefix, strlen(prefix), 1);
+    st = plan_list(&walk, combiner->at->inputs[i], out, err);
+    levada_free(walk.names);
+    return st;
+}
+
+/* Lists the inputs of a combiner, then the combiner; the other way round if they have names, as its
+ * own path must not depend on them. */
+static levada_status plan_list_inputs(plan_walk *w, const levada_dataset *at, levada_step *combiner,
                                       levada_error *err)
 {
-    for (int32_t i = 0; i < at->ninputs; i++) LEVADA_TRY(plan_list(w, at->inputs[i], &out[i], err));
-    return LEVADA_OK;
+    bool named = levada_dataset_input_name(at, 0) != NULL;
+    levada_steps *inputs = combiner->inputs;
+
+    if (named) LEVADA_TRY(plan_visit(w, at, combiner, err));
+    for (int32_t i = 0; i < at->ninputs; i++) {
+        LEVADA_TRY(named ? plan_list_named(w, combiner, i, &inputs[i], err)
+                         : plan_list(w, at->inputs[i], &inputs[i], err));
+    }
+    return named ? LEVADA_OK : plan_visit(w, at, combiner, err);
 }
 
 static levada_status plan_list_combiner(plan_walk *w, const levada_dataset *at, levada_steps *out,
                                         levada_error *err)
 {
     levada_steps *inputs = levada_alloc_zero((size_t)at->ninputs * sizeof *inputs + 1);
-    levada_step   step;
-    levada_status st = inputs ? plan_list_inputs(w, at, inputs, err) : plan_memory(err);
+    levada_step   step = { .inputs = inputs };
+    levada_status st = inputs ? plan_list_inputs(w, at, &step, err) : plan_memory(err);
 
-    if (st == LEVADA_OK) st = plan_visit(w, at, &step, err);
-    if (st == LEVADA_OK) {
-        step.inputs = inputs;
-        st = plan_add(out, &step, err);
-    }
+    step.inputs = inputs;
+    if (st == LEVADA_OK) st = plan_add(out, &step, err);
     if (st == LEVADA_OK) return LEVADA_OK;
     for (int32_t i = 0; inputs && i < at->ninputs; i++) plan_clear(&inputs[i]);
     levada_free(inputs);
@@ -160,7 +188,7 @@ static void plan_emit_keys(levada_steps *steps, int64_t end, const levada_keyed 
 /* Moves the fused stages upstream of step `place` after it, and the records of its keys between. */
 static levada_status plan_postpone(levada_steps *steps, int64_t place, levada_error *err)
 {
-    levada_steps  made = { .keyed = steps->keyed };
+    levada_steps  made = { .keyed = steps->keyed, .salt = steps->salt };
     levada_step  *at = steps->at, records = at[place];
     levada_status st = LEVADA_OK;
 
@@ -305,23 +333,59 @@ static levada_status plan_source(plan_work *w, const levada_step *step, levada_e
 
 static levada_status plan_make(plan_work *w, const levada_steps *steps, levada_error *err);
 
+/* Enters the numbers of the sources below a named input, from `first` on, which a hash chose. */
+static levada_status plan_enter_numbers(levada_run *run, int32_t first, const char *name,
+                                        levada_error *err)
+{
+    for (int32_t i = 0; i < run->nranges; i++) {
+        if (run->ranges[i].end <= first || run->sources <= run->ranges[i].first) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the sources of input '%s' would have numbers of another input; give "
+                           "it another name", name);
+    }
+    if (!levada_reserve(&run->ranges, &run->ranges_capacity, run->nranges + 1,
+                        sizeof *run->ranges)) {
+        return plan_memory(err);
+    }
+    run->ranges[run->nranges++] = (levada_source_range){ first, run->sources };
+    return LEVADA_OK;
+}
+
+static levada_status plan_input(plan_work *w, const levada_step *combiner, int32_t i,
+                                levada_node **out, levada_error *err)
+{
+    const levada_steps *steps = &combiner->inputs[i];
+    levada_run         *run = w->run;
+    plan_work           input = { .run = run, .tickets = w->tickets };
+    int32_t             next = run->sources, first = next;
+    bool                named = steps->salt && !run->inner;
+    levada_status       st;
+
+    if (named) {
+        first = (int32_t)(LEVADA_PIPE_SOURCES +
+                          (int64_t)(steps->salt % (LEVADA_PIPE_SOURCES - PLAN_SOURCES)));
+        run->sources = first;
+    }
+    st = plan_make(&input, steps, err);
+    if (st == LEVADA_OK) st = plan_keeps(input.feeds, combiner->at->op->name, err);
+    if (st == LEVADA_OK && named) {
+        st = plan_enter_numbers(run, first, levada_dataset_input_name(combiner->at, i), err);
+    }
+    if (named) run->sources = next;
+    *out = input.below;
+    levada_fused_destroy(&input.fused);
+    return st;
+}
+
 static levada_status plan_combiner(plan_work *w, const levada_step *step, levada_error *err)
 {
-    const levada_dataset *at = step->at;
-    levada_node **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
-    levada_status st = LEVADA_OK;
+    int32_t       n = step->at->ninputs;
+    levada_node **in = levada_alloc_zero((size_t)n * sizeof(*in) + 1);
+    levada_status st = in ? LEVADA_OK : plan_memory(err);
 
-    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a combiner");
-    for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
-        plan_work branch = { .run = w->run, .tickets = w->tickets };
-
-        st = plan_make(&branch, &step->inputs[i], err);
-        if (st == LEVADA_OK) st = plan_keeps(branch.feeds, at->op->name, err);
-        in[i] = branch.below;
-        levada_fused_destroy(&branch.fused);
-    }
-    if (st == LEVADA_OK) st = levada_node_combiner(w->run, step, in, at->ninputs, &w->below, err);
-    for (int32_t i = 0; i < at->ninputs; i++) levada_node_destroy(&in[i]);
+    for (int32_t i = 0; st == LEVADA_OK && i < n; i++) st = plan_input(w, step, i, &in[i], err);
+    if (st == LEVADA_OK) st = levada_node_combiner(w->run, step, in, n, &w->below, err);
+    for (int32_t i = 0; in && i < n; i++) levada_node_destroy(&in[i]);
     levada_free(in);
     return st;
 }

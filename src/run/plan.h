@@ -43,8 +43,13 @@ typedef struct levada_step {
     struct levada_steps  *inputs; /* combiners: at->ninputs of them, owned */
 } levada_step;
 
-/* Makes the context of a stage; `namesakes` is the number of stages of its name before it. */
-levada_context levada_node_context(levada_run *run, const levada_dataset *at, int32_t namesakes);
+/* Makes the context of a stage; `namesake` differs among the stages of its name. */
+levada_context levada_node_context(levada_run *run, const levada_dataset *at, uint64_t namesake);
+/* Writes the path of a named input of the combiner with that path, which what is below begins with.
+ * A long name is cut, and ends with a hash of it. */
+LEVADA_MUST_USE levada_status levada_node_input_path(const char *combiner, const char *name,
+                                                     char          out[LEVADA_STATE_PATH],
+                                                     levada_error *err);
 /* Creates a node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_step *step,
                                                  const levada_node_ops *ops, levada_node **out,
@@ -93,7 +98,11 @@ LEVADA_MUST_USE levada_status levada_node_report_absent(levada_node *it,
  * wants. */
 bool levada_node_can_coalesce(const levada_node *it);
 
-/* Returns the number of a new source, which it is known by in origins. */
-int32_t levada_run_add_source(levada_run *run, levada_node *it);
+/* Numbers of sources, of those that pipes open as well: from 0. Those below named inputs follow. */
+#define LEVADA_PIPE_SOURCES (INT64_C(1) << 30)
+/* Sets the number of a new source that it is known by in origins. */
+void levada_run_add_source(levada_run *run, levada_node *it);
+/* Returns how many numbers are left where the plan is: of the pipeline, or of a named input. */
+int64_t levada_run_sources_left(const levada_run *run);
 
 #endif

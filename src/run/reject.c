@@ -82,8 +82,7 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
 /* Puts the line where a record of text begins before the message that ends the run. */
 static void reject_line(levada_run *run, levada_origin origin, levada_error *err)
 {
-    bool                 listed = origin.source >= 0 && origin.source < LEVADA_RUN_SOURCES;
-    const levada_node   *node = listed ? run->source[origin.source] : NULL;
+    const levada_node   *node = levada_run_source(run, origin.source);
     const levada_op     *op = node ? node->at->op : NULL;
     const char          *path = levada_run_file(run, origin.source, origin.shard);
     levada_bytes_options options = { .cancelled = &run->cancelled };

@@ -48,13 +48,28 @@ levada_status levada_node_reject(levada_node *it, const levada_error *why, int64
     return transit_add(it, &reject, 0, err);
 }
 
-levada_status levada_node_note(levada_node *it, const levada_error *why, levada_error *err)
+static levada_reject transit_note(levada_node *it, const levada_error *why)
 {
     levada_reject note = { .why = *why };
 
     note.loss = levada_skip_loss(&it->place, &it->run->skips.policy, 0);
     note.loss.noted = true;
+    return note;
+}
+
+levada_status levada_node_note(levada_node *it, const levada_error *why, levada_error *err)
+{
+    levada_reject note = transit_note(it, why);
+
     return transit_add(it, &note, 0, err);
+}
+
+levada_status levada_node_note_restored(levada_node *it, const levada_error *why,
+                                        levada_error *err)
+{
+    levada_reject note = transit_note(it, why);
+
+    return levada_skip_commit(&it->run->skips, it->run->env, &note, err);
 }
 
 levada_status levada_node_dropped(levada_node *it, int64_t records, levada_error *err)

@@ -6,10 +6,17 @@
 
 #include "base/alloc.h"
 
+const levada_node *levada_run_source(const levada_run *run, int32_t number)
+{
+    for (int32_t i = 0; i < run->listed; i++) {
+        if (run->source[i]->source == number) return run->source[i];
+    }
+    return NULL;
+}
+
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard)
 {
-    bool               listed = source >= 0 && source < LEVADA_RUN_SOURCES;
-    const levada_node *node = listed ? run->source[source] : NULL;
+    const levada_node *node = levada_run_source(run, source);
 
     return node && node->ops->files ? node->ops->files->name(node, shard) : NULL;
 }

@@ -35,18 +35,27 @@ typedef struct levada_puller {
     atomic_bool dry;     /* a pipe upstream has nothing now: it waits, or it has given up */
 } levada_puller;
 
+/* Numbers of sources that a named input has, from `first` up to but without `end`. */
+typedef struct levada_source_range {
+    int32_t first, end;
+} levada_source_range;
+
 struct levada_run {
     levada_env     *env;     /* a reference */
     levada_dataset *dataset; /* a reference */
     int64_t         seed, epoch;
     int32_t         threads, block_rows;
     bool    resumed; /* its first pass began in another run                             */
+    bool    remixed; /* it is saved for other mixtures: what these emitted, by value    */
     int64_t         max_record_bytes;
     int32_t         sources; /* counted while the tree is made, or a pipe of one record */
-    int32_t         listed; /* sources of the tree: what progress is about             */
+    int32_t         listed; /* in source[]: what progress is about                     */
+    levada_source_range *ranges; /* of all named inputs, while the tree is made */
+    int32_t         nranges;
+    int64_t         ranges_capacity;
     levada_mutex pipes_lock; /* held where a running combiner opens a pipe */
     const struct levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made */
-    levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */
+    levada_node    *source[LEVADA_RUN_SOURCES]; /* the first ones of the tree, for paths        */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_skips       skips;     /* the account of skipped records                             */
     levada_skip_counts unplaced;  /* counts of stages that have no node of their own            */
@@ -74,6 +83,8 @@ void levada_run_destroy(levada_run **run, levada_node **root);
 bool levada_run_is_cancelled(levada_run *run);
 /* Returns ECANCELLED if the run is cancelled. */
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
+/* Returns the source of that number, NULL if it is not listed. */
+const levada_node *levada_run_source(const levada_run *run, int32_t number);
 /* Returns the path of the file, borrowed from its source; NULL = the source lists no such file. */
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);
 /* Returns the file of an origin as levada_iter_origin_file does. */

@@ -102,7 +102,6 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
         return st;
     }
     if (run->workers && levada_workers_idle(run->workers)) levada_workers_destroy(&run->workers);
-    run->listed = run->sources;
     *out = run;
     return LEVADA_OK;
 }
@@ -121,6 +120,7 @@ void levada_run_destroy(levada_run **run, levada_node **root)
     levada_dataset_unref(&r->dataset);
     levada_env_unref(&r->env);
     levada_free(r->errors);
+    levada_free(r->ranges);
     levada_skips_clear(&r->skips);
     levada_file_names_clear(&r->names);
     levada_file_marks_clear(&r->marks);

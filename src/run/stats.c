@@ -48,14 +48,17 @@ void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t fr
     stats_padding(it->run, block, times);
 }
 
-levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to, levada_error *err)
+void levada_stats_get(const levada_iter *it, int64_t counts[LEVADA_RECEIVED_COUNTS])
 {
-    const levada_run *run = it->run;
-    const int64_t     counts[LEVADA_RECEIVED_COUNTS] = { atomic_load(&it->records),
-                                                         atomic_load(&it->blocks),
-                                                         atomic_load(&run->padded),
-                                                         atomic_load(&run->payload) };
+    counts[0] = atomic_load(&it->records);
+    counts[1] = atomic_load(&it->blocks);
+    counts[2] = atomic_load(&it->run->padded);
+    counts[3] = atomic_load(&it->run->payload);
+}
 
+levada_status levada_stats_put(const int64_t counts[LEVADA_RECEIVED_COUNTS],
+                               levada_state_writer *to, levada_error *err)
+{
     return levada_state_put_i64s(to, STATS_RECEIVED, counts, LEVADA_RECEIVED_COUNTS, err);
 }
 

@@ -147,6 +147,19 @@ levada_status levada_node_save_live_facts(levada_node *it, levada_state_writer *
     return st;
 }
 
+/* Returns true if the state has nothing of a named input, which then begins. The combiner restores
+ * what it has of its inputs, and so finds out what should have been there. */
+static bool tree_begins(const levada_node *it, int32_t i, const levada_state_reader *from)
+{
+    const char *name = it->ops->kind == LEVADA_NODE_COMBINER
+                           ? levada_dataset_input_name(it->at, i)
+                           : NULL;
+    char        path[LEVADA_STATE_PATH];
+
+    if (!name || levada_node_input_path(it->path, name, path, NULL) != LEVADA_OK) return false;
+    return !levada_state_has_below(from, path);
+}
+
 /* Inputs first: a row store that reads records again needs them in their place. */
 levada_status levada_node_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
@@ -154,6 +167,7 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
     levada_status st = LEVADA_OK;
 
     for (int32_t i = 0; i < it->ninputs; i++) {
+        if (tree_begins(it, i, from)) continue;
         LEVADA_TRY(levada_node_restore(it->inputs[i], from, err));
     }
     from->scope = tree_scope(it);
@@ -296,6 +310,26 @@ static bool tree_edge_owns_source(const levada_edge *edge, int32_t part, int32_t
     return levada_node_owns_source((const levada_node *)edge, part, source);
 }
 
+/* Returns true if a node or one upstream has inputs with names. */
+static bool tree_has_names(const levada_node *it)
+{
+    bool found = it->ops->kind == LEVADA_NODE_COMBINER && levada_dataset_input_name(it->at, 0);
+
+    for (int32_t i = 0; !found && i < it->ninputs; i++) found = tree_has_names(it->inputs[i]);
+    return found;
+}
+
+static bool tree_edge_gone_source(const levada_edge *edge, int32_t source)
+{
+    const levada_node *it = (const levada_node *)edge;
+    bool               ours = false;
+
+    for (int32_t part = 0; !ours && part < levada_node_origin_parts(it); part++) {
+        ours = levada_node_owns_source(it, part, source);
+    }
+    return source >= LEVADA_PIPE_SOURCES && !ours && tree_has_names(it);
+}
+
 static bool tree_edge_rereadable(const levada_edge *edge)
 {
     return levada_node_rereadable((const levada_node *)edge);
@@ -321,6 +355,7 @@ static void tree_edge_place(const levada_edge *edge, const char *path, const lev
 const levada_edge_ops levada_node_edge_ops = {
     .nparts = tree_edge_parts,
     .owns_source = tree_edge_owns_source,
+    .gone_source = tree_edge_gone_source,
     .rereadable = tree_edge_rereadable,
     .read = tree_edge_read,
     .check_cancelled = tree_edge_check_cancelled,

@@ -307,14 +307,77 @@ static bool records_are_whole(const levada_edge *edge, const levada_origin *o, i
     return true;
 }
 
+/* Returns true if a record has exactly the origins that it takes to read it again. Others of the
+ * state may have more, if they are of an input that is gone. */
+static bool records_can_read(const levada_edge *edge, const levada_origin *row, int32_t nparts)
+{
+    int32_t own = edge->ops->nparts(edge);
+
+    for (int32_t part = own; part < nparts; part++) {
+        if (row[part].source >= 0) return false;
+    }
+    return nparts >= own && records_by_origin(edge, row, 1, own);
+}
+
+/* Sets *n to the number of records that can be read again, and rows to their numbers. False: one is
+ * neither of these, nor of an input that is gone. */
+static bool records_sort(const levada_edge *edge, const levada_origin *o, int64_t all,
+                         int32_t nparts, int32_t *rows, int64_t *n)
+{
+    *n = 0;
+    for (int64_t i = 0; i < all; i++) {
+        const levada_origin *row = o + i * nparts;
+        bool                 gone = false;
+
+        if (records_can_read(edge, row, nparts)) {
+            rows[(*n)++] = (int32_t)i;
+            continue;
+        }
+        for (int32_t part = 0; part < nparts; part++) {
+            gone = gone || edge->ops->gone_source(edge, row[part].source);
+        }
+        if (!gone) return false;
+    }
+    return true;
+}
+
+/* Checks records of a state by those that the input has, and sets *out to these, or to all of the
+ * state if some are of an input that is gone. */
+static levada_status records_compare(levada_state_reader *from, const char *key,
+                                     levada_block *saved, const int32_t *rows, int64_t n,
+                                     levada_block **out, levada_error *err)
+{
+    levada_pool   *pool = levada_env_pool(from->env);
+    levada_edge   *edge = from->scope.edge;
+    int32_t        nparts = levada_block_origin_parts(saved), read = edge->ops->nparts(edge);
+    levada_block  *some = NULL, *own = NULL, *made = NULL;
+    levada_origin *o = levada_alloc((size_t)n * (size_t)nparts * sizeof *o + 1);
+    levada_status  st = o ? levada_block_select(saved, rows, n, &some, err) : records_memory(err);
+
+    if (st == LEVADA_OK) st = levada_block_gather(pool, some, &own, err);
+    if (st == LEVADA_OK) levada_block_get_origins(own, nparts, o);
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        memmove(o + i * read, o + i * nparts, (size_t)read * sizeof *o);
+    }
+    if (st == LEVADA_OK) st = records_reread_entry(from, key, o, n, &made, err);
+    if (st == LEVADA_OK) st = levada_records_check_values(from, own, made, err);
+    if (st == LEVADA_OK) *out = levada_block_ref(n == saved->n ? made : saved);
+    levada_free(o);
+    levada_block_unref(&some);
+    levada_block_unref(&own);
+    levada_block_unref(&made);
+    return st;
+}
+
 /* Reads records by value. A state must not choose what an input emits: if that can be read again,
  * the values are those of the input, and those in the state must be the same. */
 static levada_status records_get_values(levada_state_reader *from, const char *key,
                                         levada_block **out, levada_error *err)
 {
     levada_edge   *edge = from->scope.edge;
-    levada_block  *saved = NULL, *made = NULL;
-    int32_t        nparts;
+    levada_block  *saved = NULL;
+    int32_t        nparts, *rows;
+    int64_t        n = 0;
     levada_origin *o;
     char           name[LEVADA_STATE_NAME];
     levada_status  st;
@@ -326,18 +389,18 @@ static levada_status records_get_values(levada_state_reader *from, const char *k
     }
     nparts = levada_block_origin_parts(saved);
     o = levada_alloc((size_t)saved->n * (size_t)nparts * sizeof *o + 1);
-    st = o ? LEVADA_OK : records_memory(err);
+    rows = levada_alloc((size_t)saved->n * sizeof *rows + 1);
+    st = o && rows ? LEVADA_OK : records_memory(err);
     if (st == LEVADA_OK) levada_block_get_origins(saved, nparts, o);
-    if (st == LEVADA_OK && !records_by_origin(edge, o, saved->n, nparts)) {
+    if (st == LEVADA_OK && !records_sort(edge, o, saved->n, nparts, rows, &n)) {
         snprintf(name, sizeof name, "%s.origins", key);
         st = levada_state_damaged(from, name, err, "not the origins of records of this input");
     }
-    if (st == LEVADA_OK) st = records_reread_entry(from, key, o, saved->n, &made, err);
-    if (st == LEVADA_OK) st = levada_records_check_values(from, saved, made, err);
+    if (st == LEVADA_OK && n == 0) *out = levada_block_ref(saved);
+    else if (st == LEVADA_OK) st = records_compare(from, key, saved, rows, n, out, err);
     levada_free(o);
+    levada_free(rows);
     levada_block_unref(&saved);
-    if (st == LEVADA_OK) *out = made;
-    else levada_block_unref(&made);
     return st;
 }
 

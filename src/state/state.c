@@ -32,6 +32,37 @@ static levada_status state_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a checkpoint");
 }
 
+/* Returns true if an entry is at a path or below it. */
+static bool state_is_below(const levada_entry *e, const char *path)
+{
+    size_t n = strlen(path);
+
+    return strncmp(e->path, path, n) == 0 && (e->path[n] == '\0' || e->path[n] == '/');
+}
+
+void levada_state_drop_below(levada_state_writer *to, const char *path)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < to->n; i++) {
+        if (state_is_below(&to->entries[i], path)) {
+            levada_block_unref(&to->entries[i].records);
+            levada_free(to->entries[i].data);
+        } else {
+            to->entries[n++] = to->entries[i];
+        }
+    }
+    to->n = n;
+}
+
+bool levada_state_has_below(const levada_state_reader *from, const char *path)
+{
+    for (int32_t i = 0; i < from->n; i++) {
+        if (state_is_below(&from->entries[i], path)) return true;
+    }
+    return false;
+}
+
 /* Reserves one more entry. */
 static levada_entry *state_next(levada_state_writer *to)
 {

@@ -37,6 +37,9 @@ typedef struct levada_edge_ops {
     int32_t (*nparts)(const levada_edge *edge);
     /* Whether origins of that origin part may be of source `source`. */
     bool (*owns_source)(const levada_edge *edge, int32_t part, int32_t source);
+    /* Whether `source` is none of this pipeline, but may have been one of a named input, which is
+     * gone (run/remix.h). */
+    bool (*gone_source)(const levada_edge *edge, int32_t source);
     bool (*rereadable)(const levada_edge *edge);
     /* Reads n records by their origins, which ascend (levada_node_ops). */
     levada_status (*read)(levada_edge *edge, const levada_origin *origins, int64_t n,
@@ -65,7 +68,8 @@ typedef enum levada_entry_type {
     LEVADA_ENTRY_I64S
 } levada_entry_type;
 
-#define LEVADA_STATE_PATH 96 /* with the zero at its end: of two prefixes and a name */
+#define LEVADA_STATE_PATH 160 /* with the zero at its end: of a prefix and a name */
+#define LEVADA_STATE_PREFIX 100 /* of these, of the inputs and pipes that a stage is in */
 #define LEVADA_STATE_KEY 64 /* with the zero at its end */
 /* For names made of a key: one that is cut off is too long for an entry, and refused. */
 #define LEVADA_STATE_NAME 96
@@ -107,6 +111,10 @@ struct levada_state_reader {
 
 void levada_state_writer_clear(levada_state_writer *to);
 void levada_state_reader_clear(levada_state_reader *from);
+/* Removes the entries at a path and below it ("path/..."). */
+void levada_state_drop_below(levada_state_writer *to, const char *path);
+/* Returns true if there are entries at a path or below it. */
+bool levada_state_has_below(const levada_state_reader *from, const char *path);
 /* Holds the records of a block until the state is encoded, with their columns where the edge of
  * the scope does not declare them. */
 LEVADA_MUST_USE levada_status levada_state_put_records(levada_state_writer *to, const char *key,

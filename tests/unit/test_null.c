@@ -20,6 +20,7 @@ static const struct {
     { "levada_column_dim", -1 },
     { "levada_error_offset", -1 },
     { "levada_error_record", -1 },
+    { "levada_iter_source", -1 },
     { "levada_spec_find", -1 },
     { "levada_spec_equal", 1 },
 };

@@ -493,8 +493,11 @@ static levada_status push(const levada_field *field, double value)
       levada_iter_save_at(valid.it, valid.last, V64, &valid.made_text, &(size_t){ 0 }, err))       \
     X(levada_iter_restore, size, STATUS, 0,                                                        \
       levada_iter_restore(valid.it, valid.state, VSIZE, err))                                      \
+    X(levada_iter_restore_mix, size, STATUS, 0,                                                    \
+      levada_iter_restore_mix(valid.it, valid.state, VSIZE, err))                                  \
     X(levada_iter_opened_file, i, STATUS, 0,                                                     \
       levada_iter_opened_file(valid.it, V32, &(levada_origin){ 0 }, &valid.made_text, err))        \
+    X(levada_iter_source, i, LOST, ZERO, levada_iter_source(valid.it, V32))                      \
     X(levada_optimal_boundaries, n, STATUS, ZERO | THEIRS, boundaries(V64, 2, 1, err))           \
     X(levada_optimal_boundaries, num_buckets, STATUS, MOST, boundaries(4, V64, 1, err))          \
     X(levada_optimal_boundaries, multiple_of, STATUS, 0, boundaries(4, 2, V64, err))             \
