@@ -49,8 +49,8 @@ def io(*, attempts: int = 5, deadline: float = 120.0, read_ahead: int = 64 << 20
     Args:
         attempts (int, default 5): tries of one request, at least 1.
         deadline (float, default 120.0): seconds for all tries of one request.
-        read_ahead (int, default 64 MiB): bytes of all open remote files that are kept or on their
-            way, at least 1 MiB.
+        read_ahead (int, default 67108864): bytes of all open remote files that are kept or on
+            their way, at least 1 MiB.
 
     Raises:
         ValueError: an argument is out of range.

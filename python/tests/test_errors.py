@@ -76,7 +76,7 @@ def test_can_be_pickled():
     [
         ("nope.tfrecord", errors.NotFoundError, "cannot open it: No such file or directory"),
         (".", errors.InvalidArgumentError, "it is a directory"),
-        ("https://host/a", errors.UnimplementedError, "no opener for this URL scheme; .*"),
+        ("gopher://host/a", errors.UnimplementedError, "no opener for this URL scheme; .*"),
     ],
 )
 def test_a_file_that_can_not_be_read_is_named_once(path, kind, text):

@@ -316,7 +316,7 @@ def test_auto_refuses_what_it_cannot_know(tmp_path):
     sequence = lv.make_sequence_example({"id": 3}, {"x": [1, 2]})
     path = write(tmp_path / "s", sequence)
     cases = {
-        f"text_lines:{tmp_path}/t.txt | parse_example:auto": "not an Example message",
+        f"text_lines:{tmp_path}/t.txt | parse_example:auto": "is not an Example; pass a spec",
         f"tfrecord:{path} | parse_example:auto": "use parse_sequence_example:auto",
         f"tfrecord:{path} | take:0 | parse_example:auto": "the input has no records",
         "range:3 | parse_example:auto": "no column of bytes",

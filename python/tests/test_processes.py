@@ -137,7 +137,7 @@ def test_batches_with_their_lengths(tmp_path):
     left = lines(tmp_path / "a").map(codes).padded_batch(8, padding_side="left")
     with pytest.raises(errors.UnimplementedError, match="padded on the left"):
         left.map(batch_sum, batched=True, processes=True).first()
-    with pytest.raises(errors.UnimplementedError, match="no origins"):
+    with pytest.raises(errors.UnimplementedError, match="are not available in map"):
         lv.range(4).batch(2).map(looks_at_origins, batched=True, processes=True).first()
 
 

@@ -189,7 +189,7 @@ def _checked_keep(keep: Any, enqueue_many: bool) -> Any:
     if keep.ndim > 1:
         raise InvalidArgumentError(f"keep_input must have 0 or 1 dimensions, got {keep.ndim}")
     if keep.ndim == 1 and not enqueue_many:
-        raise InvalidArgumentError("keep_input must be one bool if enqueue_many=False, got a list")
+        raise InvalidArgumentError("`keep_input` cannot be a vector when `enqueue_many=False`.")
     return keep.astype(bool)
 
 
