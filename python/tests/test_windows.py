@@ -189,7 +189,9 @@ def test_what_is_refused():
     with pytest.raises(InvalidArgumentError, match="is not a key"):
         lv.range(3).group_by_window("value / 2", window_size=2)
     for sizes in ({}, {"window_size": 2, "window_size_func": lambda key: 2}):
-        with pytest.raises(InvalidArgumentError, match="exactly one of window_size and window_size_func"):
+        with pytest.raises(
+            InvalidArgumentError, match="exactly one of window_size and window_size_func"
+        ):
             lv.range(3).group_by_window("value", **sizes)
     for key, match in [("value / 2", "is not a key"), ("valve % 2", "valve")]:
         with pytest.raises(InvalidArgumentError, match=match):

@@ -11,8 +11,8 @@ LEVADA_MUST_USE levada_status levada_writer_open_on(levada_env *env, const char 
                                                     int32_t threads, levada_writer **out,
                                                     levada_error *err);
 
-/* Complete the file under a temporary name, on the disk: levada_writer_close (levada_output_commit)
- * then only renames it. No bytes can be added any more. */
+/* Completes the file under a temporary name, on the disk: levada_writer_close
+ * (levada_output_commit) then only renames it. No bytes can be added any more. */
 LEVADA_MUST_USE levada_status levada_writer_prepare(levada_writer *writer, levada_error *err);
 LEVADA_MUST_USE levada_status levada_output_prepare(levada_output *output, levada_error *err);
 
