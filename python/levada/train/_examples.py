@@ -187,7 +187,7 @@ def _checked_keep(keep: Any, enqueue_many: bool) -> Any:
     check_mask(keep)
     keep = np.asarray(keep)
     if keep.ndim > 1:
-        raise InvalidArgumentError(f"keep_input must have 0 or 1 dimensions, got {keep.ndim}")
+        raise InvalidArgumentError(f"`keep_input` must be 0 or 1 dimensions, got {keep.ndim}")
     if keep.ndim == 1 and not enqueue_many:
         raise InvalidArgumentError("`keep_input` cannot be a vector when `enqueue_many=False`.")
     return keep.astype(bool)
