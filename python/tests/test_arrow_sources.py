@@ -680,6 +680,16 @@ def test_a_reader_is_streamed_once():
     assert [row["x"] for row in it] == list(range(10, 1000))
     with pytest.raises(lv.errors.FailedPreconditionError, match="can be read only once"):
         ds.to_list()
+    begun = lv.from_arrow(stream_of())
+    assert begun.first() == {"x": 0}
+    with pytest.raises(lv.errors.FailedPreconditionError, match="can be read only once"):
+        begun.to_list()
+    two = lv.from_arrow(stream_of())
+    one, other = iter(two), iter(two)
+    assert next(one)["x"] == 0
+    with pytest.raises(lv.errors.FailedPreconditionError, match="can be read only once"):
+        next(other)
+    assert [row["x"] for row in one] == list(range(1, 1000))
     for options in ({"shuffle_records": True}, {"records": (0, 3)}, {"part": (0, 2)}):
         with pytest.raises(lv.errors.InvalidArgumentError, match="read_all"):
             lv.from_arrow(stream_of(), **options)

@@ -133,7 +133,7 @@ static void compare(const trial *t, const t_bytes *want, const t_bytes *got, int
 {
     bool begins;
 
-    if (t->mix) {
+    if (t->mix && got->size > 0) {
         qsort(want->at, want->size / 8, 8, number_order);
         qsort(got->at, got->size / 8, 8, number_order);
     }

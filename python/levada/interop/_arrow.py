@@ -239,6 +239,7 @@ class _Stream:
         self.names = _selected(self.reader.schema, columns)
         self.nulls = nulls
         self.before = self.at = self.size = 0  # rows before the batch; rows read of it, and all
+        self.begun = None  # the run that reads it
 
     def __iter__(self):
         return self
@@ -287,11 +288,10 @@ class _Reopened(_Stream):
 class _Streamed(Records):
     def call(self, run, _):
         stream = self.noted(run)
-        again = self._begin_pass(run)
-        first, n = next(stream, (0, 0))
-        self.last_read = self.last_read or again or n > 0
-        if again and not n:
+        if stream.begun not in (None, run):
             raise self._read_before()
+        stream.begun = run
+        first, n = next(stream, (0, 0))
         if not n:
             return None
         try:
