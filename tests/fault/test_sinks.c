@@ -105,7 +105,9 @@ static void files_are_whole_or_do_not_appear(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) sweep(&trials[i]);
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        if (!strstr(trials[i].file, ".gz") || t_can("gzip")) sweep(&trials[i]);
+    }
 }
 
 static levada_dataset *parse(const char *text)
