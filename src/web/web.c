@@ -18,6 +18,7 @@
 #define WEB_SECONDS 10                 /* to connect, and with less than WEB_SLOW a second */
 #define WEB_SLOW 1024
 #define WEB_RETRY_AFTER 60 /* seconds at most */
+#define WEB_REDIRECTS 8L
 
 typedef struct web_file {
     const levada_web_scheme *scheme;
@@ -211,8 +212,8 @@ static bool web_set_up(web_request *r, const struct curl_slist *headers)
     WEB_SET(NOSIGNAL, 1L);
     WEB_SET(PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
     WEB_SET(REDIR_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    WEB_SET(FOLLOWLOCATION, 1L);
-    WEB_SET(MAXREDIRS, 8L);
+    WEB_SET(FOLLOWLOCATION, *r->file->target.keys ? 0L : 1L);
+    WEB_SET(MAXREDIRS, WEB_REDIRECTS);
     WEB_SET(NETRC, (long)CURL_NETRC_OPTIONAL);
     WEB_SET(USERAGENT, "levada");
     WEB_SET(CONNECTTIMEOUT, (long)WEB_SECONDS);
@@ -275,6 +276,14 @@ static levada_status web_refused(const web_request *r, levada_error *err)
         return levada_fail(err, LEVADA_EPERMISSION_DENIED,
                            "the server refused access with status %ld; check the keys in the "
                            "environment, or the date of a presigned URL", r->status);
+    case 301:
+    case 302:
+    case 307:
+    case 308:
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the server redirects (status %ld): keys go to no other host, so set "
+                           "AWS_REGION or AWS_ENDPOINT_URL; without keys, at most %ld redirects "
+                           "are followed", r->status, WEB_REDIRECTS);
     case 404:
     case 410: return levada_fail(err, LEVADA_ENOT_FOUND, "no such file (status %ld)", r->status);
     case 412: return web_replaced(err);

@@ -10,13 +10,14 @@
  * (If-Unmodified-Since); without both, only the size is compared.
  *
  * libcurl is opened at the first request (curl.h), so programs that read local files do not load
- * it. Redirects are followed; credentials go to the first host only. files/remote.h requests the
- * ranges, several at a time, and repeats those that fail for a while.
+ * it. Redirects are followed, but not by signed requests, whose keys are for one host; the token of
+ * a bearer goes to the first host only. files/remote.h requests the ranges, several at a time, and
+ * repeats those that fail for a while.
  *
- * Errors: ENOT_FOUND (404, 410), EPERMISSION_DENIED (401, 403), EFAILED_PRECONDITION (412, another
- * ETag or size), EUNIMPLEMENTED (no libcurl; a server that ignores ranges, for files over 64 MiB),
- * EUNAVAILABLE (all else). A server that says Retry-After is not asked again before, up to a
- * minute.
+ * Errors: EINVALID_ARGUMENT (a redirect that is not followed), ENOT_FOUND (404, 410),
+ * EPERMISSION_DENIED (401, 403), EFAILED_PRECONDITION (412, another ETag or size), EUNIMPLEMENTED
+ * (no libcurl; a server that ignores ranges, for files over 64 MiB), EUNAVAILABLE (all else). A
+ * server that says Retry-After is not asked again before, up to a minute.
  *
  * Threads: any; the connections of a process are shared and no thread waits for another. A child of
  * a fork makes its own. Credentials are read from the environment when a file is opened, and appear
@@ -70,7 +71,6 @@ int64_t       levada_web_look(void *user, const char *path);
         .look = levada_web_look,                                                 \
         .shared = true,                                                          \
         .preferred_bytes = INT64_C(8) << 20,                                     \
-        .parallel = 8,                                                           \
     }
 
 #endif

@@ -68,6 +68,35 @@ static void signs_with_the_keys_of_the_environment(void **state)
     (void)unsetenv("AWS_REGION");
 }
 
+static t_web_answer redirects(void *user, const t_web_request *r)
+{
+    (void)user, (void)r;
+    return (t_web_answer){ .status = 307, .location = "http://127.0.0.1:1/other" };
+}
+
+/* A redirect would carry the session token, a header of ours, to another host. */
+static void sends_keys_to_one_host(void **state)
+{
+    t_web_server server = { .data = (const uint8_t *)lines, .size = sizeof lines - 1,
+                            .plan = redirects };
+    char         url[64];
+
+    (void)state;
+    (void)setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
+    (void)setenv("AWS_SECRET_ACCESS_KEY", "hidden", 1);
+    (void)setenv("AWS_SESSION_TOKEN", "hidden", 1);
+    t_web_start(&server);
+    (void)setenv("AWS_ENDPOINT_URL", t_web_url(&server, "", url, sizeof url), 1);
+    (void)t_iter_ends(t_iter_open("text_lines:\"s3://bucket/a\"", 1, 256),
+                      LEVADA_EINVALID_ARGUMENT, "status 307");
+    t_web_stop(&server);
+    assert_int_equal(atomic_load(&server.requests), 1);
+    (void)unsetenv("AWS_ENDPOINT_URL");
+    (void)unsetenv("AWS_SESSION_TOKEN");
+    (void)unsetenv("AWS_SECRET_ACCESS_KEY");
+    (void)unsetenv("AWS_ACCESS_KEY_ID");
+}
+
 static void refuses_names_without_a_key(void **state)
 {
     static const char *const names[] = { "s3://bucket", "s3://bucket/", "s3:///key" };
@@ -88,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_public_buckets_without_a_signature),
         cmocka_unit_test(signs_with_the_keys_of_the_environment),
+        cmocka_unit_test(sends_keys_to_one_host),
         cmocka_unit_test(refuses_names_without_a_key),
     };
 
