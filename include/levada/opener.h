@@ -103,10 +103,9 @@ typedef struct levada_opener_def {
     /* A file that it can open, for `levada check`: "mem://shard-0". NULL = none. */
     const char *example;
     /* Size of a read that suits storage that answers late: 8 MiB for object stores. levada then
-     * reads ahead with several requests of this size at a time, joins and retries requests, and
+     * reads ahead with eight requests of this size at a time, joins and retries requests, and
      * calls open and read_at on threads of its own. 0 = the size does not matter, as for disks. */
     int64_t preferred_bytes;
-    int32_t parallel; /* requests at a time that suit the storage; 0 = 8 */
 } levada_opener_def;
 
 #ifdef __cplusplus

@@ -11,8 +11,7 @@
 
 #define REMOTE_UNIT (INT64_C(256) << 10) /* pieces begin at multiples of it */
 #define REMOTE_RAMP 4                    /* units of the first piece that is read ahead */
-#define REMOTE_THREADS 64
-#define REMOTE_PARALLEL 8
+#define REMOTE_PARALLEL 8                /* requests of a file at a time, and threads */
 #define REMOTE_TICK INT64_C(20000000)         /* nanoseconds between two looks at a token */
 #define REMOTE_PAUSE INT64_C(100000000)       /* longest pause after the first failure ... */
 #define REMOTE_PAUSE_MOST INT64_C(15000000000) /* ... and after the last */
@@ -40,7 +39,7 @@ typedef struct remote_pool {
     levada_env_kept kept; /* first: the environment has it */
     unsigned        process;
     levada_mutex    starting; /* held while threads start or end; guards threads, nthreads, files */
-    levada_thread   threads[REMOTE_THREADS];
+    levada_thread   threads[REMOTE_PARALLEL];
     int32_t         nthreads, files;
     levada_lock     lock;
     levada_site     site;
@@ -564,9 +563,7 @@ levada_status levada_remote_open(const levada_opener_def *opener, const char *pa
     f->io = levada_env_io(f->env);
     f->unit = remote_at_most(opener->preferred_bytes, REMOTE_UNIT);
     f->preferred = remote_at_most(opener->preferred_bytes, f->io.read_ahead) / f->unit * f->unit;
-    f->parallel = (int32_t)remote_at_most(opener->parallel > 0 ? opener->parallel
-                                                               : REMOTE_PARALLEL, REMOTE_THREADS);
-    if (!opener->shared) f->parallel = 1;
+    f->parallel = opener->shared ? REMOTE_PARALLEL : 1;
     st = remote_pool_of(f->env, &f->pool, err);
     levada_site_init(&f->site, levada_env_wait_list(f->env), "remote file");
     levada_site_spin(&f->site, 0);
@@ -662,7 +659,7 @@ void levada_remote_expect(void *file, int64_t offset, int64_t size)
     levada_lock_take(&f->pool->lock);
     for (int64_t at = offset / f->unit * f->unit; at < end;) {
         remote_piece *p = remote_find_locked(f, at);
-        int64_t             more = (end - at + f->unit - 1) / f->unit * f->unit;
+        int64_t       more = (end - at + f->unit - 1) / f->unit * f->unit;
 
         if (more > f->preferred) more = f->preferred;
         if (!p && remote_reserve_locked(f, more)) {

@@ -10,7 +10,7 @@
  *
  * Pieces begin at multiples of 256 KiB. A reader that jumps gets what it asks for, rounded to that;
  * a reader that continues in order gets pieces that double up to preferred_bytes, of which
- * `parallel` are on their way. All files of an environment share the threads and the memory
+ * eight are on their way. All files of an environment share the threads and the memory
  * (io.read_ahead); each has its part. The piece that was used longest ago is dropped first.
  *
  * EUNAVAILABLE, EDEADLINE_EXCEEDED and answers that are too short are requested again, after a
