@@ -115,10 +115,11 @@ static PyObject *dataset_traits(PyObject *self, PyObject *unused)
     orders = t.random == LEVADA_RANDOM_BY_PASS && t.rows != LEVADA_ROWS_SUBSET;
     alone = t.rows == LEVADA_ROWS_SUBSET && t.reads == LEVADA_READS_COLUMNS && t.never_rejects &&
             t.random == LEVADA_RANDOM_NONE && !t.side_effects;
-    return Py_BuildValue("(OOOOOO)", t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False,
-                         t.shards ? Py_True : Py_False, counts ? Py_True : Py_False,
-                         orders ? Py_True : Py_False, t.repeats ? Py_True : Py_False,
-                         alone ? Py_True : Py_False);
+    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O}", "random",
+                         t.random != LEVADA_RANDOM_NONE ? Py_True : Py_False, "shards",
+                         t.shards ? Py_True : Py_False, "counts", counts ? Py_True : Py_False,
+                         "reorders", orders ? Py_True : Py_False, "repeats",
+                         t.repeats ? Py_True : Py_False, "splits", alone ? Py_True : Py_False);
 }
 
 /* Records or batches; None = not known. */

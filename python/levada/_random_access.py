@@ -303,18 +303,13 @@ class Numbered(_functions._Target):
 
     def one_by_one(self, run, numbers, read):
         """The same after a failure: the records that fail alone are bad."""
-        rows, rejects = [], []
-        for i in range(len(numbers)):
-            self.go_on(run)
-            row = None
-            try:
-                block = self.block(read(numbers[i : i + 1]), 1)
-                row = only(block)
-                self.columns.begin_like_block(block)
-            except Exception as error:
-                rejects.append((i, *errors.keep(error, first=not rejects)))
-            rows.append(row)
-        return self.columns.block(rows, rejects)
+
+        def single(i):
+            block = self.block(read(numbers[i : i + 1]), 1)
+            self.columns.begin_like_block(block)
+            return block
+
+        return self.columns.block(*singly(self, run, len(numbers), single))
 
 
 def _check_count(got, n, field=""):
@@ -322,7 +317,21 @@ def _check_count(got, n, field=""):
         raise InvalidArgumentError(f"{field}{n} numbers must return as many records, got {got}")
 
 
-def only(block):
+def singly(target, run, n, single):
+    """(rows, rejects) of n records: ``single(i)`` returns a block with record i, or raises."""
+    rows, rejects = [], []
+    for i in range(n):
+        target.go_on(run)
+        row = None
+        try:
+            row = _only(single(i))
+        except Exception as error:
+            rejects.append((i, *errors.keep(error, first=not rejects)))
+        rows.append(row)
+    return rows, rejects
+
+
+def _only(block):
     return {name: column_of(block, i)[0] for i, (name, *_) in enumerate(block.fields())}
 
 

@@ -149,7 +149,7 @@ def _below(core):
 def _divides(core):
     """Whether a stage has a part of the records: a shard, parts of files, ranks of batches."""
     options = core.options()
-    placed = core.traits()[1] and options["count"] > 1
+    placed = core.traits()["shards"] and options["count"] > 1
     return bool(placed or options.get("part") or options.get("records") or options.get("ranks"))
 
 
@@ -219,7 +219,7 @@ def has_ranks(dataset):
 
 def drawing(core):
     """What draws random numbers in a description, with a seed or without, or None."""
-    found = _found(core, lambda core: core.traits()[0] or _draws_by_function(core))
+    found = _found(core, lambda core: core.traits()["random"] or _draws_by_function(core))
     if found is None:
         return None
     if _draws_by_function(found):
@@ -231,7 +231,7 @@ def drawing(core):
 def warn_of_leak(made):
     """Warns if a stage takes records by their numbers, which are others in each epoch. `made` was
     just made by a method of the user's dataset."""
-    found = _reordering(made.inputs()[0]) if made.traits()[2] and made.inputs() else None
+    found = _reordering(made.inputs()[0]) if made.traits()["counts"] and made.inputs() else None
     if found is None:
         return
     warnings.warn(
@@ -246,9 +246,9 @@ def _reordering(core):
     """What changes the order of records in each epoch; None if nothing does, or a repeat follows,
     which makes one epoch of many."""
     traits = core.traits()
-    if traits[3]:
+    if traits["reorders"]:
         return core
-    below = () if traits[4] else _below(core)
+    below = () if traits["repeats"] else _below(core)
     return next((found for each in below if (found := _reordering(each))), None)
 
 
@@ -258,7 +258,10 @@ def _draws_by_function(core):
 
 def equalized(core):
     """Whether a shard with `equal` stands in a description."""
-    return _found(core, lambda c: c.traits()[1] and c.options()["equal"] is not None) is not None
+    return (
+        _found(core, lambda c: c.traits()["shards"] and c.options()["equal"] is not None)
+        is not None
+    )
 
 
 INDEX = "write an index with `levada index` and pass index=True"

@@ -208,7 +208,7 @@ def _passes(datasets, sinks):
     passes = {}
     for i, (ds, sink) in enumerate(zip(datasets, sinks, strict=True)):
         core, epoch, settings = ds._core, ds._epochs.take(), ds._settings
-        if not core.traits()[5]:
+        if not core.traits()["splits"]:
             passes[i] = (ds, epoch, [(None, sink)])
             continue
         source = core.inputs()[0]

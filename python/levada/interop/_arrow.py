@@ -15,13 +15,12 @@ from levada import _levada
 from levada._columns import Kind
 from levada._functions import Records
 from levada._objects import declaration
-from levada._random_access import Numbered, Reader, dataset_of, only
+from levada._random_access import Numbered, Reader, dataset_of, singly
 from levada.errors import (
     DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
-    keep,
 )
 from levada.interop._pyarrow import pyarrow
 
@@ -297,19 +296,8 @@ class _Streamed(Records):
         try:
             return stream.pick(first, n)
         except Exception:
-            return self._one_by_one(run, stream, first, n)
-
-    def _one_by_one(self, run, stream, first, n):
-        rows, rejects = [], []
-        for i in range(n):
-            self.go_on(run)
-            row = None
-            try:
-                row = only(stream.pick(first + i, 1))
-            except Exception as error:
-                rejects.append((i, *keep(error, first=not rejects)))
-            rows.append(row)
-        return self.columns_of(run).block(rows, rejects)
+            rows = singly(self, run, n, lambda i: stream.pick(first + i, 1))
+            return self.columns_of(run).block(*rows)
 
     def _read_before(self):
         return FailedPreconditionError(
