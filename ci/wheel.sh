@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most_bytes=9250000 # of the installed package; docs/install.md says 9 MB
+most_bytes=9500000 # of the installed package; docs/install.md says 9.5 MB
 python=$PWD/.venv/bin/python
 work=build/wheel-release
 trial=build/wheel-trial
@@ -21,6 +21,8 @@ fail() {
 
 make_wheel() {
     rm -rf "$work/raw" "$work/repaired"
+    # meson does not learn new options in a build of before
+    if [ meson.options -nt "$work/build/build.ninja" ]; then rm -rf "$work/build"; fi
     local name options=(-Csetup-args=-Dsoxr=disabled)
     for name in curl flac isal jpeg kissfft png simdjson zlib zstd; do
         options+=("-Csetup-args=-D$name=enabled")
