@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A button on each block of code. Of a console block it copies the commands, without "$ " and
-// without their output.
+// without their output. And names in tables and in the contents may break after "_" and "(".
 document.addEventListener("DOMContentLoaded", () => {
   const commands = (text) => {
     const found = [];
@@ -26,5 +26,15 @@ document.addEventListener("DOMContentLoaded", () => {
       setTimeout(() => (button.textContent = "copy"), 1500);
     });
     block.append(button);
+  }
+  for (const box of document.querySelectorAll(".content td, .toc-tree code")) {
+    const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+    const texts = [];
+    while (walker.nextNode()) texts.push(walker.currentNode);
+    for (const text of texts) {
+      const pieces = text.data.match(/.{1,9}.*?([_(=./](?=[a-z])|$)/gis);
+      const parts = pieces.flatMap((piece) => [document.createElement("wbr"), piece]);
+      text.replaceWith(...parts.slice(1));
+    }
   }
 });
