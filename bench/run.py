@@ -189,7 +189,7 @@ def page_lines(row):
     kinds = [(name, "peer") for name in row["peers"]] + [(name, "limit") for name in row["limits"]]
     own = [goal for goal in row["goals"] if goal["against"] == "ours"]
     ours = spread(row["values"].get("ours"))
-    lines = [("", own[0]["mark"] or "-", "", "", f"≤ {own[0]['goal']:g}")] if own else []
+    lines = [("", own[0]["mark"] or "-", "", "", f"≤ {own[0]['goal']:,g}")] if own else []
     for name, kind in kinds:
         value = row["values"].get(name)
         if value is None and lines:
@@ -252,7 +252,7 @@ def show(row):
         print(f"{text} ours/{kind} {share:8} {goal:8} {mark}".rstrip(), flush=True)
     for goal in row["goals"]:
         if goal["against"] == "ours":
-            print(f"       goal  ≤ {goal['goal']:g}  {goal['mark'] or '-'}", flush=True)
+            print(f"       goal  ≤ {goal['goal']:,g}  {goal['mark'] or '-'}", flush=True)
 
 
 # -- the run ---------------------------------------------------------------------------------------

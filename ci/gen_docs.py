@@ -37,7 +37,7 @@ def kind(arg: dict) -> str:
     if least is None or (least < 0 and most is not None and most >= 2**31 - 1):
         return arg["type"]
     endless = most is None or most >= 2**31 - 1
-    return f"{arg['type']}, at least {least}" if endless else f"{arg['type']}, {least} to {most}"
+    return f"{arg['type']}, " + (f"at least {least:,}" if endless else f"{least:,} to {most:,}")
 
 
 def default(arg: dict) -> str:

@@ -69,11 +69,17 @@ PRONOUN = [
     ),
     (r"(are|is|as|than) (those|that) of", "the noun"),
 ]
+# in all pages: 39364 and 39 364 are 39,364; years and ISO 8601 are names
+NUMBER = [
+    (r"(?<![\w.,:/#=+-])(?<!ISO )(?!(19|20)\d\d\b)\d{4,}", "groups of digits: 39,364"),
+    (r"(?<![\d.,])\d{1,3}[ '\u00a0\u202f]\d{3}", "groups of digits: 39,364"),
+]
 # at the beginning of a comment in a public header, and of a summary of a docstring
 HEADLESS = [(r".+", "begin with a verb in the third person, or with a noun")]
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 REMARK = re.compile(r"/\*.*?\*/", re.DOTALL)
 PROSE = re.compile(r".*\.([ch]|py)$|docs/.*\.md$|[A-Z]+\.md$")
+PAGES = re.compile(r".*\.md$")
 USERS = re.compile(r"docs/[^/]*\.md$|README\.md$")
 CODED = re.compile(r"`[^`]*`|\([^()]*\.md[^()]*\)|<[^>]*>")
 # A comment of a function in src, which begins with what the function does.
@@ -123,9 +129,9 @@ def prose(path: Path, text: str) -> list[str]:
     return lines
 
 
-def pages(path: Path, lines: list[str]) -> list[str]:
-    """The prose of a page for users, without code."""
-    if not USERS.match(path.as_posix()):
+def pages(path: Path, lines: list[str], kind: re.Pattern[str] = USERS) -> list[str]:
+    """The prose of a page for users, or of another kind, without code."""
+    if not kind.match(path.as_posix()):
         return []
     fenced, rows = False, []
     for line in lines:
@@ -168,6 +174,7 @@ def breaches(path: Path, text: str) -> Iterator[Finding]:
         (shown(path, strings), MESSAGE),
         (prose(path, text), COMMENT),
         (pages(path, lines), CONCEPT + PRONOUN),
+        (pages(path, lines, PAGES), NUMBER),
         (heads(path, lines), HEADLESS),
     ):
         for number, row in enumerate(rows, 1):

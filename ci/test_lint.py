@@ -277,6 +277,9 @@ def test_phrases_are_found_in_docstrings_and_comments_of_python(tree):
         ("docs/a.md", "Each folder has an index.", "folder"),
         ("docs/a.md", "It resamples sounds.", "sounds"),
         ("docs/a.md", "A saved state is small.", "saved state"),
+        ("docs/a.md", "It has 39364 records.", "39364"),
+        ("docs/design/a.md", "It has 39 364 records.", "39 364"),
+        ("CHANGES.md", "It has 1\N{NO-BREAK SPACE}364 records.", "1\N{NO-BREAK SPACE}364"),
         ("include/levada/a.h", "/* Of the first part. */", "of"),
         ("include/levada/a.h", "/* The same for bytes. */", "the same"),
         ("include/levada/a.h", "int a; /* whether it is open */", "whether"),
@@ -294,6 +297,8 @@ def test_code_on_pages_and_other_comments_are_left_alone(tree):
     assert lint_words.check(tree("docs/a.md", page)) == []
     assert lint_words.check(tree("docs/design/a.md", "The description of a folder.\n")) == []
     assert lint_words.check(tree("src/base/a.c", f"{SPDX}/* Of the first part. */\n")) == []
+    numbers = "Write 39,364 in 2026, `x=39364`, skip:1000, 0.1234, and ISO 8601.\n"
+    assert lint_words.check(tree("docs/a.md", numbers)) == []
     verb = "/* Decides, or fails. */\nint a(void);\n/* -- part */\nint b(void);\n"
     assert lint_words.check(tree("src/run/a.c", f"{SPDX}{verb}")) == []
 

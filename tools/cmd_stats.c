@@ -16,7 +16,7 @@
 
 static const levada_cli_option cmd_stats_options[] = {
     { "field", 'f', "F", "measure the length of this field (default: the only ragged one)" },
-    { "max-tokens", 'm', "N", "maximum elements per batch, including padding (default 16384)" },
+    { "max-tokens", 'm', "N", "maximum elements per batch, including padding (default 16,384)" },
     { "batch-size", 'b', "N", "records per batch, for strategies without a budget (default 64)" },
     { "boundaries", 0, "LIST", "also report these boundaries, such as 64,128,256" },
     { "buckets", 'k', "N", "also report the optimal boundaries of N buckets" },

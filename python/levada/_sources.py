@@ -100,8 +100,8 @@ def csv(
             int64. Short for dtypes with datetime64[unit]; the other columns are inferred
         infer (bool, default False): infer record_defaults and header from the first rows of the
             first file when the dataset is created; the pipeline then contains them
-        infer_rows (int, default 1000): number of rows that infer reads, 1 to 65536; it reads at
-            most 1 KiB for each row, and at least 1 MiB
+        infer_rows (int, default 1000): number of rows that infer reads, 1 to 65,536; it reads
+            at most 1 KiB for each row, and at least 1 MiB
         header_columns (str, default 'all'): columns that the header of each file must have, in
             any order: all = the columns of record_defaults; any = a column that the header
             lacks has its default, and other columns are ignored (all, any)
@@ -559,8 +559,8 @@ def json(
             [dtype] and [[dtype]] are lists, {name: ...} is an object, [{name: ...}] a list of
             objects; {dtype: ..., default: ..., path: a.b} has a default, and a path in nested
             objects; text has the JSON of values that are not strings; auto = infer them from
-            the first 1000 records when the dataset is created; the pipeline then contains them;
-            None = one column 'line'
+            the first 1,000 records when the dataset is created; the pipeline then contains
+            them; None = one column 'line'
         field (str): the member of the document that is the list: data for {"data": [...]}; None
             = the document is the list
         invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
@@ -631,8 +631,8 @@ def jsonl(
             [dtype] and [[dtype]] are lists, {name: ...} is an object, [{name: ...}] a list of
             objects; {dtype: ..., default: ..., path: a.b} has a default, and a path in nested
             objects; text has the JSON of values that are not strings; auto = infer them from
-            the first 1000 records when the dataset is created; the pipeline then contains them;
-            None = one column 'line'
+            the first 1,000 records when the dataset is created; the pipeline then contains
+            them; None = one column 'line'
         invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
             UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
             replace)

@@ -584,7 +584,7 @@ class Stages(Typed[T]):
                 string); [dtype] and [[dtype]] are lists, {name: ...} is an object, [{name:
                 ...}] a list of objects; {dtype: ..., default: ..., path: a.b} has a default,
                 and a path in nested objects; text has the JSON of values that are not strings;
-                auto = infer them from the first 1000 records when the dataset is created; the
+                auto = infer them from the first 1,000 records when the dataset is created; the
                 pipeline then contains them
             invalid (str, default 'error'): lone surrogates in escapes, and bytes that are not
                 UTF-8: error rejects the record, replace reads each of them as U+FFFD (error,
@@ -1158,7 +1158,7 @@ class Stages(Typed[T]):
 
         Args:
             spec (Any): features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse,
-                dtype: ..., shape: [...], default: ...}}; auto = infer them from the first 1000
+                dtype: ..., shape: [...], default: ...}}; auto = infer them from the first 1,000
                 records when the dataset is created; the pipeline then contains them
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes
@@ -1182,7 +1182,7 @@ class Stages(Typed[T]):
         Args:
             context (Any): features of the context, as in parse_example
             sequences (Any): feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype:
-                ..., shape: [...]}}; auto = infer these and the context from the first 1000
+                ..., shape: [...]}}; auto = infer these and the context from the first 1,000
                 records when the dataset is created; the pipeline then contains them
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes

@@ -19,7 +19,7 @@ static const levada_arg parse_example_options[] = {
     LEVADA_ARG(VALUE, parse_example_args, spec, .required = true, .positional = true,
                .doc = "features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, "
                       "dtype: ..., shape: [...], default: ...}}; auto = infer them from the first "
-                      "1000 records when the dataset is created; the pipeline then contains them"),
+                      "1,000 records when the dataset is created; the pipeline then contains them"),
     LEVADA_ARG_END
 };
 

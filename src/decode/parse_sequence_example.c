@@ -17,7 +17,7 @@ typedef struct parse_sequence_example_args {
 static const levada_arg parse_sequence_example_options[] = {
     LEVADA_ARG(VALUE, parse_sequence_example_args, sequences, .positional = true,
                .doc = "feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ..., "
-                      "shape: [...]}}; auto = infer these and the context from the first 1000 "
+                      "shape: [...]}}; auto = infer these and the context from the first 1,000 "
                       "records when the dataset is created; the pipeline then contains them"),
     LEVADA_ARG(VALUE, parse_sequence_example_args, context,
                .doc = "features of the context, as in parse_example"),

@@ -17,7 +17,7 @@ typedef struct levada_policy {
 LEVADA_MUST_USE levada_status levada_policy_parse(const char *text, levada_policy *out,
                                                   levada_error *err);
 /* Returns true if `bad` of `records` (good and bad ones) are within the budget. A share counts from
- * 1000 records on, so that one bad record early in a file is not half of all. */
+ * 1,000 records on, so that one bad record early in a file is not half of all. */
 bool levada_policy_allows(const levada_policy *policy, int64_t bad, int64_t records);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * Specs from records: what the word "auto" in place of a spec stands for.
  *
- * The records are the first 1000 good ones of the input (fewer if they have 8 MiB), or those before
- * the first damage. Stages that only change the order or choose a part (shuffle, shard, prefetch,
- * repeat) are passed over, so that all ranks and seeds find the same spec. Runs on the caller's
- * thread.
+ * levada reads the first 1,000 good records of the input (fewer if they have 8 MiB), or the
+ * records before the first damage. It skips stages that only change the order or choose a part
+ * (shuffle, shard, prefetch, repeat), so that all ranks and seeds find the same spec. The thread of
+ * the caller does the work.
  */
 #ifndef LEVADA_ROWS_INFER_H
 #define LEVADA_ROWS_INFER_H

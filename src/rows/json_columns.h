@@ -37,7 +37,7 @@ typedef struct levada_json_args {
     "{name: dtype, ...} (int32, int64, float32, float64, bool, text, string); [dtype] and "       \
     "[[dtype]] are lists, {name: ...} is an object, [{name: ...}] a list of objects; {dtype: "    \
     "..., default: ..., path: a.b} has a default, and a path in nested objects; text has the "    \
-    "JSON of values that are not strings; auto = infer them from the first 1000 records when "    \
+    "JSON of values that are not strings; auto = infer them from the first 1,000 records when "   \
     "the dataset is created; the pipeline then contains them"
 
 enum { LEVADA_JSON_DEPTH = LEVADA_MAX_DEPTH };

@@ -53,7 +53,7 @@ static const levada_arg csv_options[] = {
                       "the dataset is created; the pipeline then contains them"),
     LEVADA_ARG(INT, levada_csv_args, infer_rows, .otherwise = "1000",
                .doc =
-                   "number of rows that infer reads, 1 to 65536; it reads at most 1 KiB for each "
+                   "number of rows that infer reads, 1 to 65,536; it reads at most 1 KiB for each "
                    "row, and at least 1 MiB"),
     LEVADA_ARG(CHOICE, levada_csv_args, header_columns, .choices = "all|any",
                .doc = "columns that the header of each file must have, in any order: all = the "
