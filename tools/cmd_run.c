@@ -16,6 +16,7 @@ static const levada_cli_option cmd_run_options[] = {
     { "json", 0, NULL, "print one JSON line per batch: shapes, lengths, keys of records" },
     { "progress", 'p', NULL, "show progress on a terminal" },
     { "stats", 0, "FILE", "write statistics as JSON at the end; - = standard output" },
+    { "trace", 0, "FILE", "write a trace for ui.perfetto.dev at the end: what each thread did" },
     { "save", 0, "FILE", "save a checkpoint at the end, after --limit, on Ctrl-C or SIGTERM" },
     { "resume", 0, "FILE", "resume from a checkpoint of --save or of Python" },
     { "part", 0, "NAME", "the part to resume from, if the checkpoint has several" },
@@ -70,15 +71,18 @@ static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_e
     return status;
 }
 
-static levada_status cmd_run_stats(levada_cli_pipe *p, const char *path, levada_error *err)
+/* Writes what a function of iterators prints: statistics, or a trace. */
+static levada_status cmd_run_write(levada_cli_pipe *p, const char *path,
+                                   levada_status (*print)(levada_iter *, char **, levada_error *),
+                                   levada_error *err)
 {
-    char             *stats = NULL;
+    char             *json = NULL;
     levada_cli_buffer text = { 0 };
-    levada_status     status = levada_iter_stats(p->it, &stats, err);
+    levada_status     status = print(p->it, &json, err);
 
     if (status != LEVADA_OK) return status;
-    levada_cli_printf(&text, "%s\n", stats);
-    levada_string_free(&stats);
+    levada_cli_printf(&text, "%s\n", json);
+    levada_string_free(&json);
     if (strcmp(path, "-") == 0) levada_cli_out(&text);
     else status = levada_output_save(path, text.at, text.size, err);
     levada_cli_buffer_clear(&text);
@@ -156,6 +160,7 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
     const char       *resume = levada_cli_value(args, "resume");
     const char       *save = levada_cli_value(args, "save");
     const char       *stats = levada_cli_value(args, "stats");
+    const char       *trace = levada_cli_value(args, "trace");
     const char       *astray = levada_cli_value(args, "mix")    ? "mix"
                                : levada_cli_value(args, "part") ? "part" : NULL;
     bool              reading = true;
@@ -171,12 +176,16 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
     if (save) levada_cli_signals_save();
     if (resume) done = levada_cli_pipe_resume(&p, resume, args, &err);
     if (resume && done == LEVADA_OK) done = cmd_run_agree(&p, args, &err);
+    if (trace && done == LEVADA_OK) done = levada_iter_trace(p.it, true, &err);
     if (done == LEVADA_OK) done = cmd_run_loop(&p, args, &reading, &err);
     levada_cli_progress_clear(&p.progress);
     if (done != LEVADA_OK) status = levada_cli_fail(&err);
     if (save && status != LEVADA_CLI_FAILED && cmd_run_save(&p, save, &late) != LEVADA_OK)
         status = levada_cli_fail(&late);
-    if (stats && cmd_run_stats(&p, stats, &late) != LEVADA_OK) status = levada_cli_fail(&late);
+    if (trace && cmd_run_write(&p, trace, levada_iter_trace_json, &late) != LEVADA_OK)
+        status = levada_cli_fail(&late);
+    if (stats && cmd_run_write(&p, stats, levada_iter_stats, &late) != LEVADA_OK)
+        status = levada_cli_fail(&late);
     else if (!stats && done == LEVADA_OK && !levada_cli_flag(args, "json"))
         cmd_run_summary(&p, levada_cli_now() - p.progress.begun);
     levada_cli_pipe_close(&p);

@@ -155,7 +155,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *i
                                                                   const char  *path,
                                                                   levada_error *err);
 
-/* One JSON object:
+/* Returns one JSON object; any thread, at any time:
  *     records, batches, padding_fraction: returned by next()
  *     skipped_records, damaged_bytes, missing_files, empty_files, dropped_records: lost before
  *         these records, without records read ahead. A block counts as a whole
@@ -163,12 +163,28 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *i
  *         `errors` skipped, also in blocks read ahead; "lost":false marks warnings without a loss,
  *         such as a file without records
  *     bytes, stages:[{"path","records","blocks","seconds"}]: work done, including read-ahead, since
- *         the iterator was opened or restored
+ *         the iterator was opened or restored. Two rows may have the same path. "seconds" are those
+ *         of the stage itself, without its inputs, added up over threads. With threads, "ready" of
+ *         "window" results wait downstream of some stages
+ *     wait_seconds, seconds: the time that the caller spent in next(), and the time from the first
+ *         call to the end of the last one, since then. Their quotient is the share of the time in
+ *         which the consumer waited for data
+ *     ready: blocks that next() can return at once
+ *     requests, retries, received_bytes: of remote files, since then. `retries` are also requests
  *     seed, epoch, threads
  * A checkpoint contains all of them except the work, so a restored iterator continues the
  * counts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
+/* Starts or stops a trace: which thread worked at which stage, and when. It keeps the newest 65,536
+ * events in 6 MiB, which are freed with the iterator. Any thread, at any time. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_trace(levada_iter *it, bool on,
+                                                           levada_error *err);
+/* Returns the trace as JSON, which chrome://tracing and ui.perfetto.dev open;
+ * levada_string_free frees it. The events of a thread nest; "dropped_events" counts older ones.
+ * Any thread. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_trace_json(levada_iter *it, char **out,
+                                                                levada_error *err);
 /* Returns levada_dataset_explain of the running dataset, with the choices that its stages made from
  * data, such as the boundaries of a bucket_by_sequence_length without boundaries. Free it with
  * levada_string_free. Only the owner may call it. */

@@ -291,9 +291,21 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
 }
 
 LEVADA_PY_TEXT_METHOD(iter_explain, iter_object, iter_idle(self), levada_iter_explain, self->it)
-LEVADA_PY_TEXT_METHOD(iter_stats, iter_object, iter_idle(self), levada_iter_stats, self->it)
 /* Any thread: closing needs the interpreter, which is held here. */
+LEVADA_PY_TEXT_METHOD(iter_stats, iter_object, iter_alive(self), levada_iter_stats, self->it)
+LEVADA_PY_TEXT_METHOD(iter_trace_json, iter_object, iter_alive(self), levada_iter_trace_json,
+                      self->it)
 LEVADA_PY_TEXT_METHOD(iter_report, iter_object, iter_alive(self), levada_iter_report, self->it)
+
+static PyObject *iter_trace(PyObject *object, PyObject *on)
+{
+    iter_object *self = (iter_object *)object;
+    levada_error err = LEVADA_ERROR_INIT;
+
+    if (!iter_alive(self)) return NULL;
+    if (!levada_py_ok(levada_iter_trace(self->it, on == Py_True, &err), &err)) return NULL;
+    Py_RETURN_NONE;
+}
 
 static PyObject *iter_progress(PyObject *object, PyObject *unused)
 {
@@ -528,7 +540,9 @@ static PyMethodDef iter_methods[] = {
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},
     {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},
     {"explain", iter_explain, METH_NOARGS, "What runs, and what it has chosen, as text."},
-    {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},
+    {"stats", iter_stats, METH_NOARGS, "Counters as JSON; any thread."},
+    {"_trace", iter_trace, METH_O, "_trace(on): starts or stops a trace; any thread."},
+    {"_trace_json", iter_trace_json, METH_NOARGS, "The trace as JSON; any thread."},
     {"report", iter_report, METH_NOARGS, "The wait report, as JSON; any thread."},
     {"progress", iter_progress, METH_NOARGS, "(bytes of input read, bytes in total or -1)."},
     {"cancel", iter_cancel, METH_NOARGS,

@@ -11,6 +11,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Mapping
+from contextlib import contextmanager
 
 from levada import _levada
 from levada._batch import Batch, rows_of
@@ -22,6 +23,8 @@ from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Generator
     from typing import Any, Literal, Self
 
     from levada._dataset import Dataset
@@ -120,10 +123,10 @@ class Iterator(Typed[T], _levada.Iter):
     """Runs a dataset: yields ``Batch`` objects, or records as dicts if nothing is batched.
 
     ``iter(ds)`` makes an iterator. Use it on one thread at a time; other threads may only call
-    ``cancel()`` and ``report()``. As a context manager it stops and joins its threads at the end.
-    After an error each call raises the error again until ``restore()`` or ``close()``. A Ctrl-C
-    loses no value: the next call returns a value that a ``for`` loop did not receive, and
-    ``save()`` counts it as not returned.
+    ``cancel()``, ``report()``, ``stats()`` and ``trace()``. As a context manager it stops and joins
+    its threads at the end. After an error each call raises the error again until ``restore()`` or
+    ``close()``. A Ctrl-C loses no value: the next call returns a value that a ``for`` loop did not
+    receive, and ``save()`` counts it as not returned.
 
     Args:
         dataset (Dataset): the pipeline to run.
@@ -360,13 +363,26 @@ class Iterator(Typed[T], _levada.Iter):
         self.restore(state["levada"])
 
     def stats(self) -> dict[str, Any]:  # type: ignore[override]
-        """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
-        missing_files, empty_files, dropped_records, padding_fraction, seed, epoch, threads,
-        stages, and problems: what ``errors`` skipped and files without a record, the first 64,
-        each {stage, file, record, offset, message}. All but ``bytes`` and ``stages`` describe what
-        this iterator has returned, for any number of threads, and continue after a restore. These
-        two, and ``problems``, include work that threads did ahead; ``bytes`` and ``stages`` restart
-        at a restore.
+        """Returns counters as a dict. Any thread may call, at any time.
+
+        What the iterator has returned, for any number of threads, and counted on after a restore:
+        ``records``, ``batches``, ``skipped_records``, ``damaged_bytes``, ``missing_files``,
+        ``empty_files``, ``dropped_records``, ``padding_fraction``; also ``seed`` and ``epoch``.
+
+        Work since it was opened or restored, also that of threads ahead:
+
+        - ``wait_seconds``: the time that your loop spent in ``next``; ``seconds``: the time from
+          its first call to the end of its last one. ``wait_seconds / seconds`` is the share of the
+          time in which your program waited for data.
+        - ``ready``: batches that ``next`` can return at once; ``threads``.
+        - ``bytes`` of the input files; of remote files, ``requests``, ``retries`` and
+          ``received_bytes``.
+        - ``stages``: a dict for each stage: ``path``, ``records``, ``blocks``, ``seconds`` (of the
+          stage itself, without its inputs, added up over threads), and where threads work ahead,
+          ``ready`` of ``window`` results that wait downstream of it.
+
+        ``problems``: what ``errors`` skipped and files without a record, the first 64, each
+        {stage, file, record, offset, message}.
 
         Example:
             it = iter(lv.range(9).batch(2))
@@ -374,6 +390,38 @@ class Iterator(Typed[T], _levada.Iter):
             print(it.stats()["records"])
         """
         return json.loads(super().stats())
+
+    @contextmanager
+    def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
+        """Records what each thread does in a ``with`` block, and writes it to a file at its end.
+
+        Open the file at https://ui.perfetto.dev or in chrome://tracing: one row for each thread,
+        with the stages, and ``next`` where your loop waits for a batch. A trace has the newest
+        65,536 events; a trace that is longer logs how many are missing.
+
+        Args:
+            path (str | os.PathLike): the JSON file to write. It is replaced.
+
+        Raises:
+            OSError: the file cannot be written.
+
+        Example:
+            it = iter(lv.range(1000).shuffle(100).batch(10))
+            with it.trace("trace.json"):
+                for batch in it:
+                    pass
+        """
+        self._trace(True)
+        try:
+            yield
+        finally:
+            self._trace(False)
+            text = self._trace_json()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            data = json.loads("{" + text[text.rindex('"otherData"') :])["otherData"]
+            if data["dropped_events"] != "0":
+                _log.warning("%s lacks the first %s events", path, data["dropped_events"])
 
     def explain(self) -> str:
         """Returns ``Dataset.explain``, with the choices that stages made from the data.

@@ -138,6 +138,18 @@ def test_index_shuffle_and_resume(server):
     assert sum(counts.values()) <= 40 + 4 * size // (256 << 10)  # pieces are kept
 
 
+def test_statistics_count_requests(server):
+    url, root, counts = server
+    size = write(root, "a.tfrecord", 20000).stat().st_size
+    it = lv.tfrecord(f"{url}/a.tfrecord").batch(64).iterate()
+    for _ in it:
+        pass
+    stats = it.stats()
+    assert stats["requests"] == sum(counts.values())
+    assert stats["retries"] == 0
+    assert size <= stats["received_bytes"] <= size + (1 << 20)
+
+
 def test_a_file_that_changes_is_named(server):
     url, root, _ = server
     path = write(root, "a.tfrecord", 20000)

@@ -91,7 +91,8 @@ static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options
                                      levada_error *err)
 {
     b->cancel = (levada_cancel){
-        .flag = options->cancelled, .env = b->env, .hurried = options->hurried
+        .flag = options->cancelled, .env = b->env, .hurried = options->hurried,
+        .meter = options->meter
     };
     if (b->opener->preferred_bytes > 0) {
         LEVADA_TRY(levada_remote_open(b->opener, b->path, &b->cancel, &b->file, err));

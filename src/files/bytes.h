@@ -30,6 +30,7 @@ typedef struct levada_bytes_options {
     const char *encoding;
     const atomic_bool *cancelled; /* as in opener.h; NULL = never */
     const atomic_int *const *hurried; /* as in opener.h; NULL = never */
+    struct levada_meter *meter;       /* counts requests of remote files; or NULL */
 } levada_bytes_options;
 
 /* How a file is known again: its size, the CRC-32C of its first 4 KiB before decompression, and

@@ -36,6 +36,8 @@ levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
 {
     const levada_file_args *o = r->framing.options;
     const levada_ints      *part = &o->numbers.part;
+    levada_bytes_options    plain = { .compression = "none", .cancelled = r->owner.cancelled,
+                                      .meter = r->owner.meter };
 
     LEVADA_TRY(levada_files_find(&o->files, &r->set.files, err));
     if (!o->index && part->n) file_range_keep(&r->set.files, part->at[0], part->at[1]);
@@ -45,8 +47,7 @@ levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
                            r->framing.op->name);
     if (!o->index) return LEVADA_OK;
     LEVADA_TRY(levada_index_open(r->framing.context->env, &r->set.files, r->framing.op,
-                                 r->framing.args, r->owner.cancelled,
-                                 &r->range.index, err));
+                                 r->framing.args, &plain, &r->range.index, err));
     LEVADA_TRY(levada_numbers_choose(&o->numbers, levada_index_count(r->range.index),
                                      &r->range.first, &r->range.end,
                                      err));

@@ -20,6 +20,7 @@ levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
                                   .probe = r->framing.format->probe,
                                   .encoding = r->framing.options->encoding,
                                   .cancelled = r->owner.cancelled,
+                                  .meter = r->owner.meter,
                                   .hurried = &r->hurried};
 }
 
@@ -62,8 +63,8 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
     r->alone.place.counts = &r->alone.counts;
     r->limit = context->block_rows;
     if (owner) r->owner = *owner;
-    else r->owner = (levada_file_owner){ &r->alone.place, NULL, &r->alone.marks, NULL, r, NULL,
-                                         context->threads };
+    else r->owner = (levada_file_owner){ .place = &r->alone.place, .marks = &r->alone.marks,
+                                         .key = r, .threads = context->threads };
     st = file_reader_fill(r, err);
     if (st == LEVADA_OK) {
         *out = r;

@@ -57,6 +57,7 @@ typedef struct levada_file_owner {
     levada_mutex            *lock;  /* ... and what guards them; NULL where only it knows them  */
     const void              *key;   /* its files are known by this and their number; NULL = path */
     const atomic_bool       *cancelled; /* NULL = it cannot be cancelled                        */
+    struct levada_meter     *meter;     /* counts requests; NULL = nobody counts                */
     int32_t threads; /* that may call levada_file_reader_ahead, with the owner's; 0 = none       */
 } levada_file_owner;
 

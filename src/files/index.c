@@ -32,7 +32,7 @@ struct levada_index {
     const levada_op    *op;
     const void         *args;
     const levada_files *files;
-    const atomic_bool  *cancelled;
+    levada_bytes_options plain; /* how its files are opened */
     levada_bytes_mark  *marks; /* of each data file          */
     uint32_t           *sums;  /* of the bytes of each       */
     uint32_t           *feet;  /* of the last page of each index */
@@ -267,7 +267,6 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
                                      levada_error *err)
 {
     index_file          *file = &x->open[shard % INDEX_OPEN];
-    levada_bytes_options plain = { .compression = "none", .cancelled = x->cancelled };
     char                *path;
     levada_status        st;
 
@@ -276,7 +275,7 @@ static levada_status index_file_open(levada_index *x, int32_t shard, const levad
     levada_bytes_close(&file->bytes);
     path = levada_index_path(x->files->path[shard]);
     if (!path) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an index");
-    st = levada_bytes_open(x->env, path, &plain, &file->bytes, err);
+    st = levada_bytes_open(x->env, path, &x->plain, &file->bytes, err);
     levada_free(path);
     *out = NULL;
     if (st == LEVADA_ENOT_FOUND) return index_open_foreign(x, shard, err);
@@ -363,7 +362,7 @@ static levada_status index_fill(levada_index *x, const levada_op *op, const void
 }
 
 levada_status levada_index_open(levada_env *env, const levada_files *files, const levada_op *op,
-                                const void *args, const atomic_bool *cancelled,
+                                const void *args, const levada_bytes_options *plain,
                                 levada_index **out, levada_error *err)
 {
     levada_index *x = levada_alloc_zero(sizeof *x);
@@ -374,7 +373,7 @@ levada_status levada_index_open(levada_env *env, const levada_files *files, cons
     x->op = op;
     x->args = args;
     x->files = files;
-    x->cancelled = cancelled;
+    x->plain = *plain;
     st = index_fill(x, op, args, err);
     if (st == LEVADA_OK) *out = x;
     else levada_index_close(&x);
@@ -519,11 +518,10 @@ levada_status levada_index_find(levada_index *x, int64_t number, levada_index_en
 
 levada_status levada_index_check_file(levada_index *x, int32_t shard, levada_error *err)
 {
-    levada_bytes_options plain = { .compression = "none", .cancelled = x->cancelled };
     levada_bytes        *bytes = NULL;
     levada_status        st;
 
-    LEVADA_TRY(levada_bytes_open(x->env, x->files->path[shard], &plain, &bytes, err));
+    LEVADA_TRY(levada_bytes_open(x->env, x->files->path[shard], &x->plain, &bytes, err));
     st = levada_index_check(x, shard, bytes, err);
     levada_bytes_close(&bytes);
     return st;

@@ -80,13 +80,14 @@ LEVADA_MUST_USE levada_status levada_index_get_foot(const levada_kernels *kernel
 /* Returns true if an index of this size has exactly the pages that its records need. */
 bool levada_index_fits(int64_t size, const levada_index_foot *foot);
 
-/* Opens the indexes of files. `files`, `op`, `args` and `cancelled` (NULL = never) are borrowed for
- * the life of the index. EFAILED_PRECONDITION: a file has no index, or one of another format or
- * with other options; EDATA_LOSS: an index is damaged. The error names the index. */
+/* Opens the indexes of files. `files`, `op`, `args` and what `plain` refers to are borrowed
+ * for the life of the index; `plain` opens files without decompression. EFAILED_PRECONDITION: a
+ * file has no index, or one of another format or with other options; EDATA_LOSS: an index is
+ * damaged. The error names the index. */
 LEVADA_MUST_USE levada_status levada_index_open(levada_env *env, const levada_files *files,
                                                 const levada_op *op, const void *args,
-                                                const atomic_bool *cancelled, levada_index **out,
-                                                levada_error *err);
+                                                const levada_bytes_options *plain,
+                                                levada_index **out, levada_error *err);
 void levada_index_close(levada_index **index);
 
 /* Returns the number of records of all files. */

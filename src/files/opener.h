@@ -31,6 +31,7 @@ struct levada_cancel {
     const levada_env  *env;  /* whose binding may interrupt the thread that asks; NULL = none */
     const atomic_llong *until; /* time at which a request fails; NULL = never */
     const atomic_int *const *hurried; /* leads to what levada_cancel_hurried returns; or NULL */
+    struct levada_meter *meter;       /* counts requests; NULL = nobody counts */
 };
 
 /* Returns true if the thread that reads has other work than to wait for the writer of a pipe. It

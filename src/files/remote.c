@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "registry/env_priv.h"
+#include "runtime/meter.h"
 #include "runtime/wait.h"
 
 #include <string.h>
@@ -119,14 +120,31 @@ static bool remote_pause(const remote_piece *p, int32_t failures)
     return !atomic_load(&p->file->stop) && levada_now() < p->until;
 }
 
+/* Counts a request that has ended; `again`: it was not the first one of its piece. The answer to an
+ * open has the first bytes of the file, so the piece with them counts for both. */
+static void remote_count(const remote_piece *p, int64_t began, bool again)
+{
+    levada_meter *meter = p->file->asked ? p->file->asked->meter : NULL;
+
+    if (!meter) return;
+    (void)levada_meter_end(meter, p->opens ? "open a remote file" : "request", began, -1);
+    if (again) atomic_fetch_add_explicit(&meter->retries, 1, memory_order_relaxed);
+    if (p->opens && p->why.code == LEVADA_OK) return;
+    atomic_fetch_add_explicit(&meter->requests, 1, memory_order_relaxed);
+    if (p->why.code != LEVADA_OK) return;
+    atomic_fetch_add_explicit(&meter->received, p->size, memory_order_relaxed);
+}
+
 /* Tries once; closes what was not opened completely. */
-static levada_status remote_attempt(remote_piece *p)
+static levada_status remote_attempt(remote_piece *p, bool again)
 {
     remote_file  *f = p->file;
+    int64_t       began = levada_now();
     levada_status st;
 
     levada_error_clear(&p->why);
     st = remote_try(p, &p->why);
+    remote_count(p, began, again);
     if (p->opens && st != LEVADA_OK && f->file) {
         f->opener->close(f->file);
         f->file = NULL;
@@ -143,12 +161,12 @@ static void remote_work(remote_piece *p)
 {
     int32_t       failures = 0, attempts = p->file->io.attempts;
     levada_status st;
-    bool          again;
+    bool          again = false;
 
     do {
         bool retry;
 
-        st = remote_attempt(p);
+        st = remote_attempt(p, again);
         retry = st == LEVADA_EUNAVAILABLE || st == LEVADA_EDEADLINE_EXCEEDED;
         failures += retry;
         again = (retry && failures < attempts) || st == LEVADA_ECANCELLED;

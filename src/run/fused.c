@@ -384,7 +384,9 @@ static levada_status fused_link_apply(fused_pass *p, levada_fused_link *l, const
         return st;
     }
     if (l->paced) levada_pace_add(&l->pace, levada_now() - began, rows);
-    atomic_fetch_add_explicit(&l->nanoseconds, levada_now() - began, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->nanoseconds,
+                              levada_meter_end(&p->run->meter, l->path, began, made->n),
+                              memory_order_relaxed);
     atomic_fetch_add_explicit(&l->records, made->n, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->blocks, 1, memory_order_relaxed);
     *out = made;

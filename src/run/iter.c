@@ -113,6 +113,7 @@ void levada_iter_close(levada_iter **iter)
     if (ours || !it->run->workers || levada_workers_abandon(it->run->workers)) {
         levada_run_destroy(&it->run, &it->root);
     }
+    levada_trace_destroy(&it->trace);
     levada_mutex_clear(&it->lock);
     levada_free(it->errors);
     levada_free(it);
@@ -148,6 +149,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
 {
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
+    int64_t       began;
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
@@ -155,8 +157,10 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     if (it->stuck != LEVADA_OK) return it->stuck;
     if (it->ended) return LEVADA_END;
     levada_iter_enter(it);
+    began = levada_now();
     st = iter_pull(it, out, &why);
     if (st == LEVADA_OK) levada_stats_recount(it, *out, 0, 1);
+    levada_stats_waited(it->run, began, st == LEVADA_OK ? (*out)->n : -1);
     it->ended = st == LEVADA_END;
     if (it->ended && !it->restored && !it->quiet) levada_stats_conclude(it);
     if (st < 0) iter_fail(it, st, &why);
@@ -495,9 +499,10 @@ static void iter_swap(levada_iter *it, levada_run *run, levada_node *root,
     levada_mutex_lock(&it->lock);
     it->run = run;
     it->root = root;
+    atomic_store(&run->meter.trace, atomic_load(&old_run->meter.trace));
     if (it->cancelled) atomic_store(&run->cancelled, true);
-    levada_mutex_unlock(&it->lock);
     levada_stats_set(it, counts);
+    levada_mutex_unlock(&it->lock);
     it->ended = false;
     it->stuck = LEVADA_OK;
     levada_run_destroy(&old_run, &old_root);
@@ -712,10 +717,9 @@ int32_t levada_iter_source(const levada_iter *it, int32_t i)
 }
 
 /* Adds up the progress of all sources. `total` may be NULL: to find it, files may have to be
- * measured. */
+ * measured. With the lock. */
 static void iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
-    iter_look(it);
     for (int32_t i = 0; i < it->run->listed; i++) {
         const levada_node *source = it->run->source[i];
         int64_t            d = 0, t = -1;
@@ -726,14 +730,16 @@ static void iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
         *done += d;
         if (total) *total = t < 0 || *total < 0 ? -1 : *total + t;
     }
-    iter_look_end(it);
 }
 
 void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
     if (done) *done = 0;
     if (total) *total = 0;
-    if (LEVADA_OURS(it) && done && total) iter_progress(it, done, total);
+    if (!LEVADA_OURS(it) || !done || !total) return;
+    iter_look(it);
+    iter_progress(it, done, total);
+    iter_look_end(it);
 }
 
 /* Prints the stages that show numbers, inputs first. */
@@ -773,9 +779,35 @@ levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_iter_enter(it);
+    iter_look(it);
     iter_progress(it, &done, NULL);
     levada_stats_describe(it, done, &text);
-    levada_iter_leave(it);
+    iter_look_end(it);
+    return levada_text_steal(&text, out, err);
+}
+
+levada_status levada_iter_trace(levada_iter *it, bool on, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    iter_look(it);
+    if (on && !it->trace) st = levada_trace_create(&it->trace, err);
+    if (st == LEVADA_OK) atomic_store(&it->run->meter.trace, on ? it->trace : NULL);
+    iter_look_end(it);
+    return st;
+}
+
+levada_status levada_iter_trace_json(levada_iter *it, char **out, levada_error *err)
+{
+    levada_text text = { 0 };
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    iter_look(it);
+    if (it->trace) levada_trace_print(it->trace, &text);
+    iter_look_end(it);
+    if (text.size == 0) return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                                           "no trace was started: call levada_iter_trace first");
     return levada_text_steal(&text, out, err);
 }

@@ -3,8 +3,8 @@
  * What a user holds: a tree of nodes that returns whole blocks (never selections), and what
  * concerns all of it. Restoring builds a new tree and swaps.
  *
- * One owner at a time calls next, save, restore, rewind and stats (levada_iter_enter). Calls of
- * any thread look at the tree with `lock` held, so that it is not swapped meanwhile.
+ * One owner at a time calls next, save, restore and rewind (levada_iter_enter). Calls of any
+ * thread, such as stats, look at the tree with `lock` held, so that it is not swapped meanwhile.
  */
 #ifndef LEVADA_RUN_ITER_H
 #define LEVADA_RUN_ITER_H
@@ -28,6 +28,7 @@ struct levada_iter {
     levada_mutex lock;     /* guards the tree against being swapped while others look at it */
     /* -- guarded by lock */
     bool         cancelled;
+    levada_trace *trace; /* owned; NULL until one was started */
     levada_run  *restoring; /* the run that a restore makes, and its root; NULL = none */
     levada_node *restoring_root;
     /* -- */
@@ -63,7 +64,9 @@ LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
 void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
 /* Prints the numbers that a stage shows, as further entries of a JSON object. */
 void levada_stats_gauges(const levada_node *it, levada_text *text);
-/* Writes the JSON of levada_iter_stats; `bytes` were read. */
+/* Counts a call of next() that began then and made `rows` (-1 = none). */
+void levada_stats_waited(levada_run *run, int64_t began, int64_t rows);
+/* Writes the JSON of levada_iter_stats; `bytes` were read. With the lock of the iterator. */
 void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *text);
 /* Logs at the end how many records were skipped, and the first reason. */
 void levada_stats_conclude(levada_iter *it);

@@ -213,6 +213,7 @@ static levada_file_owner format_owner(levada_node *it)
                                 .lock = &run->noting,
                                 .key = it->place.piped ? NULL : it,
                                 .cancelled = &run->cancelled,
+                                .meter = &run->meter,
                                 .threads = run->workers && !run->inner ? run->threads : 0 };
 }
 

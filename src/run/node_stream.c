@@ -108,7 +108,10 @@ levada_status levada_node_next(levada_node *it, levada_hint hint, levada_item *o
     if (st == LEVADA_OK && item.block && !it->encoded) {
         st = levada_block_decode(levada_env_pool(it->run->env), &item.block, &why);
     }
-    atomic_fetch_add_explicit(&it->shown.nanoseconds, levada_now() - began, memory_order_relaxed);
+    atomic_fetch_add_explicit(&it->shown.nanoseconds,
+                              levada_meter_end(&it->run->meter, it->path, began,
+                                               levada_item_rows(&item)),
+                              memory_order_relaxed);
     if (st != LEVADA_OK) {
         levada_item_clear(&item);
         return stream_stop(it, st, &why, err);

@@ -10,7 +10,7 @@
 #include "state/file_names.h"
 #include "description/policy.h"
 #include "skip/skips.h"
-#include "runtime/lock.h"
+#include "runtime/meter.h"
 #include <levada/iter.h>
 
 #define LEVADA_RUN_SOURCES 64 /* sources that a run lists */
@@ -64,6 +64,9 @@ struct levada_run {
     levada_file_names names; /* of files of sources that are not in source[]                   */
     levada_file_marks marks; /* of all files that were opened                                  */
     /* -- */
+    levada_meter    meter;
+    atomic_llong    waited;           /* nanoseconds that the consumer spent in calls of next() */
+    atomic_llong    called, returned; /* when its first one began, and its last one ended; or 0 */
     atomic_llong    padded, payload; /* elements of padded columns that the consumer received:
                                       * all, and those of records                             */
     atomic_bool      cancelled;

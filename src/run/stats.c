@@ -48,6 +48,17 @@ void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t fr
     stats_padding(it->run, block, times);
 }
 
+void levada_stats_waited(levada_run *run, int64_t began, int64_t rows)
+{
+    int64_t took = levada_meter_end(&run->meter, "next", began, rows);
+
+    if (!atomic_load_explicit(&run->called, memory_order_relaxed)) {
+        atomic_store_explicit(&run->called, began, memory_order_relaxed);
+    }
+    atomic_store_explicit(&run->returned, began + took, memory_order_relaxed);
+    atomic_fetch_add_explicit(&run->waited, took, memory_order_relaxed);
+}
+
 void levada_stats_get(const levada_iter *it, int64_t counts[LEVADA_RECEIVED_COUNTS])
 {
     counts[0] = atomic_load(&it->records);
@@ -131,8 +142,8 @@ void levada_stats_gauges(const levada_node *it, levada_text *text)
     }
 }
 
-static void stats_stage(levada_text *text, const levada_node *it, const char *path,
-                        int64_t records, int64_t blocks,
+/* Begins the row of a stage. */
+static void stats_stage(levada_text *text, const char *path, int64_t records, int64_t blocks,
                         int64_t nanoseconds)
 {
     if (text->at && text->at[text->size - 1] != '[') levada_text_char(text, ',');
@@ -140,8 +151,17 @@ static void stats_stage(levada_text *text, const levada_node *it, const char *pa
     levada_text_json(text, path, strlen(path));
     levada_text_format(text, ",\"records\":%lld,\"blocks\":%lld,\"seconds\":%.6f",
                        (long long)records, (long long)blocks, (double)nanoseconds * 1e-9);
-    if (it) levada_stats_gauges(it, text);
-    levada_text_char(text, '}');
+}
+
+/* Adds the results that wait downstream of a node, to the row of its last stage. */
+static void stats_ready(levada_text *text, const levada_node *it)
+{
+    int64_t ready = 0, window = 0;
+
+    if (!levada_node_is_fused(it) || !it->run->workers) return;
+    levada_workers_ready(it->run->workers, it->self, &ready, &window);
+    levada_text_format(text, ",\"ready\":%lld,\"window\":%lld", (long long)ready,
+                       (long long)window);
 }
 
 static int64_t stats_below(const levada_node *it)
@@ -157,18 +177,23 @@ static void stats_node(levada_text *text, const levada_node *it)
 {
     const levada_fused *fused = levada_node_is_fused(it);
     int64_t             own = atomic_load(&it->shown.nanoseconds) - stats_below(it);
+    int32_t             n = fused ? levada_fused_count(fused) : 0;
 
     for (int32_t i = 0; i < it->ninputs; i++) stats_node(text, it->inputs[i]);
     if (!fused) {
-        stats_stage(text, it, it->path, atomic_load(&it->shown.records),
+        stats_stage(text, it->path, atomic_load(&it->shown.records),
                     atomic_load(&it->shown.blocks), own > 0 ? own : 0);
+        levada_stats_gauges(it, text);
+        levada_text_char(text, '}');
     }
-    for (int32_t i = 0; fused && i < levada_fused_count(fused); i++) {
+    for (int32_t i = 0; i < n; i++) {
         const char *path;
         int64_t     nanoseconds, records, blocks;
 
         levada_fused_counts(fused, i, &path, &nanoseconds, &records, &blocks);
-        stats_stage(text, NULL, path, records, blocks, nanoseconds);
+        stats_stage(text, path, records, blocks, nanoseconds);
+        if (i == n - 1) stats_ready(text, it);
+        levada_text_char(text, '}');
     }
 }
 
@@ -204,8 +229,11 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
     levada_run   *run = it->run;
     levada_text   stages = { 0 };
     levada_losses sum = { 0 };
-    int64_t       padded = atomic_load(&run->padded);
+    int64_t       padded = atomic_load(&run->padded), ready = 0, window = 0;
 
+    if (run->workers && levada_node_is_fused(it->root)) {
+        levada_workers_ready(run->workers, it->root->self, &ready, &window);
+    }
     levada_text_char(&stages, '[');
     stats_node(&stages, it->root);
     stats_losses(it->root, &sum);
@@ -215,13 +243,20 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
                        "{\"records\":%lld,\"batches\":%lld,\"bytes\":%lld,\"skipped_records\":%lld,"
                        "\"damaged_bytes\":%lld,\"missing_files\":%lld,\"empty_files\":%lld,"
                        "\"dropped_records\":%lld,\"padding_fraction\":%.6f,\"seed\":%lld,\"epoch\":"
-                       "%lld,\"threads\":%d,\"stages\":",
+                       "%lld,\"threads\":%d,\"wait_seconds\":%.6f,\"seconds\":%.6f,"
+                       "\"ready\":%lld,\"requests\":%lld,\"retries\":%lld,"
+                       "\"received_bytes\":%lld,\"stages\":",
                        (long long)atomic_load(&it->records), (long long)atomic_load(&it->blocks),
                        (long long)bytes, (long long)sum.skipped,
                        (long long)sum.damaged_bytes, (long long)sum.missing, (long long)sum.empty,
                        (long long)sum.dropped,
                        padded ? 1.0 - (double)atomic_load(&run->payload) / (double)padded : 0.0,
-                       (long long)run->seed, (long long)run->epoch, run->threads);
+                       (long long)run->seed, (long long)run->epoch, run->threads,
+                       (double)atomic_load(&run->waited) * 1e-9,
+                       (double)(atomic_load(&run->returned) - atomic_load(&run->called)) * 1e-9,
+                       (long long)ready, (long long)atomic_load(&run->meter.requests),
+                       (long long)atomic_load(&run->meter.retries),
+                       (long long)atomic_load(&run->meter.received));
     levada_text_add(text, stages.at, stages.size);
     levada_text_put(text, ",\"problems\":[");
     stats_notes(text, run);

@@ -540,6 +540,15 @@ void levada_workers_report(levada_workers *workers, levada_text *to)
     workers_unlock(workers);
 }
 
+void levada_workers_ready(levada_workers *workers, const levada_result_ring *j, int64_t *ready,
+                          int64_t *window)
+{
+    workers_lock(workers);
+    for (int64_t i = j->head; i < j->tail; i++) *ready += j->tickets[i % j->window].done;
+    *window = j->window;
+    workers_unlock(workers);
+}
+
 /* Halts a ring. Other threads work on what they have drawn without waiting for us: they are further
  * upstream, or apply. */
 levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j, int32_t worker)

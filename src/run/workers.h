@@ -87,6 +87,10 @@ struct levada_text;
 /* Appends JSON objects {"stage","state","since","ready","window"}; any thread. */
 void levada_workers_report(levada_workers *workers, struct levada_text *to);
 
+/* Counts the results that a ring has ready for its consumer, and its size; any thread. */
+void levada_workers_ready(levada_workers *workers, const levada_result_ring *ring, int64_t *ready,
+                          int64_t *window);
+
 /* Adds a ring nearer to the consumer than all before it. */
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
 /* Takes the next result in order, for the caller `who`. AGAIN, if it is hurried: nothing is on the

@@ -28,7 +28,8 @@ typedef enum levada_lock_place {
     LEVADA_LOCK_LIST, /* a coordinator, a queue runner, a reader */
     LEVADA_LOCK_QUEUE, /* or a barrier */
     LEVADA_LOCK_QUEUE_OUT, /* the far end of the same queue */
-    LEVADA_LOCK_WAIT_LIST
+    LEVADA_LOCK_WAIT_LIST,
+    LEVADA_LOCK_TRACE
 } levada_lock_place;
 
 #if LEVADA_DEBUG

@@ -459,6 +459,80 @@ static void without_workers_there_is_nothing_to_report(void **state)
     }
 }
 
+/* Returns how often a text is in another one. */
+static int times_in(const char *text, const char *what)
+{
+    int n = 0;
+
+    while ((text = strstr(text, what)) != NULL) n++, text++;
+    return n;
+}
+
+static void waiting_is_measured_where_the_consumer_waits(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= 4; threads += 3) {
+        levada_iter  *it = t_iter_open("t_rows:5,wait=10000000 | batch:1 | prefetch:8", threads, 1);
+        levada_block *block = NULL;
+        char         *json = NULL;
+
+        for (int i = 0; i < 2; i++) { /* the first block takes 10 ms, others are ready */
+            assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+            levada_block_unref(&block);
+            pass_time(100 * MILLISECOND);
+        }
+        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+        levada_block_unref(&block);
+        assert_int_equal(levada_iter_stats(it, &json, NULL), LEVADA_OK);
+        assert_true(atof(strstr(json, "\"wait_seconds\":") + 15) >= 0.010);
+        assert_true(atof(strstr(json, "\"seconds\":") + 10) >= 0.200);
+        if (threads > 1) assert_int_equal(t_iter_stat(it, "ready"), 2);
+        else assert_true(atof(strstr(json, "\"wait_seconds\":") + 15) >= 0.030);
+        levada_string_free(&json);
+        levada_iter_close(&it);
+    }
+}
+
+static void a_trace_has_what_each_thread_did(void **state)
+{
+    levada_iter *it = t_iter_open("t_rows:100 | shuffle:7 | select:n | batch:10", 1, 16);
+    t_bytes      all = { 0 };
+    char        *json = NULL;
+
+    (void)state;
+    assert_int_equal(levada_iter_trace_json(it, &json, NULL), LEVADA_EFAILED_PRECONDITION);
+    assert_int_equal(levada_iter_trace(it, true, NULL), LEVADA_OK);
+    (void)t_iter_read(it, 3, false, &all);
+    assert_int_equal(levada_iter_trace(it, false, NULL), LEVADA_OK);
+    (void)t_iter_read(it, -1, false, &all);
+    assert_int_equal(levada_iter_trace_json(it, &json, NULL), LEVADA_OK);
+    assert_int_equal(times_in(json, "\"name\":\"next\""), 3);
+    assert_true(times_in(json, "\"name\":\"1.shuffle\"") >= 2);
+    assert_true(times_in(json, "\"name\":\"2.select\"") >= 2);
+    assert_non_null(strstr(json, "\"dropped_events\":\"0\""));
+    levada_string_free(&json);
+    levada_iter_close(&it);
+    t_clear(&all);
+}
+
+/* A trace has a fixed size, and tells how much it lost. */
+static void a_long_trace_keeps_the_newest_events(void **state)
+{
+    levada_iter *it = t_iter_open("range:70000 | batch:1", 1, 1);
+    t_bytes      all = { 0 };
+    char        *json = NULL;
+
+    (void)state;
+    assert_int_equal(levada_iter_trace(it, true, NULL), LEVADA_OK);
+    (void)t_iter_read(it, -1, false, &all);
+    assert_int_equal(levada_iter_trace_json(it, &json, NULL), LEVADA_OK);
+    assert_int_equal(times_in(json, "\"ph\":\"X\""), 65536);
+    assert_null(strstr(json, "\"dropped_events\":\"0\""));
+    levada_string_free(&json);
+    levada_iter_close(&it);
+    t_clear(&all);
+}
+
 static void hundreds_of_stages_may_stand_in_a_row(void **state)
 {
     char         text[8192];
@@ -486,6 +560,7 @@ typedef struct looking {
 static void look(void *user)
 {
     looking *l = user;
+    bool     traced = false;
 
     while (!atomic_load(&l->stop)) {
         levada_origin of = { 0 };
@@ -494,6 +569,12 @@ static void look(void *user)
 
         assert_int_equal(levada_iter_report(l->it, &json, NULL), LEVADA_OK);
         levada_string_free(&json);
+        assert_int_equal(levada_iter_stats(l->it, &json, NULL), LEVADA_OK);
+        levada_string_free(&json);
+        assert_int_equal(levada_iter_trace(l->it, !traced, NULL), LEVADA_OK);
+        assert_int_equal(levada_iter_trace_json(l->it, &json, NULL), LEVADA_OK);
+        levada_string_free(&json);
+        traced = !traced;
         assert_int_equal(levada_iter_origin_file(l->it, &of, &path, NULL), LEVADA_OK);
         assert_null(path);
         assert_int_equal(levada_iter_opened_file(l->it, 0, &of, &path, NULL), LEVADA_END);
@@ -618,6 +699,9 @@ int main(void)
         cmocka_unit_test(what_comes_back_is_given_again_and_counted_once),
         cmocka_unit_test(stats_add_up),
         cmocka_unit_test(without_workers_there_is_nothing_to_report),
+        cmocka_unit_test(waiting_is_measured_where_the_consumer_waits),
+        cmocka_unit_test(a_trace_has_what_each_thread_did),
+        cmocka_unit_test(a_long_trace_keeps_the_newest_events),
         cmocka_unit_test(hundreds_of_stages_may_stand_in_a_row),
         cmocka_unit_test(others_may_look_while_it_is_restored),
         cmocka_unit_test(may_go_from_thread_to_thread),
