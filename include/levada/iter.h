@@ -173,7 +173,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *i
  *     requests, retries, received_bytes: of remote files, since then. `retries` are also requests
  *     seed, epoch, threads
  * A checkpoint contains all of them except the work, so a restored iterator continues the
- * counts. */
+ * counts. Any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
 /* Starts or stops a trace: which thread worked at which stage, and when. It keeps the newest 65,536
@@ -187,7 +187,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_trace_json(levada_iter *it,
                                                                 levada_error *err);
 /* Returns levada_dataset_explain of the running dataset, with the choices that its stages made from
  * data, such as the boundaries of a bucket_by_sequence_length without boundaries. Free it with
- * levada_string_free. Only the owner may call it. */
+ * levada_string_free. Any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_explain(levada_iter *it, char **out,
                                                              levada_error *err);
 /* Returns the wait report, one JSON object; any thread. */

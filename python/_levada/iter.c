@@ -290,8 +290,8 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-LEVADA_PY_TEXT_METHOD(iter_explain, iter_object, iter_idle(self), levada_iter_explain, self->it)
 /* Any thread: closing needs the interpreter, which is held here. */
+LEVADA_PY_TEXT_METHOD(iter_explain, iter_object, iter_alive(self), levada_iter_explain, self->it)
 LEVADA_PY_TEXT_METHOD(iter_stats, iter_object, iter_alive(self), levada_iter_stats, self->it)
 LEVADA_PY_TEXT_METHOD(iter_trace_json, iter_object, iter_alive(self), levada_iter_trace_json,
                       self->it)

@@ -426,7 +426,8 @@ class Iterator(Typed[T], _levada.Iter):
     def explain(self) -> str:
         """Returns ``Dataset.explain``, with the choices that stages made from the data.
 
-        The boundaries of ``bucket_by_sequence_length(num_buckets=)`` are such a choice.
+        The boundaries of ``bucket_by_sequence_length(num_buckets=)`` are such a choice. Any thread
+        may call.
 
         Example:
             it = iter(lv.range(9).batch(2))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levada._batch import Batch, rows_of
-from levada._columns import Columns
+from levada._columns import Columns, Kind, pack_column
 from levada._ragged import Bytes, Ragged
 
 
@@ -304,6 +304,13 @@ class TestPadded:
         assert batch.max_seqlen("x") == 2
         assert batch.positions("x").tolist() == [[0, 1], [0, 0]]
         assert batch.segment_ids("x").tolist() == [[1, 1], [1, 0]]
+
+    @pytest.mark.parametrize("values", [np.arange(5, dtype=np.int32), np.ones((5, 2), np.float32)])
+    def test_a_ragged_is_passed_on_without_a_copy(self, values):
+        ragged = Ragged(values, [np.array([0, 3, 3, 5], np.int64)])
+        _, depth, _, packed, _ = pack_column(Kind(), ragged, batched=True)
+        assert depth == 1
+        assert np.shares_memory(packed, values)
 
     def test_other_batches_are_ragged(self):
         batch = lv.from_arrays({"x": [[1, 2], [3]]}).batch(2).first()

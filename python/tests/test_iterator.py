@@ -178,6 +178,27 @@ def test_stats_and_report(lines):
     assert len(it.progress()) == 2
 
 
+@pytest.mark.parametrize("call", ["stats", "explain", "report", "progress"])
+def test_any_thread_may_ask_during_a_batch(call):
+    entered, leave = threading.Event(), threading.Event()
+
+    def wait(record):
+        entered.set()
+        assert leave.wait(60)
+        return record
+
+    it = iter(lv.range(4).map(wait).batch(2).with_options(threads=1))
+    consumer = threading.Thread(target=list, args=(it,))
+    consumer.start()
+    try:
+        assert entered.wait(60)
+        assert getattr(it, call)() is not None
+    finally:
+        leave.set()
+        consumer.join()
+    assert it.stats()["records"] == 4
+
+
 def test_errors_say_where(tmp_path):
     with pytest.raises(errors.NotFoundError):
         list(lv.text_lines(tmp_path / "none.txt"))

@@ -126,10 +126,10 @@ levada_status levada_iter_explain(levada_iter *it, char **out, levada_error *err
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_iter_enter(it);
+    levada_iter_look(it);
     levada_mutex_lock(&it->run->noting);
     explain_stage(&text, it->run->dataset, it->root, &position);
     levada_mutex_unlock(&it->run->noting);
-    levada_iter_leave(it);
+    levada_iter_look_end(it);
     return levada_text_steal(&text, out, err);
 }

@@ -38,14 +38,13 @@ void levada_iter_leave(levada_iter *it)
     atomic_fetch_sub(&it->calls, 1);
 }
 
-/* Looks at the iterator, for calls of any thread. */
-static void iter_look(const levada_iter *it)
+void levada_iter_look(const levada_iter *it)
 {
     atomic_fetch_add(&it->self->calls, 1);
     levada_mutex_lock(&it->self->lock);
 }
 
-static void iter_look_end(const levada_iter *it)
+void levada_iter_look_end(const levada_iter *it)
 {
     levada_mutex_unlock(&it->self->lock);
     atomic_fetch_sub(&it->self->calls, 1);
@@ -259,12 +258,12 @@ static void iter_cancel_run(levada_run *run, levada_node *root)
 void levada_iter_cancel(levada_iter *it)
 {
     if (!LEVADA_OURS(it)) return;
-    iter_look(it);
+    levada_iter_look(it);
     it->cancelled = true;
     if (it->restoring) iter_cancel_run(it->restoring, it->restoring_root);
     iter_cancel_run(it->run, it->root);
     if (it->run->workers) levada_workers_wake(it->run->workers);
-    iter_look_end(it);
+    levada_iter_look_end(it);
 }
 
 /* -- save and restore */
@@ -685,9 +684,9 @@ levada_status levada_iter_origin_file(const levada_iter *it, const levada_origin
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(of != NULL, "of", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    iter_look(it);
+    levada_iter_look(it);
     st = levada_run_origin_file(it->run, of, out, err);
-    iter_look_end(it);
+    levada_iter_look_end(it);
     return st;
 }
 
@@ -699,9 +698,9 @@ levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_o
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(of != NULL, "of", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    iter_look(it);
+    levada_iter_look(it);
     st = levada_file_names_at(&it->run->names, i, of, out, err);
-    iter_look_end(it);
+    levada_iter_look_end(it);
     return st;
 }
 
@@ -710,9 +709,9 @@ int32_t levada_iter_source(const levada_iter *it, int32_t i)
     int32_t number = -1;
 
     if (!LEVADA_OURS(it)) return -1;
-    iter_look(it);
+    levada_iter_look(it);
     if (i >= 0 && i < it->run->listed) number = it->run->source[i]->source;
-    iter_look_end(it);
+    levada_iter_look_end(it);
     return number;
 }
 
@@ -737,9 +736,9 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
     if (done) *done = 0;
     if (total) *total = 0;
     if (!LEVADA_OURS(it) || !done || !total) return;
-    iter_look(it);
+    levada_iter_look(it);
     iter_progress(it, done, total);
-    iter_look_end(it);
+    levada_iter_look_end(it);
 }
 
 /* Prints the stages that show numbers, inputs first. */
@@ -761,11 +760,11 @@ levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_text_put(&text, "{\"threads\":[");
-    iter_look(it);
+    levada_iter_look(it);
     if (it->run->workers) levada_workers_report(it->run->workers, &text);
     levada_text_put(&text, "],\"stages\":[");
     iter_report_stages(it->root, &text);
-    iter_look_end(it);
+    levada_iter_look_end(it);
     levada_text_put(&text, "]}");
     return levada_text_steal(&text, out, err);
 }
@@ -779,10 +778,10 @@ levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    iter_look(it);
+    levada_iter_look(it);
     iter_progress(it, &done, NULL);
     levada_stats_describe(it, done, &text);
-    iter_look_end(it);
+    levada_iter_look_end(it);
     return levada_text_steal(&text, out, err);
 }
 
@@ -791,10 +790,10 @@ levada_status levada_iter_trace(levada_iter *it, bool on, levada_error *err)
     levada_status st = LEVADA_OK;
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
-    iter_look(it);
+    levada_iter_look(it);
     if (on && !it->trace) st = levada_trace_create(&it->trace, err);
     if (st == LEVADA_OK) atomic_store(&it->run->meter.trace, on ? it->trace : NULL);
-    iter_look_end(it);
+    levada_iter_look_end(it);
     return st;
 }
 
@@ -804,9 +803,9 @@ levada_status levada_iter_trace_json(levada_iter *it, char **out, levada_error *
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    iter_look(it);
+    levada_iter_look(it);
     if (it->trace) levada_trace_print(it->trace, &text);
-    iter_look_end(it);
+    levada_iter_look_end(it);
     if (text.size == 0) return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                                            "no trace was started: call levada_iter_trace first");
     return levada_text_steal(&text, out, err);

@@ -41,6 +41,9 @@ struct levada_iter {
 /* Begins a call of the owner: debug builds check that there is one at a time. */
 void levada_iter_enter(levada_iter *it);
 void levada_iter_leave(levada_iter *it);
+/* Begins a call of any thread: the tree stays as it is until levada_iter_look_end. */
+void levada_iter_look(const levada_iter *it);
+void levada_iter_look_end(const levada_iter *it);
 
 /* Reads record `number`, apart from what the iterator returns, as a block of its own. The dataset
  * is a source of files with an index, and stages that make one record of one. What has changed

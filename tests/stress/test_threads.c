@@ -40,7 +40,7 @@ static uint64_t draw(uint64_t *random)
 
 typedef struct other {
     levada_iter *it;
-    int64_t      wait; /* before cancel; -1 = reports until stop */
+    int64_t      wait; /* before cancel; -1 = asks until stop */
     atomic_bool  stop;
 } other;
 
@@ -59,6 +59,10 @@ static void interfere(void *user)
         int64_t done, total;
 
         if (levada_iter_report(o->it, &json, NULL) != LEVADA_OK) abort();
+        levada_string_free(&json);
+        if (levada_iter_stats(o->it, &json, NULL) != LEVADA_OK) abort();
+        levada_string_free(&json);
+        if (levada_iter_explain(o->it, &json, NULL) != LEVADA_OK) abort();
         levada_string_free(&json);
         levada_iter_progress(o->it, &done, &total);
         if (levada_iter_origin_file(o->it, &(levada_origin){ 0 }, &path, NULL)) abort();

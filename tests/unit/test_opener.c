@@ -249,6 +249,25 @@ static void a_file_is_measured_a_few_times(void **state)
     t_clear(&rows);
 }
 
+/* A pattern that an opener cannot list is not a pattern without files. */
+static void a_pattern_needs_a_list(void **state)
+{
+    static const char *const lines[] = { "text_lines:\"mem://*\"", "text_lines:\"mem://*.txt\"" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        levada_dataset *dataset = NULL;
+        levada_iter    *it = NULL;
+        levada_error    err = LEVADA_ERROR_INIT;
+
+        assert_int_equal(levada_dataset_parse(env, lines[i], &dataset, NULL), LEVADA_OK);
+        assert_int_equal(levada_iter_open(dataset, NULL, &it, &err), LEVADA_EUNIMPLEMENTED);
+        assert_non_null(strstr(err.message, "patterns"));
+        assert_non_null(strstr(err.file, "mem://*"));
+        levada_dataset_unref(&dataset);
+    }
+}
+
 static void local_names_stay_local(void **state)
 {
     (void)state;
@@ -476,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_files_of_any_opener),
         cmocka_unit_test(a_file_is_measured_a_few_times),
+        cmocka_unit_test(a_pattern_needs_a_list),
         cmocka_unit_test(local_names_stay_local),
         cmocka_unit_test(the_example_has_its_lines),
         cmocka_unit_test(an_opener_is_checked),
