@@ -12,10 +12,18 @@
 
 #include <string.h>
 
-/* Rows of an array: [first, first + n), or the n numbers in `at`, -1 for a null. */
+/* Rows [begin, end) of an array. */
+typedef struct rows_span {
+    int64_t begin, end;
+} rows_span;
+
+/* Rows of an array: [first, first + n), the n numbers in `at`, -1 for a null, or those of spans. */
 typedef struct rows_wanted {
-    int64_t        n, first;
-    const int64_t *at;
+    int64_t          n, first;
+    const int64_t   *at;
+    const rows_span *spans; /* with n rows together                                            */
+    int64_t          nspans;
+    bool             lists; /* each span has the items of a list of the level above            */
     const uint8_t *valid; /* of masks: 0 = the record has a null here; NULL = none has           */
     bool           inner; /* rows are no records any more: nulls leave `valid` as it is          */
 } rows_wanted;
@@ -164,12 +172,6 @@ static bool rows_can_share(const rows_walk *w, const uint8_t *buffer, int64_t si
            (known && first >= known && end <= known + (uintptr_t)from->readable_size);
 }
 
-static void rows_share(rows_walk *w, const uint8_t *at, int64_t bytes)
-{
-    levada_builder_share_values(w->b, w->field, at, w->from->owner);
-    w->b->block->bytes += bytes;
-}
-
 /* Copies rows of elements of `size` bytes. */
 static void rows_copy(const uint8_t *from, int64_t size, const rows_wanted *rows, uint8_t *to)
 {
@@ -201,23 +203,38 @@ static void rows_bits(const struct ArrowArray *a, const rows_wanted *rows, uint8
     }
 }
 
+/* Returns true if the elements of an array are those of a block. */
+static bool rows_are_same(const levada_arrow_import *type)
+{
+    return type->form == LEVADA_FORM_NUMBERS && type->dtype != LEVADA_BOOL &&
+           type->size == levada_dtype_size(type->dtype);
+}
+
+/* Uses rows [first, first + n) where they are, if that is possible. */
+static bool rows_share_numbers(rows_walk *w, const struct ArrowArray *a,
+                               const levada_arrow_import *type, int64_t first, int64_t n)
+{
+    const uint8_t *from = a->buffers[1], *at = from + (a->offset + first) * type->size;
+
+    if (!rows_can_share(w, from, (a->offset + a->length) * type->size, at, n * type->size,
+                        type->size)) {
+        return false;
+    }
+    levada_builder_share_values(w->b, w->field, at, w->from->owner);
+    return true;
+}
+
 static levada_status rows_numbers(rows_walk *w, const struct ArrowArray *a,
                                     const levada_arrow_import *type, const rows_wanted *rows,
                                     levada_error *err)
 {
     const uint8_t *from = rows->n ? a->buffers[1] : NULL;
-    bool           same = type->form == LEVADA_FORM_NUMBERS && type->dtype != LEVADA_BOOL &&
-                type->size == levada_dtype_size(type->dtype);
     void          *to = NULL;
 
-    if (rows->n && same && !rows->at) {
-        const uint8_t *at = from + (a->offset + rows->first) * type->size;
-
-        if (rows_can_share(w, from, (a->offset + a->length) * type->size, at, rows->n * type->size,
-                           type->size)) {
-            rows_share(w, at, rows->n * type->size);
-            return LEVADA_OK;
-        }
+    if (rows->n && rows_are_same(type) && !rows->at &&
+        rows_share_numbers(w, a, type, rows->first, rows->n)) {
+        w->b->block->bytes += rows->n * type->size;
+        return LEVADA_OK;
     }
     LEVADA_TRY(levada_builder_values(w->b, w->field, rows->n, &to, err));
     if (rows->n == 0) return LEVADA_OK;
@@ -229,6 +246,86 @@ static levada_status rows_numbers(rows_walk *w, const struct ArrowArray *a,
         rows_copy(from + a->offset * type->size, type->size, rows, to);
         if (type->dtype != LEVADA_BOOL) return LEVADA_OK;
         for (int64_t i = 0; i < rows->n; i++) ((uint8_t *)to)[i] = ((uint8_t *)to)[i] != 0;
+    }
+    return LEVADA_OK;
+}
+
+/* -- spans of numbers: the items of scattered lists */
+
+/* Returns true if rows_spans can read an array. */
+static bool rows_has_spans(const struct ArrowArray *a, const levada_arrow_import *type)
+{
+    return rows_are_same(type) && (a->null_count == 0 || !a->buffers[0]);
+}
+
+/* Lists the rows of spans one by one, for arrays that need that. */
+static levada_status rows_expand(rows_walk *w, rows_wanted *rows, levada_error *err)
+{
+    int64_t *at = rows_piece_of(w, rows->n, sizeof *at), k = 0;
+
+    if (!at) return rows_memory(err);
+    for (int64_t i = 0; i < rows->nspans; i++) {
+        for (int64_t row = rows->spans[i].begin; row < rows->spans[i].end; row++) at[k++] = row;
+    }
+    rows->at = at;
+    rows->spans = NULL, rows->nspans = 0, rows->lists = false;
+    return LEVADA_OK;
+}
+
+/* Returns the span from the first row of all to the last one. */
+static rows_span rows_hull(const rows_wanted *rows)
+{
+    rows_span hull = { INT64_MAX, 0 };
+
+    for (int64_t i = 0; i < rows->nspans; i++) {
+        const rows_span *s = &rows->spans[i];
+
+        if (s->begin == s->end) continue;
+        if (s->begin < hull.begin) hull.begin = s->begin;
+        if (s->end > hull.end) hull.end = s->end;
+    }
+    return hull;
+}
+
+/* Uses the items of lists where they are: the last level of the field consists of ranges. */
+static levada_status rows_share_spans(rows_walk *w, const struct ArrowArray *a,
+                                      const levada_arrow_import *type, const rows_wanted *rows,
+                                      bool *shared, levada_error *err)
+{
+    rows_span hull = rows_hull(rows);
+    int32_t  *begin, *end;
+
+    *shared = rows->lists && rows->n > 0 && hull.end - hull.begin <= INT32_MAX &&
+              rows_share_numbers(w, a, type, hull.begin, hull.end - hull.begin);
+    if (!*shared) return LEVADA_OK;
+    w->b->block->bytes += rows->n * type->size;
+    LEVADA_TRY(levada_builder_ranges(w->b, w->field, w->depth - 1, rows->nspans, &begin, &end,
+                                     err));
+    for (int64_t i = 0; i < rows->nspans; i++) {
+        bool empty = rows->spans[i].begin == rows->spans[i].end;
+
+        begin[i] = empty ? 0 : (int32_t)(rows->spans[i].begin - hull.begin);
+        end[i] = empty ? 0 : (int32_t)(rows->spans[i].end - hull.begin);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status rows_copy_spans(rows_walk *w, const struct ArrowArray *a,
+                                     const levada_arrow_import *type, const rows_wanted *rows,
+                                     levada_error *err)
+{
+    void    *values = NULL;
+    uint8_t *to;
+
+    LEVADA_TRY(levada_builder_values(w->b, w->field, rows->n, &values, err));
+    to = values;
+    for (int64_t i = 0; i < rows->nspans; i++) {
+        const rows_span *s = &rows->spans[i];
+        size_t           size = (size_t)((s->end - s->begin) * type->size);
+
+        if (size == 0) continue;
+        memcpy(to, (const uint8_t *)a->buffers[1] + (a->offset + s->begin) * type->size, size);
+        to += size;
     }
     return LEVADA_OK;
 }
@@ -311,7 +408,8 @@ static bool rows_share_strings(rows_walk *w, const struct ArrowArray *a,
     data = a->buffers[2];
     at = data + begin;
     if (!rows_can_share(w, data, end, at, total, 1)) return false;
-    rows_share(w, at, total);
+    levada_builder_share_values(w->b, w->field, at, w->from->owner);
+    w->b->block->bytes += total;
     return true;
 }
 
@@ -361,6 +459,7 @@ static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const c
                                  levada_error *err)
 {
     const levada_field *f = levada_spec_field(w->from->spec, w->field);
+    bool                ranges = false; /* at the last level, in place of offsets */
 
     if (!f || f->dtype != type->dtype || f->depth != w->depth) {
         return levada_fail(
@@ -369,7 +468,8 @@ static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const c
             name, levada_dtype_name(type->dtype), (int)w->depth);
     }
     levada_builder_dims(w->b, w->field, f->dims);
-    for (int32_t l = 0; l < w->depth; l++) {
+    if (rows->spans) LEVADA_TRY(rows_share_spans(w, a, type, rows, &ranges, err));
+    for (int32_t l = 0; l < w->depth - ranges; l++) {
         int32_t *to = NULL;
 
         LEVADA_TRY(levada_builder_offsets(w->b, w->field, l, w->rows[l], &to, err));
@@ -377,6 +477,8 @@ static levada_status rows_leaf(rows_walk *w, const struct ArrowArray *a, const c
     }
     if (levada_dtype_is_bytes(type->dtype)) {
         LEVADA_TRY(rows_strings(w, a, name, type, rows, err));
+    } else if (rows->spans) {
+        if (!ranges) LEVADA_TRY(rows_copy_spans(w, a, type, rows, err));
     } else {
         LEVADA_TRY(rows_numbers(w, a, type, rows, err));
     }
@@ -434,22 +536,6 @@ static bool rows_range(const struct ArrowArray *a, const levada_arrow_import *ty
     return *begin <= *end && *end <= a->children[0]->length;
 }
 
-/* Lists the items of all lists. */
-static levada_status rows_items(rows_walk *w, const struct ArrowArray *a,
-                                const levada_arrow_import *type, const rows_wanted *rows,
-                                int64_t total, rows_wanted *below, levada_error *err)
-{
-    int64_t *at = rows_piece_of(w, total, sizeof *at), k = 0, begin, end;
-
-    if (!at) return rows_memory(err);
-    for (int64_t i = 0; i < rows->n; i++) {
-        (void)rows_range(a, type, rows_row(rows, i), &begin, &end);
-        while (begin < end) at[k++] = begin++;
-    }
-    below->at = at;
-    return LEVADA_OK;
-}
-
 static levada_status rows_list(rows_walk *w, const struct ArrowSchema *schema,
                                  const struct ArrowArray *a, const char *name,
                                  const levada_arrow_import *type, const rows_wanted *rows,
@@ -457,11 +543,12 @@ static levada_status rows_list(rows_walk *w, const struct ArrowSchema *schema,
 {
     rows_wanted below = { .valid = rows->valid, .inner = true };
     int32_t    *offsets = rows_piece_of(w, rows->n, sizeof *offsets);
+    rows_span  *spans = rows_piece_of(w, rows->n, sizeof *spans);
     int64_t     total = 0, last = -1, begin, end;
     bool        neighbors = true;
     levada_status st;
 
-    if (!offsets) return rows_memory(err);
+    if (!offsets || !spans) return rows_memory(err);
     offsets[0] = 0;
     for (int64_t i = 0; i < rows->n; i++) {
         if (!rows_range(a, type, rows_row(rows, i), &begin, &end))
@@ -472,18 +559,48 @@ static levada_status rows_list(rows_walk *w, const struct ArrowSchema *schema,
                                "field '%s' has more than 2^31 values; import fewer rows", name);
         }
         offsets[i + 1] = (int32_t)total;
+        spans[i] = (rows_span){ begin, end };
         if (begin == end) continue;
         if (last < 0) below.first = begin;
         else neighbors = neighbors && begin == last;
         last = end;
     }
     below.n = total;
-    if (!neighbors) LEVADA_TRY(rows_items(w, a, type, rows, total, &below, err));
+    if (!neighbors) below.spans = spans, below.nspans = rows->n, below.lists = true;
     w->offsets[w->depth] = offsets;
     w->rows[w->depth++] = rows->n;
     st = rows_array(w, schema->children[0], a->children[0], name, below, err);
     w->depth--;
     return st;
+}
+
+/* Lists the items of scattered lists of `size` items: as spans, or with -1 for those of nulls. */
+static levada_status rows_fixed_items(rows_walk *w, const struct ArrowArray *a, int64_t size,
+                                      const rows_wanted *rows, rows_wanted *below,
+                                      levada_error *err)
+{
+    rows_span *spans = rows_piece_of(w, rows->n, sizeof *spans);
+    int64_t   *at, i = 0;
+
+    if (!spans) return rows_memory(err);
+    for (; i < rows->n && rows->at[i] >= 0; i++) {
+        int64_t begin = (rows->at[i] + a->offset) * size;
+
+        spans[i] = (rows_span){ begin, begin + size };
+    }
+    if (i == rows->n) {
+        below->spans = spans, below->nspans = rows->n;
+        return LEVADA_OK;
+    }
+    at = rows_piece_of(w, below->n, sizeof *at);
+    if (!at) return rows_memory(err);
+    for (i = 0; i < below->n; i++) {
+        int64_t row = rows->at[i / size];
+
+        at[i] = row < 0 ? -1 : (row + a->offset) * size + i % size;
+    }
+    below->at = at;
+    return LEVADA_OK;
 }
 
 /* Walks into lists of `size` items each. */
@@ -493,7 +610,6 @@ static levada_status rows_fixed(rows_walk *w, const struct ArrowSchema *schema,
 {
     rows_wanted below = { .n = rows->n * size, .first = (rows->first + a->offset) * size,
                           .valid = rows->valid, .inner = true };
-    int64_t    *at;
 
     if (rows->n && size && a->offset + a->length > a->children[0]->length / size)
         return rows_damaged(name, err);
@@ -501,16 +617,7 @@ static levada_status rows_fixed(rows_walk *w, const struct ArrowSchema *schema,
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "field '%s' has more than 2^31 values; import fewer rows", name);
     }
-    if (rows->at) {
-        at = rows_piece_of(w, below.n, sizeof *at);
-        if (!at) return rows_memory(err);
-        for (int64_t i = 0; i < below.n; i++) {
-            int64_t row = rows->at[i / size];
-
-            at[i] = row < 0 ? -1 : (row + a->offset) * size + i % size;
-        }
-        below.at = at;
-    }
+    if (rows->at) LEVADA_TRY(rows_fixed_items(w, a, size, rows, &below, err));
     return rows_array(w, schema->children[0], a->children[0], name, below, err);
 }
 
@@ -601,6 +708,10 @@ static bool rows_exist(const struct ArrowArray *a, const levada_arrow_import *ty
     if (rows->n == 0) return true;
     if (!indirect && !a->buffers[1]) return false;
     if (form == LEVADA_FORM_LIST_VIEW && !a->buffers[2]) return false;
+    for (int64_t i = 0; i < rows->nspans; i++) {
+        if (rows->spans[i].end > a->length) return false;
+    }
+    if (rows->spans) return true;
     if (!rows->at) return rows->first <= a->length - rows->n;
     for (int64_t i = 0; i < rows->n; i++) {
         if (rows->at[i] >= a->length) return false;
@@ -617,6 +728,7 @@ static levada_status rows_array(rows_walk *w, const struct ArrowSchema *schema,
     LEVADA_TRY(levada_arrow_type(schema, name, &type, err));
     LEVADA_TRY(rows_check(schema, a, &type, name, err));
     if (!rows_exist(a, &type, &rows)) return rows_damaged(name, err);
+    if (rows.spans && !rows_has_spans(a, &type)) LEVADA_TRY(rows_expand(w, &rows, err));
     if (type.form != LEVADA_FORM_RUNS) LEVADA_TRY(rows_nulls(w, a, name, &rows, err));
     switch (type.form) {
     case LEVADA_FORM_STRUCT: return rows_members(w, schema, a, name, &rows, err);
