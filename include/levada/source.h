@@ -205,6 +205,10 @@ typedef struct levada_source_def {
     levada_status (*rewind)(void *state, const void *args, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     const levada_traits *traits; /* random numbers and side effects; NULL = none */
+    /* Returns how many records a call of at() should read, up to 65,536, if the storage answers
+     * large calls faster; 0 = as many as other blocks have. If the user sets block_rows, that
+     * applies instead. NULL = 0. */
+    int64_t (*preferred)(const void *args);
 } levada_source_def;
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/random.h"
+#include "base/sort.h"
 #include "batch/cuts.h"
 #include "state/damaged.h"
 
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKAHEAD_DIGIT 11 /* bits that one pass of the sort looks at */
 #define LOOKAHEAD_UNDERFULL 2.0 /* more than any waste */
 
 typedef struct lookahead_batch {
@@ -20,16 +20,11 @@ typedef struct lookahead_batch {
     bool    old, leaves;
 } lookahead_batch;
 
-typedef struct lookahead_entry {
-    int64_t  value;    /* to sort by */
-    uint32_t position; /* in the group */
-} lookahead_entry;
-
 /* One window while it is planned. Nothing else changes before it is complete. */
 typedef struct lookahead_plan {
     const levada_group *group;
     int64_t             n, nkeys;
-    lookahead_entry    *order, *spare;
+    levada_sort_entry  *order, *spare; /* positions in the group */
     lookahead_batch    *batches;
     int64_t             nbatches, capacity;
     int64_t            *chosen; /* numbers of batches: those that leave come first */
@@ -50,25 +45,10 @@ void levada_lookahead_clear(levada_lookahead *ahead)
 
 /* -- sorting */
 
-/* Sorts order[first, last) by value, stably: a counting sort for each digit. */
+/* Sorts order[first, last) by value, stably. */
 static void lookahead_sort(lookahead_plan *p, int64_t first, int64_t last)
 {
-    int64_t most = 0;
-
-    for (int64_t i = first; i < last; i++) {
-        if (p->order[i].value > most) most = p->order[i].value;
-    }
-    for (int shift = 0; shift < 63 && most >> shift; shift += LOOKAHEAD_DIGIT) {
-        int64_t starts[(1 << LOOKAHEAD_DIGIT) + 1] = { 0 };
-        int64_t mask = (1 << LOOKAHEAD_DIGIT) - 1;
-
-        for (int64_t i = first; i < last; i++) starts[((p->order[i].value >> shift) & mask) + 1]++;
-        for (int64_t d = 0; d < mask; d++) starts[d + 1] += starts[d];
-        for (int64_t i = first; i < last; i++) {
-            p->spare[first + starts[(p->order[i].value >> shift) & mask]++] = p->order[i];
-        }
-        memcpy(p->order + first, p->spare + first, (size_t)(last - first) * sizeof *p->order);
-    }
+    levada_sort(p->order + first, p->spare, last - first);
 }
 
 static int64_t lookahead_length(const lookahead_plan *p, int64_t position, int64_t key)
@@ -323,7 +303,7 @@ static levada_status lookahead_open(lookahead_plan *p, const levada_grouping *g,
     p->spare = levada_alloc(n * sizeof *p->spare);
     if (!p->order || !p->spare) return lookahead_memory(err);
     for (int64_t i = 0; i < p->n; i++) {
-        p->order[i] = (lookahead_entry){ lookahead_length(p, i, 0), (uint32_t)i };
+        p->order[i] = (levada_sort_entry){ lookahead_length(p, i, 0), (uint32_t)i };
     }
     return LEVADA_OK;
 }

@@ -8,11 +8,11 @@
 #include "base/alloc.h"
 #include "base/permutation.h"
 #include "base/random.h"
+#include "base/sort.h"
 #include "run/plan.h"
 #include "run/stage_state.h"
 #include "tensor/block_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The state of the source follows it, aligned as the memory. */
@@ -23,13 +23,8 @@ typedef struct numbered {
     bool                     shuffled;
 } numbered;
 
+#define NUMBERED_MOST 65536 /* records in a block */
 #define NUMBERED_HEAD ((sizeof(numbered) + 63) / 64 * 64)
-
-/* A record that was asked for, and its row in the answer. */
-typedef struct numbered_want {
-    int64_t number;
-    int32_t row;
-} numbered_want;
 
 static numbered *numbered_of(const levada_node *it) { return levada_stage_state_of(it); }
 
@@ -44,14 +39,6 @@ static levada_status numbered_memory(levada_error *err)
 }
 
 /* -- records by their numbers */
-
-static int numbered_compare(const void *a, const void *b)
-{
-    const numbered_want *x = a, *y = b;
-
-    if (x->number != y->number) return x->number < y->number ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
 
 /* Returns true if the origins are already what at() accepts. */
 static bool numbered_ascends(const levada_origin *origins, int64_t n)
@@ -80,11 +67,8 @@ static levada_status numbered_ask(levada_node *it, const int64_t *numbers, int64
                                   levada_block **out, levada_error *err)
 {
     const levada_source_def *def = numbered_of(it)->def;
-    int64_t                  count = numbered_count(it);
     levada_status            st;
 
-    if (n > 0) LEVADA_TRY(numbered_check(numbers[0], count, err));
-    if (n > 0) LEVADA_TRY(numbered_check(numbers[n - 1], count, err));
     LEVADA_TRY(def->at(numbered_state(it), it->at->args, numbers, n, out, err));
     if ((*out)->n == n && (*out)->kind == LEVADA_BLOCK_DATA) return LEVADA_OK;
     st = levada_fail(err, LEVADA_EINTERNAL,
@@ -95,8 +79,8 @@ static levada_status numbered_ask(levada_node *it, const int64_t *numbers, int64
 }
 
 /* Names the rows of *block in the order of the answer; its rejects go with them. */
-static levada_status numbered_arrange(const numbered_want *wanted, const int32_t *rows, int64_t n,
-                                      levada_block **block, levada_error *err)
+static levada_status numbered_arrange(const levada_sort_entry *wanted, const int32_t *rows,
+                                      int64_t n, levada_block **block, levada_error *err)
 {
     levada_block *from = *block, *made = NULL;
 
@@ -106,7 +90,7 @@ static levada_status numbered_arrange(const numbered_want *wanted, const int32_t
     from->rejects = NULL;
     from->nrejects = 0;
     for (int32_t i = 0; i < made->nrejects; i++) {
-        made->rejects[i].row = wanted[made->rejects[i].row].row;
+        made->rejects[i].row = (int32_t)wanted[made->rejects[i].row].position;
     }
     levada_block_unref(block);
     *block = made;
@@ -133,11 +117,11 @@ static levada_status numbered_put(levada_node *it, const levada_origin *origins,
 
 /* Space for one answer. */
 typedef struct numbered_answer {
-    numbered_want *wanted;  /* sorted                             */
-    int64_t       *numbers; /* ascending, each once; m of them    */
-    int32_t       *rows;    /* of each origin, in the answer of m */
-    levada_origin *sorted;  /* an origin of each number           */
-    int64_t        m;
+    levada_sort_entry *wanted;  /* numbers and their rows, sorted     */
+    int64_t           *numbers; /* ascending, each once; m of them    */
+    int32_t           *rows;    /* of each origin, in the answer of m */
+    levada_origin     *sorted;  /* an origin of each number           */
+    int64_t            m;
 } numbered_answer;
 
 static void numbered_answer_clear(numbered_answer *x)
@@ -149,25 +133,26 @@ static void numbered_answer_clear(numbered_answer *x)
 }
 
 static levada_status numbered_sort(numbered_answer *x, const levada_origin *origins, int64_t n,
-                                   levada_error *err)
+                                   int64_t count, levada_error *err)
 {
-    x->wanted = levada_alloc((size_t)n * sizeof *x->wanted + 1);
+    x->wanted = levada_alloc((size_t)n * 2 * sizeof *x->wanted + 1); /* twice, for the sort */
     x->numbers = levada_alloc((size_t)n * sizeof *x->numbers + 1);
     x->rows = levada_alloc((size_t)n * sizeof *x->rows + 1);
     x->sorted = levada_alloc((size_t)n * sizeof *x->sorted + 1);
     if (!x->wanted || !x->numbers || !x->rows || !x->sorted) return numbered_memory(err);
-    for (int64_t i = 0; i < n; i++) x->wanted[i] = (numbered_want){ origins[i].record, (int32_t)i };
-    if (!numbered_ascends(origins, n)) {
-        qsort(x->wanted, (size_t)n, sizeof *x->wanted, numbered_compare);
-    }
     for (int64_t i = 0; i < n; i++) {
-        const numbered_want *w = &x->wanted[i];
+        LEVADA_TRY(numbered_check(origins[i].record, count, err));
+        x->wanted[i] = (levada_sort_entry){ origins[i].record, (uint32_t)i };
+    }
+    if (!numbered_ascends(origins, n)) levada_sort(x->wanted, x->wanted + n, n);
+    for (int64_t i = 0; i < n; i++) {
+        const levada_sort_entry *w = &x->wanted[i];
 
-        if (x->m == 0 || x->numbers[x->m - 1] != w->number) {
-            x->sorted[x->m] = origins[w->row];
-            x->numbers[x->m++] = w->number;
+        if (x->m == 0 || x->numbers[x->m - 1] != w->value) {
+            x->sorted[x->m] = origins[w->position];
+            x->numbers[x->m++] = w->value;
         }
-        x->rows[w->row] = (int32_t)(x->m - 1);
+        x->rows[w->position] = (int32_t)(x->m - 1);
     }
     return LEVADA_OK;
 }
@@ -181,7 +166,7 @@ static levada_status numbered_fetch(levada_node *it, const levada_origin *origin
     numbered_answer x = { 0 };
     levada_block   *made = NULL, *copy = NULL;
     bool            once;
-    levada_status   st = numbered_sort(&x, origins, n, err);
+    levada_status   st = numbered_sort(&x, origins, n, numbered_count(it), err);
 
     once = x.m == n;
     if (st == LEVADA_OK) st = numbered_ask(it, x.numbers, x.m, &made, err);
@@ -249,6 +234,17 @@ static int32_t numbered_pass(const levada_node *it)
     return (int32_t)(it->context.pass & INT32_MAX);
 }
 
+/* Returns how many records a block has at most. */
+static int64_t numbered_rows(const levada_node *it)
+{
+    const levada_source_def *def = numbered_of(it)->def;
+    int64_t                  rows = it->context.block_rows, preferred = 0;
+
+    if (!it->run->sized && def->preferred) preferred = def->preferred(it->at->args);
+    if (preferred > NUMBERED_MOST) preferred = NUMBERED_MOST;
+    return preferred > rows ? preferred : rows;
+}
+
 static levada_status numbered_next(levada_node *it, levada_hint hint, levada_item *out,
                                    levada_error *err)
 {
@@ -260,7 +256,7 @@ static levada_status numbered_next(levada_node *it, levada_hint hint, levada_ite
 
     (void)hint;
     if (n <= 0) return LEVADA_END;
-    if (n > it->context.block_rows) n = it->context.block_rows;
+    if (n > numbered_rows(it)) n = numbered_rows(it);
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     origins = levada_alloc((size_t)n * sizeof *origins);
     if (!origins) return numbered_memory(err);

@@ -45,6 +45,7 @@ struct levada_run {
     levada_dataset *dataset; /* a reference */
     int64_t         seed, epoch;
     int32_t         threads, block_rows;
+    bool            sized; /* block_rows is that of the user */
     bool    resumed; /* its first pass began in another run                             */
     bool    remixed; /* it is saved for other mixtures: what these emitted, by value    */
     int64_t         max_record_bytes;

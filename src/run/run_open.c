@@ -64,6 +64,7 @@ static levada_status run_open_options(levada_run *run, const levada_iter_options
     }
     run->threads = o.threads ? o.threads : levada_cpu_count();
     run->block_rows = o.block_rows ? o.block_rows : RUN_OPEN_BLOCK_ROWS;
+    run->sized = o.block_rows != 0;
     run->max_record_bytes = o.max_record_bytes > 0 ? o.max_record_bytes : LEVADA_RECORD_BYTES;
     run->epoch = o.epoch;
     LEVADA_TRY(run_open_seed(run, o.seed, err));

@@ -12,7 +12,7 @@
 
 typedef struct random_args {
     const levada_function *fn;
-    int64_t                count;
+    int64_t                count, preferred;
     const levada_value    *spec;
     const levada_block    *lengths;
     const char            *name, *mark;
@@ -37,6 +37,9 @@ static const levada_arg random_options[] = {
     LEVADA_ARG(BLOCK, random_args, lengths,
                .doc = "columns with the lengths (int64) that fields of these names have in each "
                       "record, so that ranks in step fetch only their own records; null = unknown"),
+    LEVADA_ARG(INT, random_args, preferred, .tuning = true, .min = 0, .max = 65536,
+               .doc = "numbers of a call that suit the storage, if block_rows is not set; 0 = as "
+                      "many as other blocks have"),
     LEVADA_ARG(TEXT, random_args, name, .tuning = true,
                .doc = "name of the object in errors and keys of records"),
     LEVADA_ARG(TEXT, random_args, mark,
@@ -109,6 +112,11 @@ static levada_status random_at(void *state, const void *args, const int64_t *rec
 
 static int64_t random_count(const void *args) { return ((const random_args *)args)->count; }
 
+static int64_t random_preferred(const void *args)
+{
+    return ((const random_args *)args)->preferred;
+}
+
 const levada_source_def levada_source_random = {
     .struct_size = sizeof(levada_source_def),
     .name = "random",
@@ -124,4 +132,5 @@ const levada_source_def levada_source_random = {
     .cancel = random_cancel,
     .at = random_at,
     .count = random_count,
+    .preferred = random_preferred,
 };
