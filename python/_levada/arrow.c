@@ -3,9 +3,7 @@
  * Blocks to Arrow and back, in the capsules of Arrow's PyCapsule interface: a capsule owns its
  * struct until a consumer moves it out.
  */
-#include "module.h"
-
-#include <levada/arrow.h>
+#include "pieces.h"
 
 static void arrow_free_schema(PyObject *capsule)
 {
@@ -124,12 +122,23 @@ static PyObject *arrow_import(PyObject *module, PyObject *args)
 /* -- arrays whose blocks share their memory */
 
 static const char arrow_rows_name[] = "levada_arrow_rows";
+static const char arrow_taken_name[] = "levada_arrow_rows, taken";
 
 static void arrow_free_rows(PyObject *capsule)
 {
     levada_arrow_rows *rows = PyCapsule_GetPointer(capsule, arrow_rows_name);
 
     levada_arrow_rows_unref(&rows);
+}
+
+levada_arrow_rows *levada_py_arrow_rows_take(PyObject *capsule)
+{
+    levada_arrow_rows *rows = PyCapsule_GetPointer(capsule, arrow_rows_name);
+
+    if (!rows || PyCapsule_SetName(capsule, arrow_taken_name) < 0 ||
+        PyCapsule_SetDestructor(capsule, NULL) < 0)
+        return NULL;
+    return rows;
 }
 
 static PyObject *arrow_hold(PyObject *module, PyObject *args)

@@ -220,6 +220,17 @@ static void call_queue_begin(void *run, uint64_t seed, int64_t epoch)
     ((levada_py_run *)run)->seed = seed, ((levada_py_run *)run)->epoch = epoch;
 }
 
+/* Answers a call with numbers of records from the pieces that are in memory. Where that fails,
+ * Python finds the records that are to blame. */
+static bool call_queue_pick(levada_py_run *run, const levada_block *in, levada_block **out)
+{
+    const levada_py_pieces *pieces = atomic_load(&run->pieces);
+    const int64_t          *numbers = pieces ? levada_column_i64(levada_block_at(in, 0)) : NULL;
+
+    return numbers &&
+           levada_py_pieces_pick(pieces, numbers, levada_block_rows(in), out, NULL) == LEVADA_OK;
+}
+
 /*
  * A source answers AGAIN when nothing came for a while, a function of blocks after a signal; then
  * it is asked for the same again. One that must not be called twice for a record continues
@@ -234,6 +245,7 @@ static levada_status call_queue_call(void *user, const levada_block *in, levada_
     levada_py_task    *task = twice ? NULL : run->pending;
     levada_status st;
 
+    if (!task && in && call_queue_pick(run, in, out)) return LEVADA_OK;
     if (!task) {
         LEVADA_TRY(call_queue_task_new(run, "call", &task, err));
         task->in = in ? levada_block_ref(in) : NULL;

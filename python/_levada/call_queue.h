@@ -6,9 +6,10 @@
 #ifndef LEVADA_PYTHON_CALL_QUEUE_H
 #define LEVADA_PYTHON_CALL_QUEUE_H
 
-#include "module.h"
+#include "pieces.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 typedef struct levada_py_target { /* a Python function as levada holds it: `user` */
     levada_py_call_queue     *calls;
@@ -47,6 +48,7 @@ struct levada_py_run {
     pthread_cond_t wake; /* for everybody who waits for an answer */
     levada_py_task     *pending; /* call that answered AGAIN and still runs; its thread's only */
     levada_block       *keys;    /* of the records of the next call; its thread's only */
+    _Atomic(levada_py_pieces *) pieces; /* answer calls without Python; set once */
     levada_py_task      last; /* reports to Python that the run is over */
 };
 

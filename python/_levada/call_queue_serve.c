@@ -66,6 +66,7 @@ static void serve_finish(levada_py_task *task, levada_status st)
     }
     pthread_cond_signal(&calls->news);
     pthread_mutex_unlock(&calls->lock);
+    if (over) levada_py_pieces_unref(atomic_load(&run->pieces));
     if (over) levada_block_unref(&memory);
     else if (left) levada_py_call_queue_free(task);
 }
@@ -240,6 +241,24 @@ static PyObject *serve_noted(PyObject *module, PyObject *capsule)
     Py_RETURN_NONE;
 }
 
+/* serve(task, pieces): calls of this run need no Python as long as they find their records. */
+static PyObject *serve_pieces(PyObject *module, PyObject *args)
+{
+    PyObject         *capsule = NULL, *of = NULL;
+    levada_py_task   *task;
+    levada_py_pieces *pieces, *none = NULL;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:serve", &capsule, &of)) return NULL;
+    task = PyCapsule_GetPointer(capsule, "levada.task");
+    pieces = task ? levada_py_pieces_of(of) : NULL;
+    if (!pieces) return NULL;
+    if (PyCapsule_GetContext(capsule)) Py_RETURN_NONE; /* answered: it may be gone */
+    if (!atomic_compare_exchange_strong(&task->run->pieces, &none, levada_py_pieces_ref(pieces)))
+        levada_py_pieces_unref(pieces);
+    Py_RETURN_NONE;
+}
+
 /* end(ending): whether threads that find nothing to do leave take(). Drops what they left. */
 static PyObject *serve_end(PyObject *module, PyObject *ending)
 {
@@ -279,6 +298,8 @@ PyMethodDef levada_py_functions_call[] = {
     {"wanted", serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
     {"noted", serve_noted, METH_O,
       "noted(task): the position before this call is known to save_before()." },
+    {"serve", serve_pieces, METH_VARARGS,
+      "serve(task, pieces): answers later calls of the run from these pieces, without Python."},
     {"runs", serve_runs, METH_NOARGS, "runs(): the number of the run that was opened last."},
     { "after_fork", serve_after_fork, METH_NOARGS,
       "In the child of a fork: nobody waits here." },

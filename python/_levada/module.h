@@ -34,7 +34,7 @@ typedef struct levada_py_main levada_py_main;
 #define LEVADA_PY_FUNCTIONS(X)                                                                \
     X(dataset)                                                                    \
     X(arrow) X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
-        X(bucket)
+        X(bucket) X(pieces)
 
 /* What numpy.c calls of NumPy. */
 typedef struct levada_py_numpy {

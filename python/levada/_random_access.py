@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import sys
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+CALL = 1 << 20  # bytes that a call reads of storage that likes large calls
 FIRST = 8  # records that fix the columns where no spec does
 
 
@@ -27,11 +29,14 @@ class Reader:
     """Reads records by ascending numbers: ``reader(numbers)`` returns columns or rows.
 
     A subclass for a kind of object may know more than the values say: ``spec``, ``mark`` (text that
-    changes with the object), ``lengths()``.
+    changes with the object), ``lengths()``, how many numbers of a call are ``preferred``. Records
+    of ``table`` (``_levada.pieces``) are read without a call.
     """
 
     spec: Any = None
     mark: str | None = None
+    table: Any = None
+    preferred: int = 0
     count: int
 
     def __init__(self, obj, name=None):
@@ -86,6 +91,7 @@ class Arrays(Reader):
             for field, array in arrays.items()
         }
         self.count = int(next(iter(arrays.values())).shape[0])
+        self.preferred = max(min(CALL // max(sum(map(_row_bytes, arrays.values())), 1), 4096), 1)
         self.spec = {}
         for field, array in arrays.items():
             if array.shape[0] != self.count:
@@ -132,6 +138,13 @@ class _Hdf5:
                 f"{array.dtype} {array.shape}"
             )
         return array
+
+
+def _row_bytes(array):
+    """Bytes of a row; those of objects may be many."""
+    if getattr(array.dtype, "hasobject", False):
+        return CALL
+    return math.prod(array.shape[1:]) * array.dtype.itemsize
 
 
 def _dtype_of(array):
@@ -243,6 +256,8 @@ class Numbered(_functions._Target):
 
     def call(self, run, block):
         numbers, read = column_of(block, 0), self.reader(run)
+        if read.table is not None:
+            _levada.serve(self.tasks[run], read.table)
         try:
             return self.block_of(read, numbers)
         except Exception:
@@ -481,7 +496,7 @@ def from_random_access(
     target._begin()
     options = {
         "count": read.count, "name": read.name, "mark": read.mark,
-        "lengths": _lengths_block(lengths, read.count),
+        "lengths": _lengths_block(lengths, read.count), "preferred": read.preferred or None,
         "shuffle_records": shuffle_records, "records": records, "part": part,
     }  # fmt: skip
     return dataset_of(target, spec, options)

@@ -7,6 +7,7 @@ import pickle
 import resource
 import threading
 import time
+from typing import ClassVar
 
 import levada as lv
 import numpy as np
@@ -335,3 +336,33 @@ def test_a_bad_record_of_one_worker_is_one_bad_record():
     for workers in (0, 257):
         with pytest.raises(ValueError, match="workers"):
             lv.from_random_access([1], fields="x", workers=workers)
+
+
+class Counted(np.ndarray):
+    """An array that notes how many numbers each call has."""
+
+    calls: ClassVar[list] = []
+
+    def __getitem__(self, numbers):
+        if isinstance(numbers, np.ndarray):
+            self.calls.append(len(numbers))
+        return np.asarray(super().__getitem__(numbers))
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "most"),
+    [(1, {}, 4096), (64, {}, 4096), (1024, {}, 256), (300, {}, 873), (9, {"block_rows": 99}, 99)],
+)
+def test_small_rows_are_read_by_large_calls(row, options, most):
+    array = np.arange(9000 * row, dtype=np.int32).reshape(9000, row).view(Counted)
+    ds = lv.from_random_access(array, fields="x", shuffle_records=True)
+    it = iter(ds.with_options(seed=5, **options))
+    Counted.calls.clear()
+    rows = [int(next(it)["x"][0]) for _ in range(5000)]
+    state = it.save()
+    assert max(Counted.calls) == most
+    rest = [int(each["x"][0]) for each in it]
+    assert sorted(rows + rest) == list(range(0, 9000 * row, row))
+    other = iter(ds.with_options(seed=5, block_rows=7))
+    other.restore(state)  # the size of blocks may differ
+    assert [int(each["x"][0]) for each in other] == rest

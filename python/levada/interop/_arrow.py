@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import sys
 import threading
 from array import array
-from bisect import bisect_right
-from concurrent.futures import ThreadPoolExecutor
 
 from levada import _levada
-from levada._columns import Kind
 from levada._functions import Records
-from levada._objects import declaration
 from levada._random_access import Numbered, Reader, dataset_of, singly
 from levada.errors import (
     DataLossError,
@@ -22,6 +17,7 @@ from levada.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
+from levada.interop._pieces import NULLS, Picked, Pieces, block_of, held, sound, spec_of
 from levada.interop._pyarrow import pyarrow
 
 TYPE_CHECKING = False
@@ -33,167 +29,11 @@ if TYPE_CHECKING:
     from levada._values import Paths
 
 _MOST_ROWS = 10_000  # of a row group from which single records are decoded
+_MOST_VIEWS = 1024  # of files
 _TAIL = 64 << 10  # bytes at the end of a file that recognize it: the footer
 
 
-# -- values: see the table in docs/arrow.md
-
-_NULLS = {"error": 0, "default": 1, "mask": 2}  # levada_arrow_nulls
-
-
-def _empty(schema):
-    """A record batch without rows; Schema.empty_table() fails for extension types in lists."""
-    pa = pyarrow()
-    arrays = [pa.nulls(0, kind) for kind in schema.types]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _sound(rows, where):
-    """Checks the sizes of the buffers, which the C interface does not tell; returns `rows`."""
-    try:
-        rows.validate()
-    except pyarrow().ArrowInvalid as error:
-        raise DataLossError(f"{where}: {error}") from error
-    return rows
-
-
-def block_of(rows, nulls):
-    """The block of a record batch, or of a table."""
-    pa = pyarrow()
-    _sound(rows, "the Arrow array is damaged")
-    if isinstance(rows, pa.Table):
-        if rows.num_rows == 0:
-            rows = _empty(rows.schema)
-        else:
-            (rows,) = rows.combine_chunks().to_batches()
-    schema, array = rows.__arrow_c_array__()
-    return _levada.arrow_import(schema, array, _NULLS[nulls])
-
-
-def spec_of(schema, nulls="error"):
-    """{field: Kind} of a schema, with lists and objects in them."""
-    kinds = {}
-    block = block_of(_empty(schema), nulls)
-    marks = dict(zip(block.names, block.objects() or (), strict=False))
-    for name, dtype, depth, dims, *_ in block.fields():
-        kinds[name] = Kind(dtype, depth, tuple(dims), declared=True)
-    return declaration(kinds, marks)
-
-
-# -- record batches by number
-
-
-def _held(rows, nulls, around=(0, 0)):
-    """A record batch or a table whose blocks share its memory.
-
-    ``around``: address and size of memory that has its buffers.
-    """
-    pa = pyarrow()
-    _sound(rows, "the Arrow array is damaged")
-    if isinstance(rows, pa.Table):
-        (rows,) = rows.combine_chunks().to_batches() or [_empty(rows.schema)]
-    return _levada.arrow_hold(*rows.__arrow_c_array__(), _NULLS[nulls], *around)
-
-
-class Pieces(Reader):
-    """Records of several pieces: chunks of a table, record batches or row groups of files.
-
-    ``sizes``: records of each piece. ``load(i)``: piece i as a RecordBatch or a table; the last
-    `keep` of them stay, all if that is None. ``around(i)``: memory that has its buffers. With
-    `ahead`, the next piece is loaded on a thread.
-    """
-
-    def __init__(self, schema, sizes, load, nulls, name, mark, keep=None, ahead=False, around=None):
-        import numpy as np
-
-        self.schema, self.load, self.nulls, self.name, self.mark = schema, load, nulls, name, mark
-        self.first = [0]
-        for size in sizes:
-            self.first.append(self.first[-1] + size)
-        self.count = self.first[-1]
-        self.starts = np.array(self.first, np.int64)
-        self.keep, self.ahead, self.around = keep, ahead, around
-        self.spec = spec_of(schema, nulls)
-        self.obj = None
-        self._begin()
-
-    def _begin(self):
-        self.kept = {}
-        self.pool = None
-
-    def __getstate__(self):
-        return {k: v for k, v in self.__dict__.items() if k not in ("kept", "pool")}
-
-    def another(self):
-        if self.keep is None:  # nothing is dropped, so all iterators share the pieces
-            return self
-        made = copy.copy(self)
-        made._begin()
-        return made
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self._begin()
-
-    def hold(self, i):
-        return _held(self.load(i), self.nulls, self.around(i) if self.around else (0, 0))
-
-    def piece(self, i):
-        found = self.kept.pop(i, None)
-        if found is None:
-            found = self.hold(i)
-        elif hasattr(found, "result"):
-            found = found.result()
-        self.kept[i] = found
-        if self.ahead and i + 1 < len(self.first) - 1 and i + 1 not in self.kept:
-            self.pool = self.pool or ThreadPoolExecutor(1, "levada parquet")
-            self.kept[i + 1] = self.pool.submit(self.hold, i + 1)
-        while self.keep is not None and len(self.kept) > self.keep + self.ahead:
-            oldest = next(k for k in self.kept if k != i)
-            del self.kept[oldest]
-        return found
-
-    def __call__(self, numbers):
-        """The block of the records with these numbers, which ascend."""
-        i = bisect_right(self.first, int(numbers[0])) - 1
-        end = bisect_right(self.first, int(numbers[-1]))
-        wanted = range(i, end) if end - i < 3 else self._pieces_of(numbers)
-        if self.keep is None or len(wanted) <= max(self.keep, 2):
-            return self._pick(wanted, numbers)
-        return self._pick_in_steps(wanted, numbers)
-
-    def _pieces_of(self, numbers):
-        import numpy as np
-
-        return np.unique(np.searchsorted(self.starts, numbers, "right") - 1).tolist()
-
-    def _pick(self, pieces, numbers):
-        firsts = array("q", [self.first[i] for i in pieces])
-        return _levada.arrow_pick([self.piece(i) for i in pieces], firsts, numbers)
-
-    def _pick_in_steps(self, pieces, numbers):
-        """Picks from as many pieces at a time as stay in memory."""
-        parts, begins = [], array("q")
-        for at in range(0, len(pieces), self.keep):
-            some = pieces[at : at + self.keep]
-            begin, end = numbers.searchsorted([self.first[some[0]], self.first[some[-1] + 1]])
-            part = self._pick(some, numbers[begin:end])
-            parts.append(_levada.arrow_hold(*_levada.arrow_export(part)))
-            begins.append(begin)
-        return _levada.arrow_pick(parts, begins, array("q", range(len(numbers))))
-
-
-class Picked(Pieces):
-    """The same with an order of its own: record i is record ``indices[i]`` of the pieces."""
-
-    def choose(self, indices):
-        self.indices = indices
-        self.count = len(indices)
-        return self
-
-    def __call__(self, numbers):
-        chosen = self.indices[numbers]
-        return self._pick(self._pieces_of(chosen), chosen)
+# -- options
 
 
 def _selected(schema, columns):
@@ -209,7 +49,7 @@ def _selected(schema, columns):
 
 
 def _check_nulls(nulls):
-    if nulls not in _NULLS:
+    if nulls not in NULLS:
         raise InvalidArgumentError(f"nulls={nulls!r} must be 'error', 'default' or 'mask'")
 
 
@@ -217,6 +57,7 @@ def _dataset(reader, shuffle_records=False, records=None, part=None):
     options = {
         "count": reader.count, "name": reader.name, "mark": reader.mark,
         "shuffle_records": shuffle_records, "records": records, "part": part,
+        "preferred": reader.preferred or None,
     }  # fmt: skip
     return dataset_of(Numbered(reader, reader.spec, ()), reader.spec, options)
 
@@ -251,7 +92,7 @@ class _Stream:
     def _enter(self):
         batch = self.reader.read_next_batch()
         self.before, self.at, self.size = self.before + self.size, 0, batch.num_rows
-        self.held = _held(batch.select(self.names) if self.names else batch, self.nulls)
+        self.held = held(batch.select(self.names) if self.names else batch, self.nulls)
 
     def pick(self, first, n):
         return _levada.arrow_pick([self.held], array("q", [0]), array("q", range(first, first + n)))
@@ -338,7 +179,7 @@ def table_reader(obj, name=None, columns=None, nulls="error"):
     pa = pyarrow()
     table = _table_of(obj, pa)
     names = _selected(table.schema, columns)
-    table = _sound(table.select(names) if names else table, name or type(obj).__name__)
+    table = sound(table.select(names) if names else table, name or type(obj).__name__)
     batches = table.to_batches()
     return Pieces(
         table.schema, [b.num_rows for b in batches], batches.__getitem__, nulls,
@@ -507,6 +348,13 @@ def _same_schema(schema, path, first, first_path):
     raise FailedPreconditionError(f"{path} and {first_path} have different schemas: {differing}")
 
 
+def _within(batch, address, size):
+    """Whether a batch has its buffers in this memory, judged by the first one that is not empty."""
+    buffers = (buffer for column in batch.columns for buffer in column.buffers())
+    first = next((buffer for buffer in buffers if buffer and buffer.size), None)
+    return first is None or address <= first.address < address + size
+
+
 class _Files:
     """Parts of files of one schema, by number.
 
@@ -543,7 +391,12 @@ class _Files:
 
 
 class _ArrowFiles(_Files):
-    """Record batches of IPC files and streams: ``load(i)``."""
+    """Record batches of IPC files and streams: ``load(i)``.
+
+    ``views``: they are views of the mapped file, so that they cost little.
+    """
+
+    views = True
 
     def _reader(self, path):
         """(a function of a number that returns a batch, how many there are, schema, memory)."""
@@ -566,13 +419,18 @@ class _ArrowFiles(_Files):
 
     def _batch(self, get, path, k):
         try:
-            return _sound(get(k), f"{path}: record batch {k} is damaged")
+            return sound(get(k), f"{path}: record batch {k} is damaged")
         except (pyarrow().ArrowException, OSError) as error:
             raise DataLossError(f"{path}: record batch {k} is damaged: {error}") from error
 
     def _open(self, path):
-        get, n, schema, _ = self._reader(path)
-        return schema, [self._batch(get, path, k).num_rows for k in range(n)]
+        get, n, schema, around = self._reader(path)
+        sizes = []
+        for k in range(n):
+            batch = self._batch(get, path, k)
+            sizes.append(batch.num_rows)
+            self.views = self.views and _within(batch, *around)
+        return schema, sizes
 
     def _file(self, path):
         if path not in self.opened:
@@ -626,7 +484,7 @@ def arrow(
         nulls,
         _name_of(paths),
         _file_mark(paths),
-        keep=1024 if shuffle_records else 2,  # views of the mapped file
+        keep=_MOST_VIEWS if shuffle_records or given.views else 2,
         around=given.around,
     )
     return _dataset(reader, shuffle_records, records, part)
@@ -780,8 +638,6 @@ def parquet(
 
 def _hf_reader(ds, name, columns, nulls):
     """By chunk of the memory-mapped table, in the order of `_indices`."""
-    import numpy as np
-
     table = ds.data.table
     names = _selected(table.schema, columns) or list(ds.column_names)
     table = _hf_media(table.select(names), ds.features)
@@ -792,7 +648,7 @@ def _hf_reader(ds, name, columns, nulls):
         name or type(ds).__name__, ds._fingerprint,
     )  # fmt: skip
     if ds._indices is not None:
-        reader.choose(ds._indices.column(0).to_numpy().astype(np.int64))
+        reader.choose(ds._indices.column(0))
     return reader
 
 
@@ -867,6 +723,8 @@ class _Transformed:
 
 
 class _Lance(Reader):
+    preferred = 1024
+
     def __init__(self, ds, name, columns, nulls):
         super().__init__(ds, name)
         self.count = ds.count_rows()
