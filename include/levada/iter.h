@@ -173,7 +173,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *i
  *     requests, retries, received_bytes: of remote files, since then. `retries` are also requests
  *     seed, epoch, threads
  * A checkpoint contains all of them except the work, so a restored iterator continues the
- * counts. Any thread. */
+ * counts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
 /* Starts or stops a trace: which thread worked at which stage, and when. It keeps the newest 65,536
