@@ -59,7 +59,8 @@ typedef struct levada_function_def {
     levada_status (*open)(void *user, void **run, levada_error *err);
     /* Receives a block (borrowed; NULL for sources) and returns a block that the caller owns. A
      * source returns END at its end. AGAIN = not ready: the iterator returns AGAIN, and its next
-     * call repeats this call. */
+     * call repeats this call. A call that fails because of one row may set err->record to its
+     * number in the block; levada replaces the number by the location of the record. */
     levada_status (*call)(void *run, const levada_block *in, levada_block **out,
                           levada_error *err);
     /* Makes a blocked call return ECANCELLED soon; any thread. May be NULL. */

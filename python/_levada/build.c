@@ -449,10 +449,50 @@ static PyObject *build_padded(PyObject *module, PyObject *const *args, Py_ssize_
     return made;
 }
 
-static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b)
+/* The columns of two blocks with the same records, in some order. */
+typedef struct build_pair {
+    const levada_block *a, *b;
+    int32_t             na, n;
+    int32_t            *order; /* numbers of columns; those of b follow those of a */
+} build_pair;
+
+static const levada_field *build_pair_field(const build_pair *pair, int32_t i)
 {
-    int32_t       i, na = levada_spec_count(a), nb = levada_spec_count(b);
-    levada_field *fields = PyMem_Calloc((size_t)(na + nb) + 1, sizeof *fields);
+    int32_t at = pair->order[i];
+
+    return at < pair->na ? levada_spec_field(levada_block_spec(pair->a), at)
+                         : levada_spec_field(levada_block_spec(pair->b), at - pair->na);
+}
+
+/* Reads the order; None is all columns of the first block, then all of the second. */
+static bool build_pair_order(build_pair *pair, PyObject *order)
+{
+    int32_t    all;
+    Py_ssize_t n;
+
+    pair->na = levada_spec_count(levada_block_spec(pair->a));
+    all = pair->na + levada_spec_count(levada_block_spec(pair->b));
+    n = order == Py_None ? all : PySequence_Size(order);
+    if (n < 0) return false;
+    pair->n = (int32_t)n;
+    pair->order = PyMem_Calloc((size_t)n + 1, sizeof *pair->order);
+    if (!pair->order) return PyErr_NoMemory(), false;
+    for (int32_t i = 0; i < pair->n; i++) {
+        PyObject *at = order == Py_None ? NULL : PySequence_GetItem(order, i);
+
+        pair->order[i] = order == Py_None ? i : at ? (int32_t)PyLong_AsLong(at) : -1;
+        Py_XDECREF(at);
+        if (PyErr_Occurred()) return false;
+        if (pair->order[i] >= 0 && pair->order[i] < all) continue;
+        PyErr_Format(PyExc_IndexError, "the blocks have no column %ld", (long)pair->order[i]);
+        return false;
+    }
+    return true;
+}
+
+static levada_spec *build_joined_spec(const build_pair *pair)
+{
+    levada_field *fields = PyMem_Calloc((size_t)pair->n + 1, sizeof *fields);
     levada_spec  *spec = NULL;
     levada_error  err = LEVADA_ERROR_INIT;
 
@@ -460,47 +500,60 @@ static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b
         PyErr_NoMemory();
         return NULL;
     }
-    for (i = 0; i < na; i++) fields[i] = *levada_spec_field(a, i);
-    for (i = 0; i < nb; i++) fields[na + i] = *levada_spec_field(b, i);
-    (void)levada_py_ok(levada_spec_create(fields, na + nb, levada_spec_flags_of(a), &spec, &err),
+    for (int32_t i = 0; i < pair->n; i++) fields[i] = *build_pair_field(pair, i);
+    (void)levada_py_ok(levada_spec_create(fields, pair->n,
+                                          levada_spec_flags_of(levada_block_spec(pair->a)), &spec,
+                                          &err),
                        &err);
     PyMem_Free(fields);
     return spec;
 }
 
-/* Returns the columns of two blocks with the same records side by side; nothing is copied. */
+static levada_builder *build_joined(const build_pair *pair, levada_spec *spec)
+{
+    levada_builder *builder = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+
+    if (!levada_py_ok(levada_builder_create(NULL, spec, levada_block_rows(pair->a), &builder,
+                                            &err),
+                      &err))
+        return NULL;
+    for (int32_t i = 0; i < pair->n; i++) {
+        int32_t at = pair->order[i];
+
+        levada_builder_share(builder, i,
+                             at < pair->na ? levada_block_at(pair->a, at)
+                                           : levada_block_at(pair->b, at - pair->na));
+    }
+    return builder;
+}
+
+/* Returns columns of two blocks with the same records side by side; nothing is copied. */
 static PyObject *build_join(PyObject *module, PyObject *args)
 {
-    levada_py_state    *state = PyModule_GetState(module);
-    PyObject           *first = NULL, *second = NULL, *rejects = NULL, *result = NULL;
-    const levada_block *a = NULL, *b = NULL;
-    levada_spec        *spec = NULL;
-    levada_builder     *builder = NULL;
-    levada_block       *block = NULL;
-    levada_error        err = LEVADA_ERROR_INIT;
-    int32_t             i, na;
+    levada_py_state *state = PyModule_GetState(module);
+    PyObject        *first = NULL, *second = NULL, *rejects = NULL, *order = Py_None;
+    PyObject        *result = NULL;
+    build_pair       pair = { 0 };
+    levada_spec     *spec = NULL;
+    levada_builder  *builder = NULL;
+    levada_block    *block = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
 
-    if (!PyArg_ParseTuple(args, "O!O!O:join", state->block, &first, state->block, &second,
-                          &rejects))
+    if (!PyArg_ParseTuple(args, "O!O!O|O:join", state->block, &first, state->block, &second,
+                          &rejects, &order))
         return NULL;
-    a = ((levada_py_block *)first)->block;
-    b = ((levada_py_block *)second)->block;
-    na = levada_spec_count(levada_block_spec(a));
-    spec = build_joined_spec(levada_block_spec(a), levada_block_spec(b));
-    if (!spec || !levada_py_ok(levada_builder_create(NULL, spec, levada_block_rows(a), &builder,
-                                                     &err),
-                               &err))
-        goto out;
-    for (i = 0; i < levada_spec_count(spec); i++)
-        levada_builder_share(builder, i,
-                             i < na ? levada_block_at(a, i) : levada_block_at(b, i - na));
-    if (build_reject(builder, rejects) &&
+    pair.a = ((levada_py_block *)first)->block;
+    pair.b = ((levada_py_block *)second)->block;
+    if (build_pair_order(&pair, order)) spec = build_joined_spec(&pair);
+    if (spec) builder = build_joined(&pair, spec);
+    if (builder && build_reject(builder, rejects) &&
         levada_py_ok(levada_builder_publish(&builder, &block, &err), &err))
         result = levada_py_block_new(state, &block);
-out:
     levada_block_unref(&block);
     levada_builder_destroy(&builder);
     levada_spec_unref(&spec);
+    PyMem_Free(pair.order);
     return result;
 }
 
@@ -508,7 +561,8 @@ PyMethodDef levada_py_functions_build[] = {
     {"build", build_block, METH_VARARGS,
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
      "[offsets], [lengths])]; rejects are (row, code, message, token)."},
-    {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
+    {"join", build_join, METH_VARARGS,
+     "join(block, block, rejects, order=None): the columns of both, or some by number."},
     {"longest", build_longest, METH_O, "longest(offsets): of the rows between int32 offsets."},
     {"pad", build_pad, METH_VARARGS,
      "pad(out, values, offsets, item, left=False): rows into an array of rows of equal length, "

@@ -193,7 +193,7 @@ static PyObject *serve_answer(PyObject *module, PyObject *args)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-/* fail(task, code, message, token) */
+/* fail(task, code, message, token, row=-1): the row of the block because of which it failed */
 static PyObject *serve_fail(PyObject *module, PyObject *args)
 {
     PyObject   *capsule = NULL;
@@ -201,12 +201,15 @@ static PyObject *serve_fail(PyObject *module, PyObject *args)
     const char *message = NULL;
     int         code = 0;
     unsigned long long token = 0;
+    long long          row = -1;
     levada_status      st;
 
-    if (!PyArg_ParseTuple(args, "OisK:fail", &capsule, &code, &message, &token)) return NULL;
+    if (!PyArg_ParseTuple(args, "OisK|L:fail", &capsule, &code, &message, &token, &row))
+        return NULL;
     if (!(task = serve_task_of(capsule))) return NULL;
     st = levada_fail(&task->error, (levada_status)code, "%s", message);
     task->error.token = token;
+    task->error.record = row;
     serve_finish(task, st);
     return Py_NewRef(Py_None);
 }
@@ -294,7 +297,7 @@ PyMethodDef levada_py_functions_call[] = {
     { "end", serve_end, METH_O,
       "end(ending): whether threads that find nothing to do leave take()." },
     {"answer", serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
-    {"fail", serve_fail, METH_VARARGS, "fail(task, code, message, token)"},
+    {"fail", serve_fail, METH_VARARGS, "fail(task, code, message, token, row=-1)"},
     {"wanted", serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
     {"noted", serve_noted, METH_O,
       "noted(task): the position before this call is known to save_before()." },

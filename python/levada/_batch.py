@@ -73,22 +73,26 @@ def _rows_of_column(block, i):
     return list(column)
 
 
-def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
+def rows_of(block: _levada.Block, fields: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """The records of a block as dicts: NumPy scalars and arrays, ``str``,
-    ``bytes``, ``Ragged``."""
-    names, marks = block.names, block.objects()
-    if marks is not None:
-        return _with_objects(block, marks)
-    columns = [_rows_of_column(block, i) for i in range(len(names))]
-    return _levada.dicts(names, columns, block.rows)
+    ``bytes``, ``Ragged``. `fields`: only these, and their members."""
+    names, marks, some = block.names, block.objects(), list(range(len(block.names)))
+    if fields is not None:
+        some = [i for i in some if any(f"{names[i]}.".startswith(f"{name}.") for name in fields)]
+    if marks is not None and any(any(marks[i]) for i in some):
+        return _with_objects(block, marks, some)
+    columns = [_rows_of_column(block, i) for i in some]
+    return _levada.dicts(tuple(names[i] for i in some), columns, block.rows)
 
 
-def _with_objects(block, marks):
+def _with_objects(block, marks, some):
     """The records of a block with lists of objects: those are lists of dicts."""
     from levada._objects import nested, records
 
     fields, columns = [], []
-    for i, (name, _, depth, *_) in enumerate(block.fields()):
+    known = block.fields()
+    for i in some:
+        name, _, depth, *_ = known[i]
         fields.append((name, depth, marks[i]))
         member = depth and any(marks[i])
         columns.append(nested(column_of(block, i)) if member else _rows_of_column(block, i))

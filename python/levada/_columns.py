@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks from results of Python functions: columns typed by a spec or the first result."""
 
+import bisect
 import os
 import threading
 import weakref
@@ -8,9 +9,20 @@ from typing import Any
 
 from levada import _levada
 from levada._dtypes import STRINGS, name_of
-from levada._exact import ADVICE, array_type, as_array, cast, check_mixed, common, encode, is_text
+from levada._exact import (
+    ADVICE,
+    array_type,
+    as_array,
+    cast,
+    check_mixed,
+    common,
+    encode,
+    fits,
+    is_text,
+    is_weak,
+)
 from levada._exact import shown as _shown
-from levada._objects import LEVELS, Objects
+from levada._objects import LEVELS, Like, Objects, has_lists
 from levada._ragged import Bytes, Padded, Ragged, check_offsets
 from levada.errors import InvalidArgumentError, keep
 
@@ -53,14 +65,16 @@ class Kind:
     """Type of one column: dtype name, ragged levels, inner dims (None: any). None = not known yet.
 
     `declared`: of a spec. `guessed`: of values without an element, which do not say their dtype.
+    `like`: the kind of the field of that name that a function received, or None.
     """
 
-    __slots__ = ("declared", "default", "depth", "dims", "dtype", "guessed")
+    __slots__ = ("declared", "default", "depth", "dims", "dtype", "guessed", "like")
 
     def __init__(self, dtype=None, depth=None, dims=None, declared=False):
         self.dtype, self.depth, self.dims, self.declared = dtype, depth, dims, declared
         self.default = None  # for values of None
         self.guessed = False
+        self.like = None
 
     @classmethod
     def of(cls, given):
@@ -83,7 +97,7 @@ class Kind:
 
     def copy(self):
         other = Kind(self.dtype, self.depth, self.dims, self.declared)
-        other.default, other.guessed = self.default, self.guessed
+        other.default, other.guessed, other.like = self.default, self.guessed, self.like
         return other
 
     def element(self):
@@ -119,18 +133,27 @@ class Kind:
         self.depth = depth
         self.dims = dims if self.dims is None else self.dims
 
-    def settle(self, dtypes):
-        """The dtype for values of these dtypes; refuses what does not fit."""
+    def settle(self, dtypes, weak=False):
+        """The dtype for values of these dtypes; refuses what does not fit. `weak`: they become
+        values of the field that the function received."""
         if not dtypes:
             self.guessed = self.guessed or self.dtype is None
-            self.dtype = self.dtype or "float64"
+            alike = self.like is not None and self.like.depth == self.depth
+            self.dtype = self.dtype or (self.like.dtype if alike else "float64")
         elif self.dtype is None:
-            self.dtype = common(dtypes)
-        elif self.guessed and dtypes != {array_type(self.dtype)}:
+            self.dtype = self.like.dtype if weak else common(dtypes)
+        elif self.guessed and not weak and dtypes != {array_type(self.dtype)}:
             raise TypeError(f"{common(dtypes)} values came after empty values alone{ADVICE}")
         else:
             self.guessed = False
         return self.dtype
+
+    def takes(self, arrays):
+        """Whether numbers of Python become values of the field that the function received."""
+        like = self.like
+        if like is None or like.depth != self.depth or self.dtype not in (None, like.dtype):
+            return False
+        return all(fits(array, like.dtype) for array in arrays)
 
 
 def _dims(shape):
@@ -187,7 +210,7 @@ class Columns:
         self.objects = Objects()
         self.kinds = self.objects.declare(kinds_of(spec))
         self.fixed = bool(self.kinds)
-        self.kept = {}
+        self.like = None  # what the functions receive
         self.lock = threading.Lock()
         _all[id(self)] = self
 
@@ -231,66 +254,137 @@ class Columns:
         self.objects.marks.update(like.objects.marks)
         self.kinds = self.kinds or like.kinds
 
-    def block(self, rows, rejects=None, flags=0, given=None):
+    def block(self, rows, rejects=None, flags=0, given=None, only=None):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message, token)
         does not matter. Rows that do not fit the columns of a spec are added to it. Without a spec
         they raise: which row is the odd one would depend on which block came first.
 
-        `given`: the block that the rows are made of. Without a spec, fields keep its fixed shapes
-        if all of the first rows have them."""
+        `given`: the block that the rows are made of. Without a spec, fields keep its dtypes and
+        fixed shapes if the first rows fit them. `only`: the fields of these rows, of all fields of
+        the columns."""
         with self.lock:
-            if not self.kinds and given is not None:
-                self.kept = _fixed_shapes(given)
+            self._begin_with(given)
+            only = None if only is None else self._these(only)
             try:
-                return self._block(self.objects.flat(rows), rejects or (), flags)
-            except (TypeError, ValueError):
-                if rejects is None or not self.fixed:
+                return self._block(self._flat(rows), rejects or (), flags, only)
+            except (TypeError, ValueError) as error:
+                if rejects is None:
                     raise
-            rejects += self._misfits(rows, {row for row, *_ in rejects})
+                if not self.fixed:
+                    error.levada_row = self._first_misfit(rows, {row for row, *_ in rejects}, only)
+                    raise
+            rejects += self._misfits(rows, {row for row, *_ in rejects}, only)
             rejects.sort(key=lambda reject: reject[0])
             bad = {row for row, *_ in rejects}
-            rows = [row if i in bad else self.objects.flat([row])[0] for i, row in enumerate(rows)]
-            return self._block(rows, rejects, flags)
+            rows = [row if i in bad else self._flat([row])[0] for i, row in enumerate(rows)]
+            return self._block(rows, rejects, flags, only)
 
-    def _misfits(self, rows, bad):
+    def _begin_with(self, given):
+        if given is not None and (self.like is None or self.like.names != list(given.names)):
+            fields, marks = given.fields(), given.objects()
+            kinds = Columns.like(fields, marks).kinds
+            for name, _, _, _, padded, *_ in fields:
+                kinds[name].dims = None if padded else kinds[name].dims
+            self.like = Like(fields, marks, kinds)
+
+    def fields(self):
+        """The fields that are known."""
+        return list(dict.fromkeys(self.objects.field_of(name) for name in self.kinds))
+
+    def declared(self):
+        """The fields that a spec declares."""
+        return self.fields() if self.fixed else []
+
+    def _these(self, names):
+        """`names` of fields, and those that are not of the input and must be in each block."""
+        seen = self.fields()
+        new = [name for name in names if not self.like.under(name)]
+        odd = [name for name in new if seen and name not in seen]
+        if odd:
+            what = "spec= does not declare" if self.fixed else "the first records had not"
+            raise InvalidArgumentError(f"the function returned field {odd[0]!r}, which {what}")
+        return {*names, *(name for name in seen if not self.like.under(name))}
+
+    def _flat(self, rows):
+        return self.objects.flat(rows, self.kinds.__contains__, self.like)
+
+    def _first_misfit(self, rows, bad, only):
+        """The number of the first row that fits neither the columns nor the rows before it."""
+        good = [i for i in range(len(rows)) if i not in bad]
+
+        def fails(count):
+            some = [rows[i] for i in good[:count]]
+            try:
+                flat = Objects.copy(self.objects).flat(some, self.kinds.__contains__, self.like)
+                self._fields(self._kinds(flat, only), flat, count, ())
+            except (TypeError, ValueError):
+                return True
+            return False
+
+        at = bisect.bisect_left(range(len(good)), True, key=lambda i: fails(i + 1))
+        return good[at] if at < len(good) else -1
+
+    def _misfits(self, rows, bad, only):
         """(row, code, message, token) of the rows that do not fit the columns, each on its own."""
         found = []
         for i, row in enumerate(rows):
-            error = None if i in bad else self._why(row)
+            error = None if i in bad else self._why(row, only)
             if error is not None:
                 found.append((i, *keep(error, first=not found)))
         return found
 
-    def _why(self, row):
+    def _why(self, row, only):
         """Why a row does not fit the columns of the spec; None where it does."""
         try:
-            rows = self.objects.flat([row])
-            self._fields(self._kinds(rows), rows, 1, ())
+            rows = self._flat([row])
+            self._fields(self._kinds(rows, only), rows, 1, ())
         except (TypeError, ValueError) as error:
             return error
         return None
 
-    def _block(self, rows, rejects, flags):
+    def _block(self, rows, rejects, flags, only):
         bad = {row for row, *_ in rejects}
         good = [row for i, row in enumerate(rows) if i not in bad] if bad else rows
-        kinds = self._kinds(good)
+        kinds = self._kinds(good, only)
         fields = self._fields(kinds, good, len(rows), bad)
         made = _levada.build(len(rows), fields, list(rejects), flags)
-        self.kinds = kinds  # from now on: until here nothing was delivered
+        self.kinds = {**self.kinds, **kinds}  # from now on: until here nothing was delivered
         return made
 
-    def _kinds(self, rows):
+    def _kinds(self, rows, only):
         """Copies of the kinds, which are those of the first row where none are known."""
         for row in rows:
             if not hasattr(row, "keys"):
                 raise TypeError(f"a record must be a dict, got {type(row).__name__}")
-        if self.kinds or not rows:
-            return {name: kind.copy() for name, kind in self.kinds.items()}
+        known = self.kinds
+        if only is not None:
+            known = {c: kind for c, kind in known.items() if self.objects.field_of(c) in only}
+        if (known and only is None) or not rows:
+            return self._alike(known)
         kinds = _first_kinds(rows[0], "a record")
-        for name, dims in self.kept.items():
-            if name in kinds and all(_shape_of(row.get(name)) == dims for row in rows):
-                kinds[name].depth, kinds[name].dims = 0, dims
-        return kinds
+        for name, kind in kinds.items():
+            self._begin_kind(name, kind, [row.get(name) for row in rows])
+        return self._alike({**kinds, **known})
+
+    def _begin_kind(self, name, kind, values):
+        """What is known of a column before its first values: the levels of lists in lists, and a
+        fixed shape that all of them have."""
+        like = self.like.kinds.get(name) if self.like else None
+        kind.depth = self.objects.depth_of(name)
+        if kind.depth is not None or like is None:
+            return
+        if like.depth > 1 and has_lists(values, like.depth):
+            kind.depth = like.depth
+        elif like.depth == 0 and like.dims and None not in like.dims:
+            if all(_shape_of(value) == like.dims for value in values):
+                kind.depth, kind.dims = 0, like.dims
+
+    def _alike(self, kinds):
+        copies = {name: kind.copy() for name, kind in kinds.items()}
+        for name, kind in copies.items():
+            if self.like is not None and not kind.declared:
+                kind.like = self.like.kinds.get(name)
+        return copies
 
     def _fields(self, kinds, good, count, bad):
         """Fields of `count` rows: the good ones, and others in the places that are `bad`."""
@@ -310,17 +404,14 @@ class Columns:
         mark = self.objects.marks.get(field[0])
         return (*field[:6], None, mark) if mark and field[2] else field
 
-    def batch(self, columns, flags=0, given=None):
-        """Block of whole columns: arrays [n, ...], Padded, Ragged, Bytes, lists of rows. `given` as
-        for `block`."""
+    def batch(self, columns, flags=0, given=None, only=None):
+        """Block of whole columns: arrays [n, ...], Padded, Ragged, Bytes, lists of rows. `given`
+        and `only` as for `block`."""
         with self.lock:
-            columns = self.objects.flat_columns(columns, first=not self.kinds)
-            kinds = {name: kind.copy() for name, kind in self.kinds.items()}
-            if not kinds:
-                kinds = _first_kinds(columns, "a batch")
-                for name, dims in (_fixed_shapes(given) if given is not None else {}).items():
-                    if name in kinds and _shape_of(columns[name])[1:] == dims:
-                        kinds[name].depth, kinds[name].dims = 0, dims
+            self._begin_with(given)
+            only = None if only is None else self._these(only)
+            columns = self.objects.flat_columns(columns, self.kinds.__contains__, self.like)
+            kinds = self._kinds_of_batch(columns, only)
             _check_names(kinds, columns, self.objects)
             fields, count = [], None
             for name, kind in kinds.items():
@@ -336,21 +427,31 @@ class Columns:
                 except (TypeError, ValueError) as error:
                     raise InvalidArgumentError(f"field {name!r}: {error}") from error
             made = _levada.build(count or 0, fields, [], flags)
-            self.kinds = kinds
+            self.kinds = {**self.kinds, **kinds}
             return made
 
-
-def _fixed_shapes(block):
-    """{field: shape} of the fields of a block whose values have one shape in all blocks."""
-    return {
-        name: tuple(dims)
-        for name, _, depth, dims, padded, *_ in block.fields()
-        if dims and not depth and not padded and min(dims) >= 0
-    }
+    def _kinds_of_batch(self, columns, only):
+        known = self.kinds
+        if only is not None:
+            known = {c: kind for c, kind in known.items() if self.objects.field_of(c) in only}
+        elif known:
+            return self._alike(known)
+        kinds = _first_kinds(columns, "a batch")
+        for name, kind in kinds.items():
+            self._begin_kind(name, kind, columns[name])
+        return self._alike({**kinds, **known})
 
 
 def _shape_of(value):
-    return tuple(getattr(value, "shape", ()))
+    """The shape of an array, also in lists; () of other values."""
+    if not isinstance(value, (list, tuple)):
+        return tuple(getattr(value, "shape", ()))
+    import numpy as np
+
+    try:
+        return np.shape(value)
+    except ValueError:  # parts that differ
+        return ()
 
 
 def _first_kinds(fields, what):
@@ -541,7 +642,7 @@ def pack(kind, values):
 
     if not values:
         return _nothing(kind, values)
-    first = values[0]
+    first, weak = values[0], kind.like is not None and is_weak(values)
     if isinstance(first, Ragged) or (kind.depth or 0) > 1:
         return _pack_ragged(kind, values)
     if is_text(first) and kind.dtype in (None, *STRINGS) and kind.depth != 1:
@@ -556,14 +657,14 @@ def pack(kind, values):
                 check_mixed(array, values)
                 _check_whole(kind, values)
             kind.shape(0, ())
-            return _pack_flat(kind, (), [array], [])
+            return _pack_flat(kind, (), [array], [], weak=weak)
     arrays = [as_array(value) for value in values]
     depth = kind.depth if kind.depth is not None else int(arrays[0].ndim > 0)
     if depth == 0:
-        return _pack_fixed(kind, arrays)
+        return _pack_fixed(kind, arrays, weak)
     if any(array.ndim == 0 for array in arrays):
         raise ValueError("the values of a field must all be lists, or none; got both")
-    return _pack_arrays(kind, [len(array) for array in arrays], arrays)
+    return _pack_arrays(kind, [len(array) for array in arrays], arrays, weak)
 
 
 def _check_whole(kind, values):
@@ -577,7 +678,7 @@ def _check_whole(kind, values):
         cast(np.asarray(whole), kind.dtype)
 
 
-def _pack_fixed(kind, arrays):
+def _pack_fixed(kind, arrays, weak):
     """Values of one shape."""
     for array in arrays:
         kind.shape(0, array.shape)
@@ -586,10 +687,10 @@ def _pack_fixed(kind, arrays):
                 f"the values of a field must have one shape, got {arrays[0].shape} and "
                 f"{array.shape}{ADVICE}"
             )
-    return _pack_flat(kind, arrays[0].shape, [array[None] for array in arrays], [])
+    return _pack_flat(kind, arrays[0].shape, [array[None] for array in arrays], [], weak=weak)
 
 
-def _pack_arrays(kind, lengths, arrays):
+def _pack_arrays(kind, lengths, arrays, weak=False):
     """Sequences of these lengths: the arrays have their steps, one after the other."""
     shapes = {array.shape[1:] for array in arrays if array.shape != (0,)}
     if len(shapes) > 1:
@@ -599,30 +700,32 @@ def _pack_arrays(kind, lengths, arrays):
         )
     inner = shapes.pop() if shapes else _least(kind)
     kind.shape(1, inner)
-    return _pack_flat(kind, inner, arrays, [_offsets(lengths)], 1)
+    return _pack_flat(kind, inner, arrays, [_offsets(lengths)], 1, weak)
 
 
-def _pack_flat(kind, dims, arrays, levels, depth=0):
-    """The elements of arrays, one after the other, in the dtype of the kind."""
+def _pack_flat(kind, dims, arrays, levels, depth=0, weak=False):
+    """The elements of arrays, one after the other, in the dtype of the kind. `weak`: they were
+    numbers of Python."""
     import numpy as np
 
     unknown = {array.dtype for array in arrays if array.size == 0 and array.dtype == object}
-    known = kind.dtype
-    dtype = kind.settle({array.dtype for array in arrays if array.size} or
-                        {array.dtype for array in arrays} - unknown)  # fmt: skip
-    full = [array for array in arrays if array.size]
+    known, full = kind.dtype, [array for array in arrays if array.size]
+    weak = weak and kind.takes(full)
+    dtype = kind.settle({array.dtype for array in full} or
+                        {array.dtype for array in arrays} - unknown, weak)  # fmt: skip
     if dtype in STRINGS:
         items = [item for array in full for item in array.reshape(-1).tolist()]
         if known is None:
-            dtype = kind.dtype = _type_of_strings(items)
+            dtype = kind.dtype = _type_of_strings(items) if items else dtype
         data, offsets = _strings(items, dtype == "text")
         return dtype, depth, dims, data, [*levels, offsets]
+    rounds = kind.declared or weak
     if len({array.dtype for array in full}) > 1:
-        full = [cast(array, dtype, kind.declared) for array in full]
+        full = [cast(array, dtype, rounds) for array in full]
         joined = np.concatenate([array.reshape(-1) for array in full])
         return dtype, depth, dims, joined, levels
     joined = np.concatenate(full) if len(full) > 1 else full[0] if full else np.empty(0, "f8")
-    return dtype, depth, dims, cast(joined, dtype, kind.declared), levels
+    return dtype, depth, dims, cast(joined, dtype, rounds), levels
 
 
 def _pack_ragged(kind, values):
@@ -633,10 +736,23 @@ def _pack_ragged(kind, values):
         kind.shape(depth, ())
     rows = [row for value in values for row in value]
     below = Kind(kind.dtype, depth - 1, kind.dims, kind.declared)
+    if kind.like is not None:
+        below.like = kind.like.copy()
+        below.like.depth -= 1
     if not rows and kind.dtype is None:
-        below.dtype = name_of(first.dtype) if first.dtype is not None else "string"
-        below.dims = () if first.dtype is None else first.values.shape[1:]
+        _guess(below, first)
     dtype, _, dims, data, offsets = pack(below, rows)
     kind.dtype, kind.depth, kind.guessed = dtype, depth, below.guessed
     kind.dims = dims if below.dims is None else below.dims
     return dtype, depth, dims, data, [_offsets([len(value) for value in values]), *offsets]
+
+
+def _guess(kind, value):
+    """The dtype and shape of lists in lists that have no element."""
+    values = getattr(value, "values", None)
+    if isinstance(values, Bytes):
+        kind.dtype, kind.dims = _name_of_strings(values), ()
+    elif values is not None and values.dtype != object:
+        kind.dtype, kind.dims = name_of(values.dtype), values.shape[1:]
+    else:
+        kind.settle(())

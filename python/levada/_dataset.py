@@ -225,10 +225,12 @@ class Dataset(Divided[T]):
                 returns their new values (one value, or a tuple in this order), or a dict of fields.
                 All other fields stay. None = fn(record). ``"messages"`` passes a list of objects as
                 a list of dicts, and ``"messages.role"`` a list of the values of one member.
-            spec (Mapping): {field: dtype or feature} of all fields of the result. A value of None
-                becomes the default of a ``FixedLenFeature`` that has one. Without a spec, lists and
-                arrays of records are sequences of any length, and the first result sets the dtypes.
-                ``{"messages": [{"role": lv.text}]}`` declares a list of objects.
+            spec (Mapping): {field: dtype or feature} of all fields of the result; with `fields`,
+                of the fields that `fn` returns. A value of None becomes the default of a
+                ``FixedLenFeature`` that has one. ``{"messages": [{"role": lv.text}]}`` declares a
+                list of objects. Without a spec, a field that `fn` returns under the name of a field
+                of the input has the type of that field, if the first values fit it. The first
+                values set the types of other fields: lists and arrays are sequences of any length.
             batched (bool, default False): passes whole batches; required after a batching stage. A
                 padded field that is returned with the same number of steps keeps its lengths;
                 return ``levada.Padded(array, lengths)`` or a ``Ragged`` to change them.
@@ -250,16 +252,25 @@ class Dataset(Divided[T]):
 
         if not callable(fn):
             raise TypeError(f"map: fn must be a function, got {type(fn).__name__}")
+        declared = spec
         if fields is not None:
             fields = [fields] if isinstance(fields, str) else list(fields)
             fn = self._on_fields(fn, fields, batched)
+            if spec is not None and not self._declares_all(spec):
+                declared = None
         if processes:
             handle = _functions.in_processes(fn, spec, batched, workers, pure, rng)
         else:
             kind = _functions.BatchMap if batched else _functions.Map
             options = {"pure": pure, "workers": workers, "per_record": not batched}
             handle = _functions.handle(kind(fn, spec, rng), fn, **options)
-        return self._append("map" if pure else "call", with_spec(handle, spec, keeps_lengths))
+        return self._append("map" if pure else "call", with_spec(handle, declared, keeps_lengths))
+
+    def _declares_all(self, spec: Mapping[str, Any]) -> bool:
+        """Whether a spec has all fields, also as lists of objects."""
+        return self._core.flags & 1 != 0 or all(
+            any(f"{name}.".startswith(f"{field}.") for field in spec) for name in self.spec
+        )
 
     def _on_fields(self, fn: Any, fields: list[str], batched: bool) -> Any:
         from levada._functions import OnFields

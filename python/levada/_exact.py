@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from levada._dtypes import DTYPES, name_of
-from levada._ragged import Bytes, Ragged, check_mask, objects
+from levada._ragged import Bytes, check_mask, objects
 
 ADVICE = "; spec= says what all records have"
 _WHOLE = 2**53  # floats from here on are further apart than integers
@@ -231,22 +231,35 @@ def own(row):
     return {name: _own(row[name]) for name in row.keys()}
 
 
+_PLAIN = {int, float, complex, bool, str, bytes, type(None)}  # what nobody can change
+
+
 def _own(value):
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray):
         return value.copy() if value.flags.writeable else value
     if isinstance(value, (list, tuple)):
-        return _own_list(value)
-    if isinstance(value, bytearray):
-        return bytes(value)
-    return value
+        return list(value) if set(map(type, value)) <= _PLAIN else [_own(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _own(item) for name, item in value.items()}
+    return bytes(value) if isinstance(value, bytearray) else value
 
 
-def _own_list(value):
-    """As an array where one can be made of it; else what is wrong is told with its field."""
-    if any(isinstance(item, Ragged) for item in value):
-        return type(value)(value)
+def is_weak(values: Any) -> bool:
+    """Whether all values are numbers of Python, in lists of any depth: they have the dtype of what
+    they are put into, as in NumPy."""
+    kinds = set(map(type, values))
+    if kinds <= {list, tuple}:
+        return all(map(is_weak, values))
+    return kinds <= {int, float}
+
+
+def fits(array: Any, name: str) -> bool:
+    """Whether numbers of Python, as an array, have values of that dtype; floats may lose digits."""
+    if array_type(name).kind not in "iuf":
+        return False
     try:
-        return as_array(value)
+        cast(array, name, rounds=True)
     except (TypeError, ValueError):
-        return value
+        return False
+    return True

@@ -5,6 +5,7 @@ The threads are made by Python and wait in the extension with the interpreter re
 than is busy always waits, so that a function may itself iterate a dataset that calls functions.
 """
 
+import contextlib
 import math
 import operator
 import os
@@ -15,11 +16,11 @@ import weakref
 from collections.abc import Sequence
 
 from levada import _levada, errors
-from levada._batch import Batch, rows_of
+from levada._batch import Batch, column_of, rows_of
 from levada._columns import Columns, Kind, pack_column
 from levada._exact import own
 from levada._identity import text_of
-from levada._objects import member, with_member
+from levada._objects import check_member, member
 from levada._values import integer
 
 BLOCK = 256  # records in a block of a Python source
@@ -97,7 +98,7 @@ def _serve_one():
             target.keys[run] = keys
         result = getattr(target, op)(run, data)
     except BaseException as error:
-        _levada.fail(task, *errors.keep(error))
+        _levada.fail(task, *errors.keep(error), getattr(error, "levada_row", -1))
     else:
         _levada.answer(task, result)
     return True
@@ -214,8 +215,34 @@ class Map(_Target):
         return {"rng": True} if self.rng else {}
 
     def call(self, run, block):
-        rows, rejects = self.rows(run, block)
-        return self.columns_of(run).block(rows, rejects, block.flags & 2, block)
+        return self.finish(run, block, *self.rows(run, block))
+
+    def finish(self, run, block, rows, rejects):
+        """The block of what the function returned; fields that it did not receive stay."""
+        columns, flags = self.columns_of(run), block.flags & 2
+        if not stays(self.fn):
+            return columns.block(rows, rejects, flags, block)
+        names = dict.fromkeys([n for row in rows if row for n in row] + columns.declared())
+        if len(rejects) == len(rows):
+            names = dict.fromkeys(columns.fields())
+        if not names:
+            made = _levada.build(len(rows), [], rejects, flags)
+            return _levada.join(block, made, rejects, range(len(block.names)))
+        rows = _completed(block, rows, names)
+        made = columns.block(rows, rejects, flags, block, names)
+        return _beside(block, made, rejects, names, columns)
+
+    def finish_batch(self, run, block, made):
+        """The block of the columns that the function returned; others stay."""
+        columns, flags = self.columns_of(run), block.flags & 2
+        if not stays(self.fn):
+            return columns.batch(made, flags, block)
+        for name in columns.declared():
+            if name not in made and name in block.names:
+                made[name] = column_of(block, block.find(name))
+        new = columns.batch(made, flags, block, made)
+        _check_levels(block, new, made, columns.like)
+        return _beside(block, new, [], made, columns)
 
     def made(self, row):
         """The result of the function, as a record."""
@@ -230,7 +257,7 @@ class Map(_Target):
     def rows(self, run, block):
         rows, rejects = [], []
         more = self.more(run, block)
-        for i, record in enumerate(rows_of(block)):
+        for i, record in enumerate(rows_of(block, getattr(self.fn, "fields", None))):
             self.go_on(run)
             row = None
             try:
@@ -311,7 +338,7 @@ class BatchMap(Map):
         columns = self.fn(Batch(block), *generator)
         if not hasattr(columns, "keys"):
             raise TypeError(wrong_result(self.fn, columns, "a dict of columns"))
-        return self.columns_of(run).batch(dict(columns), block.flags & 2, block)
+        return self.finish_batch(run, block, dict(columns))
 
 
 class FlatMap(Map):
@@ -334,7 +361,8 @@ class FlatMap(Map):
             of += [i] * len(made)
         kind = Kind("int64", 0, (), declared=True)
         first = _levada.build(len(of), [("", *pack_column(kind, np.array(of, np.int64)))], [], 0)
-        return _levada.join(first, self.columns_of(run).block(rows, rejects), rejects)
+        made = self.columns_of(run).block(rows, rejects, given=block)
+        return _levada.join(first, made, rejects)
 
     def several(self, given):
         """The records that the function returned."""
@@ -356,7 +384,8 @@ def in_processes(fn, spec, batched, workers, pure, rng):
 
 
 class OnFields:
-    """fn(value, ...) of some fields of a record or batch, whose other fields stay."""
+    """fn(value, ...) of some fields of a record or batch, whose other fields stay. Returns the
+    fields that `fn` made."""
 
     def __init__(self, fn, fields):
         self.fn, self.fields = fn, fields
@@ -366,13 +395,11 @@ class OnFields:
         return "on_fields", {"fn": self.fn, "fields": self.fields}
 
     def __call__(self, record, *generator):
-        made = self.fn(*(member(record, name) for name in self.fields), *generator)
-        result = {name: record[name] for name in record}
-        for name, value in self._named(made).items():
-            result = (
-                with_member(result, name, value) if name in self.fields else result | {name: value}
-            )
-        return result
+        made = self._named(self.fn(*(member(record, name) for name in self.fields), *generator))
+        for name in self.fields:
+            if name in made:
+                check_member(record, name, made[name])
+        return made
 
     def _named(self, made):
         """The result as a dict: new values of the fields, in their order, if it is none."""
@@ -388,7 +415,9 @@ class OnFields:
 
 
 class WithColumns:
-    """A record with more fields: constants, or functions of the record."""
+    """Makes more fields of a record, which stays: constants, or functions of the record."""
+
+    fields = None  # it receives all of them
 
     def __init__(self, columns):
         self.columns = columns
@@ -397,8 +426,57 @@ class WithColumns:
         return "with_columns", self.columns
 
     def __call__(self, record):
-        made = {k: value(record) if callable(value) else value for k, value in self.columns.items()}
-        return {**record, **made}
+        return {k: value(record) if callable(value) else value for k, value in self.columns.items()}
+
+
+def stays(fn):
+    """Whether a function returns some fields of a record, whose other fields stay."""
+    return isinstance(fn, (OnFields, WithColumns))
+
+
+def _completed(block, rows, names):
+    """The rows with the values of the block in those of these fields that they lack."""
+    lacks = [name for name in names if any(row is not None and name not in row for row in rows)]
+    if not lacks:
+        return rows
+    made = []
+    for row, record in zip(rows, rows_of(block, lacks), strict=True):
+        made.append(row and dict(row))
+        for name in lacks if row else ():
+            with contextlib.suppress(KeyError):
+                made[-1].setdefault(name, member(record, name))
+    return made
+
+
+def _check_levels(block, made, names, like):
+    """Raises if the members of objects in a batch would be lists of other lengths."""
+    import numpy as np
+
+    for name in names:
+        levels = sum(map(bool, like.around(name)))
+        if not levels or made.fields()[made.find(name)][2] == 0:
+            continue
+        for level in range(levels):
+            was, now = (b.parts(b.find(name))[1][level] for b in (block, made))
+            if not np.array_equal(np.asarray(was), np.asarray(now)):
+                raise errors.InvalidArgumentError(
+                    f"member {name!r} of a list of objects must have the lengths that it had"
+                )
+
+
+def _beside(block, made, rejects, names, columns):
+    """The columns of a block, with those of `made` in the places of what they replace."""
+    owner = {}  # the field of each column that is replaced
+    for name in names:
+        owner.update(dict.fromkeys(columns.like.under(name), name))
+    first = len(block.names)
+    of = {name: [] for name in names}
+    for i, column in enumerate(made.names):
+        of[columns.objects.field_of(column)].append(first + i)
+    order = []
+    for i, column in enumerate(block.names):
+        order += of.pop(owner[column], []) if column in owner else [i]
+    return _levada.join(block, made, rejects, [*order, *(i for more in of.values() for i in more)])
 
 
 class Cost(_Target):

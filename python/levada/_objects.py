@@ -111,18 +111,76 @@ def member(record, name):
     return member(record[key], rest)
 
 
-def with_member(record, name, value):
-    """The record with another value of the field, or with other values in its list of dicts."""
+def check_member(record, name, value):
+    """Raises if the value of a member has other lists around it than the record."""
     if _is_list(record):
         if not hasattr(value, "__len__") or len(value) != len(record):
             raise ValueError(
                 f"member {name!r} must be a list of {len(record)} values, got {value!r}"
             )
-        return [with_member(item, name, new) for item, new in zip(record, value, strict=True)]
-    if name in record or "." not in name:
-        return {**record, name: value}
-    key, rest = _split(record, name)
-    return {**record, key: with_member(record[key], rest, value)}
+        for item, new in zip(record, value, strict=True):
+            check_member(item, name, new)
+    elif name not in record and "." in name:
+        key, rest = _split(record, name)
+        check_member(record[key], rest, value)
+
+
+# -- columns of lists of objects, by their names and marks
+
+
+def _ends(column, mark):
+    """(level, end of the name) of each object around the values of a column."""
+    return [(level, _after_dots(column, k)) for level, k in enumerate(mark) if k]
+
+
+def is_under(column, mark, name):
+    """Whether a column is the field or member `name`, or a part of its objects."""
+    return column == name or any(
+        end == len(name) + 1 and column.startswith(f"{name}.") for _, end in _ends(column, mark)
+    )
+
+
+def _path(column, mark, start, depth):
+    """[(lists, key)...] of a column from the objects on whose name ends at `start`, where `depth`
+    lists are around those."""
+    path = []
+    ends = [each for each in _ends(column, mark) if each[1] > start]
+    for i, (level, end) in enumerate(ends):
+        last = ends[i + 1][1] - 1 if i + 1 < len(ends) else len(column)
+        path.append((level + 1 - depth, column[end:last]))
+        depth = level + 1
+    return path
+
+
+class Like:
+    """The columns that a function receives: what it returns under their names is of their types,
+    if its values fit them."""
+
+    def __init__(self, fields, marks, kinds):
+        self.names = [field[0] for field in fields]
+        self.marks = dict(zip(self.names, marks or [b""] * len(self.names), strict=True))
+        self.kinds = kinds
+
+    def under(self, name):
+        """The columns of a field, of a member, or of the objects of one."""
+        return [column for column in self.names if is_under(column, self.marks[column], name)]
+
+    def around(self, name):
+        """The mark of the objects that a member is in."""
+        for column in self.under(name)[:1]:
+            mark = bytearray(LEVELS)
+            for level, end in _ends(column, self.marks[column]):
+                mark[level] = self.marks[column][level] if end <= len(name) else 0
+            return bytes(mark)
+        return bytes(LEVELS)
+
+    def members(self, name, path, depth):
+        """What `_members` says, of objects of which there is no value."""
+        for column in self.under(name):
+            if column != name:
+                mark = self.marks[column]
+                inner = _path(column, mark, len(name), depth)
+                yield column, [*path, *inner], self.kinds[column].depth, mark
 
 
 # -- the other way: records with lists of dicts to columns
@@ -132,14 +190,24 @@ def _is_list(value):
     return isinstance(value, (list, tuple))
 
 
+def _first(value):
+    """The first item in lists of lists that is not a list; None if there is none."""
+    for item in value:
+        found = _first(item) if _is_list(item) else item
+        if found is not None:
+            return found
+    return None
+
+
 def _dicts(value):
     """The dicts in lists of lists, and how many lists are around each; None: there are none."""
-    depth = 0
-    items = [value]
+    if not isinstance(_first(value), dict):
+        return None
+    depth, items = 0, [value]
     while items and all(map(_is_list, items)):
         items = [item for part in items for item in part]
         depth += 1
-    return (items, depth) if depth and items and isinstance(items[0], dict) else None
+    return items, depth
 
 
 def _depth(values):
@@ -149,6 +217,11 @@ def _depth(values):
         values = [item for value in values for item in value]
         depth += 1
     return depth
+
+
+def has_lists(values, depth):
+    """Whether the values are lists of Python with `depth` levels, as far as they show it."""
+    return all(map(_is_list, values)) and (_first(values) is None or _depth(values) == depth)
 
 
 class Objects:
@@ -176,14 +249,17 @@ class Objects:
                     self.marks[name] = mark
         return made
 
-    def flat_columns(self, columns, first):
-        """Whole columns, with one for each member of those that are lists of rows. `first`: they
-        say which members there are."""
+    def flat_columns(self, columns, known, like=None):
+        """Whole columns, with one for each member of those that are lists of rows. The first of a
+        field that is not `known` say which members it has."""
         made = {}
         for name, column in columns.items():
-            if first and name not in self.members and _is_list(column):
-                self._learn(name, column)
-            if name not in self.members:
+            if not known(name) and name not in self.members and _is_list(column):
+                self._learn(name, column, like)
+            elif not known(name) and like is not None and any(like.around(name)):
+                mark = self.marks[name] = like.around(name)
+                self.members[name] = [(name, [], like.kinds[name].depth, mark)]
+            if name not in self.members or not self.members[name][0][1]:
                 made[name] = column
                 continue
             rows = [self._row({name: value}) for value in column]
@@ -217,18 +293,34 @@ class Objects:
                 return field
         return column
 
-    def flat(self, rows):
-        """The rows with a field for each member."""
+    def depth_of(self, column):
+        """The levels of a member; None of other columns."""
+        members = (member for found in self.members.values() for member in found)
+        return next((depth for name, _, depth, _ in members if name == column), None)
+
+    def flat(self, rows, known, like=None):
+        """The rows with a field for each member. The first of a field that is not `known` say
+        which members it has."""
+        tried = set()
         for row in rows:
             for name, value in row.items() if isinstance(row, dict) else ():
-                if name not in self.members and _is_list(value) and value:
-                    self._learn(name, [r.get(name) for r in rows if isinstance(r, dict)])
+                if name in tried or name in self.members or not _is_list(value):
+                    continue
+                if not known(name):
+                    tried.add(name)
+                    self._learn(name, [r.get(name) for r in rows if isinstance(r, dict)], like)
+                elif isinstance(_first(value), dict):
+                    self._learn(name, [value], None)
         return [self._row(row) for row in rows] if self.members else rows
 
-    def _learn(self, name, values):
-        if _dicts([value for value in values if _is_list(value) and value]):
-            self.members[name] = list(_members(name, values, [], 0, bytes(LEVELS)))
-            self.marks.update((member[0], member[3]) for member in self.members[name])
+    def _learn(self, name, values, like):
+        around = like.around(name) if like is not None else bytes(LEVELS)
+        first = _first([value for value in values if _is_list(value)])
+        if isinstance(first, dict) or any(around) or (first is None and like is not None):
+            found = list(_members(name, values, [], 0, around, like))
+            if found[0][1] or any(around):
+                self.members[name] = found
+                self.marks.update((member[0], member[3]) for member in found)
 
     def _row(self, row):
         if not isinstance(row, dict) or self.members.keys().isdisjoint(row):
@@ -239,8 +331,8 @@ class Objects:
                 made[name] = value
                 continue
             _check_members(name, value, _tree(self.members[name]))
-            for column, path, depth, _ in self.members[name]:
-                made[column] = _ragged(_pick(name, value, path), depth)
+            for column, path, *_ in self.members[name]:
+                made[column] = _pick(name, value, path)
         return made
 
 
@@ -293,9 +385,18 @@ def _mark(given):
     return mark
 
 
-def _members(name, values, path, depth, mark):
+def _members(name, values, path, depth, mark, like):
     """(column, path, ragged levels, mark) of each member of the lists in `values`."""
-    items, lists = _dicts([value for value in values if _is_list(value) and value])
+    lists = [value for value in values if _is_list(value) and value]
+    found = _dicts(lists)
+    if found is None:
+        known = []
+        if like is not None and _first(lists) is None:
+            known = list(like.members(name, path, depth))
+        yield from known or [(name, path, depth + _depth(values), mark)]
+        return
+    items, lists = found
+    items = [item for item in items if isinstance(item, dict)]
     lists -= 1  # the list of rows
     if depth + lists > LEVELS:
         raise InvalidArgumentError(f"field {name!r} must have at most {LEVELS} levels of lists")
@@ -305,11 +406,7 @@ def _members(name, values, path, depth, mark):
         if not isinstance(key, str):
             raise TypeError(f"field {name!r}: the name of a member must be a str, got {key!r}")
         inner = [item[key] for item in items if key in item]
-        here = [*path, (lists, key)]
-        if _dicts([value for value in inner if _is_list(value) and value]):
-            yield from _members(f"{name}.{key}", inner, here, level, mark)
-        else:
-            yield f"{name}.{key}", here, level + _depth(inner), mark
+        yield from _members(f"{name}.{key}", inner, [*path, (lists, key)], level, mark, like)
 
 
 def _tree(members):
@@ -360,19 +457,3 @@ def _pick(name, value, path):
         return _pick(name, item[key], rest)
 
     return inside(value, lists)
-
-
-def _ragged(value, depth):
-    """A value in lists as a Ragged, where there is more than one level."""
-    import numpy as np
-
-    if depth < 2:
-        return value
-    levels, items = [], value
-    for _ in range(depth - 1):
-        marks = np.zeros(len(items) + 1, np.int32)
-        np.cumsum([len(item) for item in items], out=marks[1:])
-        levels.append(marks)
-        items = [part for item in items for part in item]
-    text = any(isinstance(item, (str, bytes)) for item in items)
-    return Ragged(objects(items) if text else np.asarray(items), levels)

@@ -261,11 +261,11 @@ class InProcesses(Map):
         made, failed = value
         try:
             if self.batched:
-                return self.columns_of(run).batch(made, block.flags & 2, block)
+                return self.finish_batch(run, block, made)
             rejects: list[Any] = []
             for i, error in failed:
                 rejects.append((i, *errors.keep(_there(error), first=not rejects)))
-            return self.columns_of(run).block(made, rejects, block.flags & 2, block)
+            return self.finish(run, block, made, rejects)
         finally:
             self.idle.append(worker)  # from now on its memory may change
 
@@ -428,7 +428,7 @@ class _Work:
     def rows(self, block: _levada.Block, more: Any) -> Any:
         rows: list[Any] = []
         failed: list[Any] = []
-        for i, record in enumerate(rows_of(block)):
+        for i, record in enumerate(rows_of(block, getattr(self.fn, "fields", None))):
             self.memory.row = i
             row = None
             try:

@@ -135,6 +135,16 @@ static levada_status call_tell_keys(const levada_call *call, const levada_block 
     return st;
 }
 
+/* Replaces the number of a row by the location of its record. */
+static void call_place(const levada_call *call, const levada_block *in, levada_error *err)
+{
+    int64_t row = err->record;
+
+    if (!in || err->file[0] || row < 0 || row >= in->n) return;
+    err->record = -1;
+    levada_run_place(call->of, NULL, in, row, err);
+}
+
 levada_status levada_call_block(const levada_call *call, const levada_block *in,
                                 levada_block **out, levada_error *err)
 {
@@ -144,7 +154,10 @@ levada_status levada_call_block(const levada_call *call, const levada_block *in,
     if (in) LEVADA_TRY(levada_block_gather(call->pool, in, &flat, err));
     *out = NULL;
     st = flat && call->def->keys ? call_tell_keys(call, flat, err) : LEVADA_OK;
-    if (st == LEVADA_OK) st = call->def->call(call->run, flat, out, err);
+    if (st == LEVADA_OK) {
+        st = call->def->call(call->run, flat, out, err);
+        if (st < 0) call_place(call, flat, err);
+    }
     if (st == LEVADA_OK && !*out) st = levada_fail(err, LEVADA_EINTERNAL,
                                                    "internal error: the function returned no "
                                                    "block; please report it");
@@ -200,6 +213,7 @@ static levada_status call_find_padded(const levada_block *in, const levada_block
             fields[i].padded = before || (at >= 0 && levada_spec_field(spec, at)->padded);
         if (before) {
             fields[i].left = before->field->left;
+            memcpy(fields[i].object, before->field->object, sizeof fields[i].object);
             call_keep_open(&fields[i], before->field);
         } else if (at >= 0 && fields[i].padded) {
             fields[i].left = levada_spec_field(spec, at)->left;

@@ -13,7 +13,7 @@ typedef struct levada_call {
     const levada_function_def *def; /* borrowed from the function; NULL = not open */
     void                      *run;
     levada_pool               *pool;
-    const struct levada_run   *of; /* knows the names of files */
+    struct levada_run         *of; /* knows the names of files */
 } levada_call;
 
 /* Returns the columns that a stage has after a function: those of `spec`, or an open spec if it is
