@@ -136,6 +136,48 @@ def test_any_json_is_text_on_request(tmp_path):
     assert [record["x"] for record in lv.open(path)] == got  # of several types
 
 
+def number(draw):
+    """A number as JSON may write it."""
+    whole = draw.choice(["0", "7", "120", str(draw.randrange(10**30)), str(draw.randrange(2**63))])
+    fraction = draw.choice(["", "", ".0", ".10", f".{draw.randrange(10**25):025}"])
+    exponent = draw.choice(["", "", "", "e0", "E+10", "e-400", "e400"])
+    return draw.choice(["", "-"]) + whole + fraction + exponent
+
+
+def tokens(draw, depth):
+    """The parts of a document, without and with white space between them."""
+    kind = draw.randrange(6 if depth else 3)
+    if kind < 2:
+        return [number(draw)]
+    if kind == 2:
+        return [
+            draw.choice(['"-1.50"', '"a\\"2.0,"', "true", "null", "NaN", "-Infinity", '"\\\\"'])
+        ]
+    items = [tokens(draw, depth - 1) for _ in range(draw.randrange(4))]
+    if kind > 4:
+        items = [[f'"1.{i}"', ":", *item] for i, item in enumerate(items)]
+    inner = [part for i, item in enumerate(items) for part in ([","] if i else []) + item]
+    return ["{", *inner, "}"] if kind > 4 else ["[", *inner, "]"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_in_text_keep_their_bytes(tmp_path, seed):
+    draw = random.Random(seed)
+    values = [["[", *tokens(draw, 3), "]"] for _ in range(500)] + [
+        [number(draw)] for _ in range(500)
+    ]
+    path = tmp_path / "a.jsonl"
+    lines = [
+        '{"n":1.50,"x":' + "".join(part + draw.choice(["", " "]) for part in value) + ',"z":2.0}'
+        for value in values
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    fields = {"x": lv.text, "n": lv.float64, "z": lv.text}
+    got = lv.jsonl(str(path), fields=fields).to_list()
+    assert [record["x"] for record in got] == ["".join(value) for value in values]
+    assert {(float(record["n"]), record["z"]) for record in got} == {(1.5, "2.0")}
+
+
 @pytest.mark.parametrize("name", ["chat", "a.b.chat", "messages2"])
 def test_a_list_of_objects_keeps_its_form_under_another_name(tmp_path, name):
     rows = [

@@ -5,7 +5,6 @@
 #include "rows/strings_put.h"
 #include "tensor/text_columns.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -118,19 +117,16 @@ static bool columns_json(columns_adder *a, levada_json_value value)
 /* Adds a string. Integers are identifiers there: their digits. */
 static bool columns_string(columns_adder *a, levada_json_kind kind, levada_json_value value)
 {
-    char           digits[LEVADA_JSON_DIGITS];
     size_t         size;
     const uint8_t *text;
-    int            n;
 
     if (kind == LEVADA_JSON_TEXT) {
         text = levada_json_as_text(value, &size);
         return columns_text(a, text, size);
     }
-    if (kind != LEVADA_JSON_INT)
-        return a->c->dtype == LEVADA_TEXT && kind != LEVADA_JSON_NULL && columns_json(a, value);
-    n = snprintf(digits, sizeof digits, "%" PRId64, levada_json_as_int(value));
-    return columns_text(a, digits, (size_t)n);
+    if (kind != LEVADA_JSON_INT && (a->c->dtype != LEVADA_TEXT || kind == LEVADA_JSON_NULL))
+        return false;
+    return columns_json(a, value);
 }
 
 /* Adds one value, not a list. Returns false if it is not of the dtype, or memory has run out. */

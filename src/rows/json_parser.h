@@ -25,6 +25,13 @@ typedef struct levada_json_array {
     int64_t n, capacity;
 } levada_json_array;
 
+/* A number of a record, as the record has it. */
+typedef struct levada_json_number {
+    size_t      at; /* of its value */
+    const char *text;
+    int32_t     size;
+} levada_json_number;
+
 /* A number that is neither int64 nor double: an integer, "1e400", "NaN", "Infinity" or "-Infinity",
  * as the record has it. */
 typedef struct levada_json_odd {
@@ -41,6 +48,10 @@ typedef struct levada_json_parser {
     bool                replaced; /* some text in it                                             */
     levada_json_array   text;     /* bytes, and readable ones after them                         */
     levada_json_array   odd;      /* levada_json_odd, of the mended record                       */
+    levada_json_array   numbers;  /* levada_json_number, once one is asked for                   */
+    levada_json_value   root;     /* of the record, and the bytes that were parsed               */
+    const uint8_t      *parsed;
+    size_t              nparsed;
     int32_t             keys[LEVADA_JSON_LEVELS]; /* where the key of each open object is        */
     char                wrong[LEVADA_JSON_WRONG];
     char                digits[LEVADA_JSON_DIGITS];
@@ -60,7 +71,10 @@ LEVADA_MUST_USE levada_status levada_json_parser_read(levada_json_parser *p, con
 
 /* Returns what a LEVADA_JSON_BIG stands for. Its text is valid until the next call. */
 levada_json_odd levada_json_parser_odd(levada_json_parser *p, levada_json_value value);
-/* Adds the JSON of a value. */
+/* Returns a number as the record has it; NULL without memory. The first call for a record walks all
+ * of it. */
+const levada_json_number *levada_json_parser_number(levada_json_parser *p, levada_json_value value);
+/* Adds the JSON of a value. Numbers keep their bytes. */
 void levada_json_text(levada_json_parser *p, levada_json_value value, levada_text *out);
 /* Returns true if the number has a double: *f. */
 bool levada_json_odd_float(const levada_json_odd *odd, double *f);

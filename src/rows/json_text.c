@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of a document as JSON again, without white space. */
-#include "base/number.h"
+/* Values of a document as JSON again, without white space; numbers keep their bytes. */
 #include "rows/json_parser.h"
-
-#include <math.h>
 
 typedef struct text_writer {
     levada_json_parser *parser;
@@ -52,21 +49,35 @@ static void text_string(levada_json_value value, levada_text *out)
     levada_text_json(out, (const char *)bytes, size);
 }
 
+static void text_number(levada_json_parser *p, levada_json_value value, levada_text *out)
+{
+    const levada_json_number *number = levada_json_parser_number(p, value);
+
+    if (number) levada_text_add(out, number->text, (size_t)number->size);
+    else out->failed = true;
+}
+
+/* Adds an integer; zero may be "-0". */
+static void text_integer(levada_json_parser *p, levada_json_value value, levada_text *out)
+{
+    int64_t i = levada_json_as_int(value);
+
+    if (i) levada_text_i64(out, i);
+    else text_number(p, value, out);
+}
+
 void levada_json_text(levada_json_parser *p, levada_json_value value, levada_text *out)
 {
     text_writer w = { p, out, true };
-    char        number[LEVADA_NUMBER_TEXT];
 
     switch (levada_json_kind_of(value)) {
     case LEVADA_JSON_NULL: levada_text_put(out, "null"); break;
     case LEVADA_JSON_BOOL:
         levada_text_put(out, levada_json_as_bool(value) ? "true" : "false");
         break;
-    case LEVADA_JSON_INT: levada_text_i64(out, levada_json_as_int(value)); break;
+    case LEVADA_JSON_INT: text_integer(p, value, out); break;
     case LEVADA_JSON_BIG: text_odd(p, value, out); break;
-    case LEVADA_JSON_FLOAT:
-        levada_text_put(out, levada_number_write(levada_json_as_float(value), number));
-        break;
+    case LEVADA_JSON_FLOAT: text_number(p, value, out); break;
     case LEVADA_JSON_TEXT: text_string(value, out); break;
     case LEVADA_JSON_LIST:
         levada_text_char(out, '[');
