@@ -155,7 +155,8 @@ def write(
     Args:
         ds (Dataset): the records; or {name: dataset}, such as the parts of ``ds.split``. The path
             then contains "{split}", which is replaced by each name. Parts that ``split`` has just
-            made are written in one pass over their input; other datasets are read by themselves.
+            made are written in one pass over their input, in one epoch of all of them; other
+            datasets are read by themselves.
         path (str): the file, or the pattern of a set.
         format (str): tfrecord, sequence_example, csv, jsonl, tar, text_lines, parquet or arrow;
             None = by the suffix of the path.
@@ -207,15 +208,24 @@ def _passes(datasets, sinks):
 
     passes = {}
     for i, (ds, sink) in enumerate(zip(datasets, sinks, strict=True)):
-        core, epoch, settings = ds._core, ds._epochs.take(), ds._settings
+        core, settings = ds._core, ds._settings
         if not core.traits()["splits"]:
-            passes[i] = (ds, epoch, [(None, sink)])
+            passes[i] = (ds, [ds], [(None, sink)])
             continue
         source = core.inputs()[0]
-        key = (source, epoch, tuple(sorted(settings.items())))
-        shared = (Dataset(source, settings, ds._home), epoch, [])
-        passes.setdefault(key, shared)[2].append((core, sink))
-    return passes.values()
+        key = (source, tuple(sorted(settings.items())))
+        shared = (Dataset(source, settings, ds._home), [], [])
+        passes.setdefault(key, shared)[1].append(ds)
+        passes[key][2].append((core, sink))
+    return [(source, _epoch_of(parts), outputs) for source, parts, outputs in passes.values()]
+
+
+def _epoch_of(parts):
+    """The next epoch of all parts of a dataset, of which some may have been read before."""
+    epoch = max([part._epochs.take() for part in parts])
+    for part in parts:
+        part._epochs.seen(epoch)
+    return epoch
 
 
 def _fill(ds, epoch, outputs, written, progress):

@@ -4,6 +4,8 @@
 import csv
 import json
 import os
+import subprocess
+import sys
 import tarfile
 
 import levada as lv
@@ -272,6 +274,49 @@ def test_each_split_has_its_files(tmp_path):
     assert lv.parquet(tmp_path / "b.parquet").to_list() == test.to_list()
 
 
+def test_parts_of_a_split_are_written_in_one_pass_even_if_one_was_read_before(tmp_path):
+    calls = []
+    ds = lv.range(50).shuffle(9, seed=1).map(lambda row: calls.append(1) or row)
+    train, test = ds.split(0.7, 0.3)
+    want = {"train": train.to_list(), "test": test.to_list()}
+    assert len(list(train)) == len(list(train))
+    calls.clear()
+    lv.write({"train": train, "test": test}, tmp_path / "{split}.jsonl")
+    assert len(calls) == 50
+    for name, rows in want.items():
+        written = lv.open(tmp_path / f"{name}.jsonl").to_list()
+        assert sorted(map(str, written)) == sorted(map(str, rows))
+    assert iter(train).stats()["epoch"] == iter(test).stats()["epoch"] == 3
+
+
+FULL = """
+import resource, signal, sys
+import levada as lv
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+ds = lv.range(100_000).with_columns(text="'a longer string for each record'")
+path = sys.argv[1]
+ds.take(1).to_list()
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    lv.write(ds, path, compression="none")
+except lv.errors.ResourceExhaustedError as error:
+    assert path in str(error) and error.file == path, error
+else:
+    raise SystemExit("no error")
+"""
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tfrecord", "parquet", "arrow"])
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, suffix):
+    if suffix in ("parquet", "arrow"):
+        pytest.importorskip("pyarrow")
+    path = str(tmp_path / f"a.{suffix}")
+    done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_no_split_appears_if_one_cannot_be_written(tmp_path, suffix):
     good, path = lv.range(300), tmp_path / ("{split}." + suffix)
@@ -314,6 +359,6 @@ def test_a_table_that_cannot_be_closed_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq.ParquetWriter, "close", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(lv.errors.ResourceExhaustedError, match=r"a\.parquet: No space"):
         lv.write(lv.range(3), tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -2,8 +2,10 @@
 """Parquet and Arrow files out."""
 
 import contextlib
+import errno
 import os
 
+from levada import errors
 from levada.errors import InvalidArgumentError
 from levada.interop._pyarrow import pyarrow
 
@@ -22,6 +24,28 @@ def _check(block):
                 f"column {name!r} has padded lists of lists, and a batch does not have the "
                 "lengths of the inner ones; write batches of batch()"
             )
+
+
+_STATUS = {
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EFBIG: errors.ResourceExhaustedError,
+    errno.ENOENT: errors.NotFoundError,
+    errno.ENOTDIR: errors.NotFoundError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+}
+
+
+@contextlib.contextmanager
+def _writing(path):
+    """Raises errors of the system as those of other formats, with the file."""
+    try:
+        yield
+    except OSError as error:
+        kind = _STATUS.get(error.errno, errors.UnavailableError)
+        why = os.strerror(error.errno) if error.errno else error
+        raise kind(f"cannot write {path}: {why}", file=os.fspath(path)) from error
 
 
 class TableSink:
@@ -52,8 +76,9 @@ class TableSink:
             raise InvalidArgumentError(f"cannot write {self.path}: {error}") from error
 
     def _flush(self):
-        self.writer = self.writer or self._open()
-        self.writer.write_table(pyarrow().Table.from_batches(self.held, self.schema))
+        with _writing(self.path):
+            self.writer = self.writer or self._open()
+            self.writer.write_table(pyarrow().Table.from_batches(self.held, self.schema))
         self.held, self.nheld = [], 0
 
     def add(self, block):
@@ -77,12 +102,14 @@ class TableSink:
         self.schema = self.schema or pyarrow().schema(self.ds)
         if self.held or self.writer is None:
             self._flush()
-        self.writer.close()
-        with open(self.part, "rb") as file:
-            os.fsync(file.fileno())
+        with _writing(self.path):
+            self.writer.close()
+            with open(self.part, "rb") as file:
+                os.fsync(file.fileno())
 
     def close(self):
-        os.replace(self.part, self.path)
+        with _writing(self.path):
+            os.replace(self.part, self.path)
         return (self.records,)
 
     def discard(self):
