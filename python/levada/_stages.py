@@ -428,8 +428,8 @@ class Stages(Typed[T]):
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
             method (str, default 'bilinear'): random_resized_crop: bilinear: interpolate between
-                the nearest pixels; nearest: copy the nearest pixel, for masks of labels
-                (bilinear, nearest)
+                the nearest pixels; nearest: copy the nearest pixel, for masks of labels, and
+                for uint16, which bilinear refuses (bilinear, nearest)
             seed (int): random_resized_crop: seed; stages with the same seed on other fields
                 draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation
@@ -527,8 +527,8 @@ class Stages(Typed[T]):
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
             method (str, default 'bilinear'): random_resized_crop: bilinear: interpolate between
-                the nearest pixels; nearest: copy the nearest pixel, for masks of labels
-                (bilinear, nearest)
+                the nearest pixels; nearest: copy the nearest pixel, for masks of labels, and
+                for uint16, which bilinear refuses (bilinear, nearest)
             seed (int): random_resized_crop: seed; stages with the same seed on other fields
                 draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation
@@ -680,8 +680,8 @@ class Stages(Typed[T]):
             antialias (bool, default True): random_resized_crop: weigh all covered pixels if the
                 result is smaller
             method (str, default 'bilinear'): random_resized_crop: bilinear: interpolate between
-                the nearest pixels; nearest: copy the nearest pixel, for masks of labels
-                (bilinear, nearest)
+                the nearest pixels; nearest: copy the nearest pixel, for masks of labels, and
+                for uint16, which bilinear refuses (bilinear, nearest)
             seed (int): random_resized_crop: seed; stages with the same seed on other fields
                 draw the same windows; None = the seed of the iterator
             orient (bool, default False): turn and mirror the image as its EXIF orientation

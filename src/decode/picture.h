@@ -104,7 +104,8 @@ typedef struct levada_picture_args {
                .doc = "random_resized_crop: weigh all covered pixels if the result is smaller"), \
     LEVADA_ARG(CHOICE, levada_picture_args, method, .choices = "bilinear|nearest",             \
                .doc = "random_resized_crop: bilinear: interpolate between the nearest pixels; " \
-                      "nearest: copy the nearest pixel, for masks of labels"),                 \
+                      "nearest: copy the nearest pixel, for masks of labels, and for uint16, " \
+                      "which bilinear refuses"),                                               \
     LEVADA_ARG(INT, levada_picture_args, seed, .min = 0, .max = INT64_MAX,                     \
                .doc = "random_resized_crop: seed; stages with the same seed on other fields " \
                       "draw the same windows; null = the seed of the iterator"),               \
