@@ -48,6 +48,9 @@ class Reader:
         """Returns a reader of the same records for another iterator; itself if it keeps nothing."""
         return self
 
+    def check(self):
+        """Raises an error where a run begins and the object is not the one that it was."""
+
     def named(self):
         """How a description names it (`_identity`)."""
         known = {"mark": self.mark} if self.mark else {"object": self.obj}
@@ -244,6 +247,7 @@ class Numbered(_functions._Target):
     def reader(self, run):
         """The reader of a run, which keeps what it has read last (a decoded row group)."""
         if run not in self.readers:
+            self.read.check()
             process, free = self.free.pop() if self.free else (None, None)
             self.readers[run] = free if process == os.getpid() else self.read.another()
         return self.readers[run]

@@ -3,6 +3,7 @@
 
 import datetime
 import decimal
+import os
 import pickle
 import subprocess
 import sys
@@ -293,6 +294,32 @@ def test_changed_and_damaged_files(tmp_path, kind):
             writer.write_table(table)
     with pytest.raises(lv.errors.FailedPreconditionError, match="different schemas"):
         source(pattern)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "arrows", "parquet"])
+@pytest.mark.parametrize("how", ["replaced", "written to", "copied for another process"])
+def test_files_that_change_between_epochs_are_noticed(tmp_path, kind, how):
+    _, source, pattern = in_files(tmp_path, kind)
+    ds = source(pattern).batch(8)
+    rows = len(list(ds))
+    _, second = sorted(tmp_path.glob(f"*.{kind}"))
+    made = second.read_bytes()
+    if how == "written to":
+        second.write_bytes(made)
+        os.utime(second, (1, 1))
+    else:
+        (tmp_path / "new").write_bytes(made)
+        os.replace(tmp_path / "new", second)
+    if how == "copied for another process":
+        assert len(list(pickle.loads(pickle.dumps(ds)))) == rows
+        second.write_bytes(made[:-200] + bytes(190) + made[-10:])
+        ds = pickle.loads(pickle.dumps(ds))
+    for read in (list, lambda each: list(each.repeat(2))):
+        with pytest.raises(lv.errors.FailedPreconditionError, match="replaced or written") as told:
+            read(ds)
+        assert second.name in told.value.file or how.startswith("copied")
+    if how != "copied for another process":
+        assert len(list(source(pattern).batch(8))) == rows
 
 
 def test_parquet_refuses_a_shuffle_that_decodes_too_much(tmp_path):

@@ -338,6 +338,15 @@ def _file_mark(paths, filesystem=None):
     return digest(repr(marks).encode())
 
 
+def _versions(paths, filesystem=None):
+    """What differs if a file is replaced or written to, for each file."""
+    if filesystem:
+        found = filesystem.get_file_info(list(paths))
+        return [(info.size, info.mtime_ns) for info in found]
+    stats = [os.stat(path) for path in paths]
+    return [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in stats]
+
+
 def _same_schema(schema, path, first, first_path):
     if schema.equals(first):
         return
@@ -361,9 +370,12 @@ class _Files:
     ``_open(path)`` returns the schema, and how many records each part has.
     """
 
-    def __init__(self, paths):
+    def __init__(self, paths, filesystem=None):
         self.paths, self.places, self.sizes, self.schema, self.names = paths, [], [], None, None
+        self.filesystem = filesystem
         self.begin()
+        self.mark_of_files = _file_mark(paths, filesystem)
+        self.seen = _versions(paths, filesystem)
         for path in paths:
             schema, sizes = self._open(path)
             self.schema = self.schema or schema
@@ -373,9 +385,27 @@ class _Files:
 
     def begin(self):
         self.opened = {}
+        self.seen = None  # another process may have copies of the files
 
     def __getstate__(self):
-        return {k: v for k, v in self.__dict__.items() if k != "opened"}
+        return {k: v for k, v in self.__dict__.items() if k not in ("opened", "seen")}
+
+    def check(self):
+        """Raises an error if a file has changed since the dataset was made."""
+        now = _versions(self.paths, self.filesystem)
+        if now == self.seen:
+            return
+        changed = self.paths[0]
+        if self.seen is not None:
+            pairs = zip(self.paths, self.seen, now, strict=True)
+            changed = next(path for path, before, after in pairs if before != after)
+        elif _file_mark(self.paths, self.filesystem) == self.mark_of_files:
+            self.seen = now
+            return
+        raise FailedPreconditionError(
+            "the file was replaced or written to after the dataset was made; make the dataset "
+            "again to read the new records", file=changed
+        )  # fmt: skip
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -483,9 +513,10 @@ def arrow(
         given.load,
         nulls,
         _name_of(paths),
-        _file_mark(paths),
+        given.mark_of_files,
         keep=_MOST_VIEWS if shuffle_records or given.views else 2,
         around=given.around,
+        check=given.check,
     )
     return _dataset(reader, shuffle_records, records, part)
 
@@ -517,8 +548,7 @@ class _ParquetFiles(_Files):
     """Row groups of Parquet files: ``load(i)``."""
 
     def __init__(self, paths, row_groups=None, filters=None, filesystem=None):
-        self.filesystem = filesystem
-        super().__init__(paths)
+        super().__init__(paths, filesystem)
         self.all = len(self.places) if row_groups is None else -1
         if row_groups is not None:
             self._choose(row_groups)
@@ -527,6 +557,7 @@ class _ParquetFiles(_Files):
             self._choose([i for i, (path, g) in enumerate(self.places) if g in kept[path]])
 
     def begin(self):
+        super().begin()
         self.opened = threading.local()  # two threads may not read with one ParquetFile
 
     def _choose(self, row_groups):
@@ -560,11 +591,11 @@ class _ParquetFiles(_Files):
     def mark(self):
         """What a restore compares: the files, and which of their row groups are read."""
         if len(self.places) == self.all:
-            return _file_mark(self.paths, self.filesystem)
+            return self.mark_of_files
         from levada._contents import digest
 
         chosen = [(self.paths.index(path), g) for path, g in self.places]
-        return digest(repr((_file_mark(self.paths, self.filesystem), chosen)).encode())
+        return digest(repr((self.mark_of_files, chosen)).encode())
 
     def load(self, i):
         path, g = self.places[i]
@@ -628,7 +659,7 @@ def parquet(
         )
     reader = Pieces(
         given.schema, given.sizes, given.load, nulls, _name_of(paths), given.mark(),
-        keep=cache_row_groups, ahead=not shuffle_records,
+        keep=cache_row_groups, ahead=not shuffle_records, check=given.check,
     )  # fmt: skip
     return _dataset(reader, shuffle_records, records, part)
 

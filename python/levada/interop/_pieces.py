@@ -80,11 +80,15 @@ class Pieces(Reader):
     """Records of several pieces: chunks of a table, record batches or row groups of files.
 
     ``sizes``: records of each piece. ``load(i)``: piece i as a RecordBatch or a table; the last
-    `keep` of them stay, all if that is None. ``around(i)``: memory that has its buffers. With
-    `ahead`, the next piece is loaded on a thread.
+    `keep` of them stay, all if that is None. ``around(i)``: memory that has its buffers.
+    ``check()`` raises an error if they have changed. With `ahead`, the next piece is loaded on a
+    thread.
     """
 
-    def __init__(self, schema, sizes, load, nulls, name, mark, keep=None, ahead=False, around=None):
+    def __init__(
+        self, schema, sizes, load, nulls, name, mark,
+        keep=None, ahead=False, around=None, check=None,
+    ):  # fmt: skip
         import numpy as np
 
         self.schema, self.load, self.nulls, self.name, self.mark = schema, load, nulls, name, mark
@@ -93,7 +97,7 @@ class Pieces(Reader):
             self.first.append(self.first[-1] + size)
         self.count = self.first[-1]
         self.starts = np.array(self.first, np.int64)
-        self.keep, self.ahead, self.around = keep, ahead, around
+        self.keep, self.ahead, self.around, self.unchanged = keep, ahead, around, check
         self.spec = spec_of(schema, nulls)
         self.obj = None
         self._begin()
@@ -105,6 +109,10 @@ class Pieces(Reader):
 
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k not in ("kept", "pool", "table")}
+
+    def check(self):
+        if self.unchanged is not None:
+            self.unchanged()
 
     def another(self):
         if self.keep is None:  # nothing is dropped, so all iterators share the pieces
