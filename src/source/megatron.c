@@ -91,13 +91,18 @@ static levada_status megatron_open(levada_env *env, const char *path, megatron_i
                                    levada_error *err)
 {
     uint8_t      *head = NULL;
-    levada_status st;
+    int64_t       size;
+    levada_status st = LEVADA_OK;
 
     LEVADA_TRY(levada_beside_open(env, path, ".bin", ".idx", &out->bytes, err));
-    st = levada_beside_read(out->bytes, 0, MEGATRON_HEAD, &head, err);
-    if (st == LEVADA_OK)
-        st = megatron_head(head, levada_bytes_mark_of(out->bytes).size, out, err);
+    size = levada_bytes_mark_of(out->bytes).size;
+    if (size >= 0 && size < MEGATRON_HEAD)
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "it has %lld bytes, and its heading alone has %d",
+                         (long long)size, (int)MEGATRON_HEAD);
+    if (st == LEVADA_OK) st = levada_beside_read(out->bytes, 0, MEGATRON_HEAD, &head, err);
+    if (st == LEVADA_OK) st = megatron_head(head, size, out, err);
     levada_free(head);
+    if (st != LEVADA_OK) levada_error_wrap(err, "its .idx file");
     return st;
 }
 
@@ -118,37 +123,42 @@ static void megatron_close(megatron_index *x)
     levada_free(x->firsts);
 }
 
-/* Adds sequences [first, end), which follow one another, as one record. */
+/* Adds sequences [first, end) as one record, from *last on. */
 static levada_status megatron_add(const megatron_index *x, int64_t first, int64_t end,
                                   levada_index_sink *to, int64_t *last, levada_error *err)
 {
-    int64_t from = first < end ? megatron_number(x->positions + 8 * first, 8) : *last, at = from;
-    int64_t width = levada_dtype_size(x->dtype);
+    int64_t from = *last, at = from, width = levada_dtype_size(x->dtype);
 
     for (int64_t i = first; i < end; i++) {
         int64_t length = megatron_number(x->lengths + 4 * i, 4);
+        int64_t place = megatron_number(x->positions + 8 * i, 8);
 
-        if (length < 0 || at < 0 || at != megatron_number(x->positions + 8 * i, 8) ||
-            at > INT64_MAX - length * width)
+        if (place != at)
             return levada_fail(err, LEVADA_EDATA_LOSS,
-                               "sequence %lld does not follow the sequence before", (long long)i);
+                               "sequence %lld begins at byte %lld of the .bin file, but the "
+                               "sequences before it end at byte %lld",
+                               (long long)i, (long long)place, (long long)at);
+        if (length < 0 || at > INT64_MAX - length * width)
+            return levada_fail(err, LEVADA_EDATA_LOSS, "sequence %lld has %lld tokens",
+                               (long long)i, (long long)length);
         at += length * width;
     }
     *last = at;
     return to->add(to, from, at - from, (at - from) / width, err);
 }
 
+/* Adds all records; *last is where the last one ends. */
 static levada_status megatron_records(const megatron_index *x, bool documents,
-                                      levada_index_sink *to, levada_error *err)
+                                      levada_index_sink *to, int64_t *last, levada_error *err)
 {
-    int64_t last = 0, first = 0;
+    int64_t first = 0;
 
     if (documents && x->documents == 0 && x->sequences > 0)
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "%lld sequences are in no document; pass documents=false",
                            (long long)x->sequences);
     for (int64_t i = 0; !documents && i < x->sequences; i++)
-        LEVADA_TRY(megatron_add(x, i, i + 1, to, &last, err));
+        LEVADA_TRY(megatron_add(x, i, i + 1, to, last, err));
     for (int64_t i = 0; documents && i < x->documents; i++) {
         int64_t end = megatron_number(x->firsts + 8 * i, 8);
 
@@ -158,10 +168,27 @@ static levada_status megatron_records(const megatron_index *x, bool documents,
                                "document %lld begins at sequence %lld, but documents must ascend "
                                "up to sequence %lld",
                                (long long)i, (long long)end, (long long)x->sequences);
-        if (i > 0) LEVADA_TRY(megatron_add(x, first, end, to, &last, err));
+        if (i > 0) LEVADA_TRY(megatron_add(x, first, end, to, last, err));
         first = end;
     }
     return LEVADA_OK;
+}
+
+/* Checks that the file of tokens has none after the last sequence; a file that is cut has damaged
+ * records. */
+static levada_status megatron_check_end(levada_env *env, const char *path, int64_t end,
+                                        levada_error *err)
+{
+    levada_bytes *bytes = NULL;
+    int64_t       size;
+
+    LEVADA_TRY(levada_beside_open(env, path, "", "", &bytes, err));
+    size = levada_bytes_mark_of(bytes).size;
+    levada_bytes_close(&bytes);
+    if (size <= end) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "its sequences end at byte %lld, but the .bin file has %lld bytes",
+                       (long long)end, (long long)size);
 }
 
 static levada_status megatron_foreign(levada_env *env, const void *args, const char *path,
@@ -169,15 +196,21 @@ static levada_status megatron_foreign(levada_env *env, const void *args, const c
 {
     const megatron_args *a = args;
     megatron_index       x = { 0 };
+    int64_t              last = 0;
     levada_status        st = megatron_open(env, path, &x, err);
 
-    if (st == LEVADA_OK && a->dtype != x.dtype)
+    if (st != LEVADA_OK) {
+        megatron_close(&x);
+        return st;
+    }
+    if (a->dtype != x.dtype)
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the tokens are %s, but dtype=%s",
                          levada_dtype_name(x.dtype), levada_dtype_name(a->dtype));
     if (st == LEVADA_OK) st = megatron_load(&x, err);
     to->field = "tokens";
-    if (st == LEVADA_OK) st = megatron_records(&x, a->documents, to, err);
-    if (st != LEVADA_OK && st != LEVADA_ENOT_FOUND) levada_error_wrap(err, "its .idx file");
+    if (st == LEVADA_OK) st = megatron_records(&x, a->documents, to, &last, err);
+    if (st == LEVADA_OK) st = megatron_check_end(env, path, last, err);
+    if (st != LEVADA_OK) levada_error_wrap(err, "its .idx file");
     megatron_close(&x);
     return st;
 }

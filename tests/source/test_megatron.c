@@ -148,23 +148,35 @@ static bool read_shared(const char *name, int first)
 
 static void aligned_tokens_are_not_copied(void **state)
 {
-    t_bytes bin, idx, odd = { 0 };
-
     (void)state;
     write_pair("a", 3, (int[]){ 3, 2, 1 }, 2, (int[]){ 0, 3 });
     assert_true(read_shared("a", 1));
+}
+
+static void every_byte_of_tokens_is_in_a_sequence(void **state)
+{
+    t_bytes bin, idx, longer = { 0 };
+
+    (void)state;
+    write_pair("a", 3, (int[]){ 3, 2, 1 }, 2, (int[]){ 0, 3 });
     bin = t_read_file(t_path("a.bin"));
     idx = t_read_file(t_path("a.idx"));
-    t_add(&odd, bin.at, 6);
-    t_add(&odd, "", 1);
-    t_add(&odd, bin.at + 6, bin.size - 6);
-    t_write_file(t_path("odd.bin"), odd.at, odd.size);
-    for (int i = 1; i < 3; i++) idx.at[34 + 12 + 8 * i]++; /* a byte after the first */
-    t_write_file(t_path("odd.idx"), idx.at, idx.size);
-    assert_false(read_shared("odd", 1));
+    t_add(&longer, bin.at, bin.size);
+    t_add(&longer, "x", 1);
+    t_write_file(t_path("a.bin"), longer.at, longer.size);
+    refused("a", "", LEVADA_EFAILED_PRECONDITION, "end at byte 12, but the .bin file has 13 bytes");
+    t_write_file(t_path("a.bin"), bin.at, bin.size);
+    for (int i = 0; i < 3; i++) {
+        idx.at[34 + 12 + 8 * i]++;
+        t_write_file(t_path("a.idx"), idx.at, idx.size);
+        refused("a", "", LEVADA_EDATA_LOSS, "of the .bin file, but the sequences before it end");
+        idx.at[34 + 12 + 8 * i]--;
+    }
+    t_write_file(t_path("a.idx"), idx.at, 20);
+    refused("a", "", LEVADA_EDATA_LOSS, "its .idx file: it has 20 bytes, and its heading alone");
     t_clear(&bin);
     t_clear(&idx);
-    t_clear(&odd);
+    t_clear(&longer);
 }
 
 static void an_index_that_does_not_fit_is_refused(void **state)
@@ -190,9 +202,9 @@ static void an_index_that_does_not_fit_is_refused(void **state)
     refused("a", "", LEVADA_EDATA_LOSS, "16 bytes at byte 58 exceed the file of 73 bytes");
     idx.at[42] = 5; /* the position of sequence 0 */
     t_write_file(t_path("a.idx"), idx.at, idx.size);
-    refused("a", "", LEVADA_EDATA_LOSS, "record 1");
+    refused("a", "", LEVADA_EDATA_LOSS, "sequence 0 begins at byte 5");
     t_write_file(t_path("a.idx"), "no", 2);
-    refused("a", "", LEVADA_EDATA_LOSS, "34 bytes at byte 0 exceed the file of 2 bytes");
+    refused("a", "", LEVADA_EDATA_LOSS, "it has 2 bytes, and its heading alone has 34");
     t_clear(&idx);
 }
 
@@ -237,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_index_says_what_records_are),
         cmocka_unit_test(sequences_may_be_empty),
         cmocka_unit_test(aligned_tokens_are_not_copied),
+        cmocka_unit_test(every_byte_of_tokens_is_in_a_sequence),
         cmocka_unit_test(an_index_that_does_not_fit_is_refused),
         cmocka_unit_test(a_cut_file_loses_its_last_records),
         cmocka_unit_test(records_have_numbers_and_lengths),
