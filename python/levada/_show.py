@@ -95,6 +95,12 @@ def _functions(core: Any) -> list[str]:
     return [function_text(handle.handled[0]) for handle in handles]
 
 
+def _notes(core: Any) -> list[str]:
+    """What the readers among the options of a stage do to fields."""
+    handles = [value for value in core.options().values() if hasattr(value, "handled")]
+    return [text for handle in handles for text in getattr(handle.handled[0], "notes", ())]
+
+
 def stage_text(core: Any) -> str:
     """The name of a stage, with its Python functions."""
     functions = ", ".join(_functions(core))
@@ -114,7 +120,9 @@ def explained(core: Any) -> str:
     for line in core.explain().removesuffix("\n").split("\n"):
         lines.append(line)
         if not line.startswith(" "):
-            lines += [f"    calls   {text}" for text in _functions(next(stages))]
+            stage = next(stages)
+            lines += [f"    calls   {text}" for text in _functions(stage)]
+            lines += [f"    fields  {text}" for text in _notes(stage)]
     return plain("\n".join(lines), lines=True) + "\n"
 
 

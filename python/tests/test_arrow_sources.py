@@ -681,56 +681,6 @@ def test_shuffled_records_of_many_chunks(threads):
         assert sorted(map(str, rows)) == sorted(map(str, whole)) and str(rows) != str(whole)
 
 
-def nested_arrays(n, rng, nulls):
-    """Arrays of n rows whose items are found in different ways."""
-    lists = [rng.integers(0, 99, rng.integers(0, 5)).tolist() for _ in range(n)]
-    pairs = [[[int(i), i + 1] for i in row] for row in lists]
-    if nulls:
-        lists = [None if rng.random() < 0.2 else row for row in lists]
-        pairs = [None if rng.random() < 0.2 else row for row in pairs]
-    ones = [[[k]] for k in range(n)]
-    return {
-        "list": pa.array(lists, pa.list_(pa.int32())),
-        "sliced": pa.array([[1], *lists, [2]], pa.large_list(pa.int16()))[1:-1],
-        "floats": pa.array(lists, pa.list_(pa.float64())),
-        "flags": pa.array([row and [i > 50 for i in row] for row in lists], pa.list_(pa.bool_())),
-        "dates": pa.array(lists, pa.list_(pa.date32())),
-        "lists": pa.array(pairs, pa.list_(pa.list_(pa.int64()))),
-        "fixed": pa.array(ones, pa.list_(pa.list_(pa.int64(), 1), 1)),
-        "pairs": pa.array(pairs, pa.list_(pa.list_(pa.int64(), 2))),
-        "one of one": pa.array(ones, pa.list_(pa.list_(pa.int64(), 1))),
-        "texts": pa.array([row and [str(i) for i in row] for row in lists], pa.list_(pa.string())),
-        "view": pa.array(lists, pa.list_view(pa.int64())),
-        "objects": pa.array([row and [{"a": i, "b": [i]} for i in row] for row in lists]),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("nulls", [False, True])
-@pytest.mark.parametrize("block_rows", [1, 7, 256])
-def test_scattered_rows_are_those_of_a_read_in_order(block_rows, nulls):
-    rng = np.random.default_rng(block_rows)
-    made = nested_arrays(500, rng, nulls)
-    if nulls:  # of items
-        made["items"] = pa.array([[1, None], [None], [2, 3]] * 166 + [[4], []])
-    table = pa.table({**made, "n": pa.array(range(500))})
-    table = pa.concat_tables([table.slice(0, 199), table.slice(199, 0), table.slice(199)])
-    whole = lv.from_arrow(table, nulls="default").to_list()
-    for row, expected in zip(whole, table.select(["list", "n"]).to_pylist(), strict=True):
-        assert row["list"].tolist() == (expected["list"] or [])
-    ds = lv.from_arrow(table, nulls="default", shuffle_records=True)
-    rows = ds.with_options(block_rows=block_rows, seed=3).to_list()
-    assert [int(row["n"]) for row in rows] != list(range(500))
-    assert [str(row) for row in sorted(rows, key=lambda row: row["n"])] == list(map(str, whole))
-
-
-def test_scattered_lists_are_copied_once():
-    table = pa.table({"x": pa.array([[k] * (k % 5) for k in range(2000)], pa.list_(pa.int64()))})
-    ds = lv.from_arrow(table, shuffle_records=True).with_options(seed=1)
-    for batch in ds.batch(8):
-        batch["x"].values[:] = 7  # a batch has its own memory
-    assert table["x"][3].as_py() == [3, 3, 3]
-
-
 # -- streams
 
 
@@ -896,3 +846,52 @@ def test_files_in_a_file_system(tmp_path):
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / "0.parquet"), "/a/0.parquet")
     assert len(lv.parquet("/a/*.parquet", filesystem=memory)) == 3000
+
+
+def test_arrow_files_in_a_file_system(tmp_path):
+    from pyarrow import fs
+
+    table, store = shared_table(5000), fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    with pa.ipc.new_file(str(tmp_path / "0.arrow"), table.schema) as writer:
+        writer.write_table(table, max_chunksize=300)
+    with pa.ipc.new_stream(str(tmp_path / "1.arrow"), table.schema) as writer:
+        writer.write_table(table, max_chunksize=700)
+    local = lv.arrow(str(tmp_path / "*.arrow"), nulls="default")
+    for shuffled in (False, True):
+        options = {"nulls": "default", "shuffle_records": shuffled}
+        ds = lv.arrow("*.arrow", filesystem=store, **options).with_options(seed=1)
+        assert len(ds) == 10_000 and str(ds[7000]) == str(local[7000])
+        whole = ds.to_list()
+        assert sorted(map(str, whole)) == sorted(map(str, local.to_list()))
+        it = iter(ds)
+        for _ in range(777):
+            next(it)
+        again = iter(pickle.loads(pickle.dumps(ds)))
+        again.restore(it.save())
+        assert str(list(again)) == str(whole[777:])
+    cut = (tmp_path / "0.arrow").read_bytes()[:-9]
+    (tmp_path / "0.arrow").write_bytes(cut)
+    with pytest.raises(lv.errors.FailedPreconditionError, match="replaced or written"):
+        ds.to_list()
+    with pytest.raises(lv.errors.DataLossError, match=r"0\.arrow: not a complete Arrow file"):
+        lv.arrow("*.arrow", filesystem=store)
+
+
+def test_explain_has_the_units_of_times():
+    table = pa.table({
+        "t": pa.array([DAY], pa.timestamp("us", "UTC")),
+        "s": pa.array([[{"at": 5, "n": 1}]], pa.list_(pa.struct(
+            {"at": pa.time64("ns"), "n": pa.int64()}))),
+        "day": pa.array([datetime.date(1970, 1, 3)]),
+        "lasts": pa.array([[7]], pa.list_(pa.duration("ms"))),
+        "n": [1],
+    })  # fmt: skip
+    text = lv.from_arrow(table).batch(2).explain()
+    for line in (
+        "t: int64, us of timestamp[us, tz=UTC] in UTC",
+        "s.at: int64, ns of time64[ns]",
+        "day: int64, days of date32[day]",
+        "lasts: int64, ms of duration[ms]",
+    ):
+        assert f"    fields  {line}\n" in text
+    assert text.count("    fields  ") == 4

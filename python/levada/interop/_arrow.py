@@ -434,12 +434,18 @@ class _ArrowFiles(_Files):
         import pyarrow.ipc as ipc
 
         try:
-            mapped = pa.memory_map(path).read_buffer()
-            around = mapped.address, mapped.size
-            if mapped[:6].to_pybytes() == b"ARROW1":
-                file = ipc.open_file(mapped)
+            mapped, around = None, (0, 0)
+            if self.filesystem is None:
+                mapped = pa.memory_map(path).read_buffer()
+                around = mapped.address, mapped.size
+            source = mapped if mapped is not None else self.filesystem.open_input_file(path)
+            begin = mapped[:6].to_pybytes() if mapped is not None else source.read(6)
+            if mapped is None:
+                source.seek(0)
+            if begin == b"ARROW1":
+                file = ipc.open_file(source)
                 return file.get_batch, file.num_record_batches, file.schema, around
-            stream = ipc.open_stream(mapped)
+            stream = ipc.open_stream(source)
             batches = list(stream)
             return batches.__getitem__, len(batches), stream.schema, around
         except FileNotFoundError:
@@ -485,6 +491,7 @@ def arrow(
     shuffle_records: bool = False,
     records: tuple[int, int] | None = None,
     part: tuple[int, int] | None = None,
+    filesystem: Any = None,
 ) -> Dataset[dict[str, Any]]:
     """Reads Arrow IPC files and streams, memory-mapped (pyarrow must be installed).
 
@@ -496,6 +503,9 @@ def arrow(
             epoch.
         records (tuple[int, int]): (start, stop): only the records with these numbers.
         part (tuple[int, int]): (i, n): only part i of n, a range of the records.
+        filesystem (Any): a file system of pyarrow or fsspec that has the files, as in ``parquet``.
+            Their record batches are read when they are needed, and all of them once to count the
+            records.
 
     Example:
         import pyarrow as pa
@@ -505,8 +515,9 @@ def arrow(
     """
     _check_nulls(nulls)
     pyarrow()
-    paths = _files(files)
-    given = _ArrowFiles(paths).select(columns)
+    filesystem = _filesystem(filesystem)
+    paths = _stored(files, filesystem) if filesystem else _files(files)
+    given = _ArrowFiles(paths, filesystem).select(columns)
     reader = Pieces(
         given.schema,
         given.sizes,

@@ -61,6 +61,33 @@ def spec_of(schema, nulls="error"):
     return declaration(kinds, marks)
 
 
+def time_notes(schema):
+    """A text for each field of times, whose numbers have no unit of their own."""
+    types = pyarrow().types
+    units = {types.is_date32: "days", types.is_date64: "ms"}
+    notes = []
+    for name, kind in _leaves(schema):
+        unit = next((unit for is_kind, unit in units.items() if is_kind(kind)), None)
+        if unit is None and not (types.is_temporal(kind) and hasattr(kind, "unit")):
+            continue
+        zone = f" in {kind.tz}" if getattr(kind, "tz", None) else ""
+        notes.append(f"{name}: int64, {unit or kind.unit} of {kind}{zone}")
+    return notes
+
+
+def _leaves(fields, of=""):
+    """(name, type) of the values of fields, inside of lists and structs."""
+    types = pyarrow().types
+    for field in fields:
+        name, kind = f"{of}{field.name}", field.type
+        while hasattr(kind, "value_type"):
+            kind = kind.value_type
+        if types.is_struct(kind):
+            yield from _leaves([kind.field(i) for i in range(kind.num_fields)], f"{name}.")
+        else:
+            yield name, kind
+
+
 # -- record batches by number
 
 
@@ -99,6 +126,7 @@ class Pieces(Reader):
         self.starts = np.array(self.first, np.int64)
         self.keep, self.ahead, self.around, self.unchanged = keep, ahead, around, check
         self.spec = spec_of(schema, nulls)
+        self.notes = time_notes(schema)
         self.obj = None
         self._begin()
 
