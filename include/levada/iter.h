@@ -156,7 +156,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *i
                                                                   levada_error *err);
 
 /* Returns one JSON object; any thread, at any time:
- *     records, batches, padding_fraction: returned by next()
+ *     records, batches: returned by next(); elements: of their padded columns, with the padding;
+ *         padding: those that are padding; padding_fraction: their quotient
  *     skipped_records, damaged_bytes, missing_files, empty_files, dropped_records: lost before
  *         these records, without records read ahead. A block counts as a whole
  *     problems:[{"stage","file","record","offset","lost","message"}]: the first 64 records that

@@ -367,7 +367,8 @@ class Iterator(Typed[T], _levada.Iter):
 
         What the iterator has returned, for any number of threads, and counted on after a restore:
         ``records``, ``batches``, ``skipped_records``, ``damaged_bytes``, ``missing_files``,
-        ``empty_files``, ``dropped_records``, ``padding_fraction``; also ``seed`` and ``epoch``.
+        ``empty_files``, ``dropped_records``, ``elements`` of padded columns, of which
+        ``padding`` are padding, ``padding_fraction``; also ``seed`` and ``epoch``.
 
         Work since it was opened or restored, also that of threads ahead:
 

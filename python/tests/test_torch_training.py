@@ -77,13 +77,13 @@ class TestEpochs:
     def test_bytes_of_a_killed_writer_do_no_harm(self):
         epochs = Epochs()
         epochs.begin(0, None)
-        with open(epochs._path, "a") as file:
+        with open(epochs._shared._path, "a") as file:
             file.write('ers": [1]}]}}')
         assert epochs.begin(0, None) == 1
 
     def test_the_file_goes_with_the_dataset(self):
         epochs = Epochs()
-        path = epochs._path
+        path = epochs._shared._path
         assert os.path.exists(path)
         del epochs
         assert not os.path.exists(path)

@@ -229,7 +229,8 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
     levada_run   *run = it->run;
     levada_text   stages = { 0 };
     levada_losses sum = { 0 };
-    int64_t       padded = atomic_load(&run->padded), ready = 0, window = 0;
+    int64_t       padded = atomic_load(&run->padded), payload = atomic_load(&run->payload);
+    int64_t       ready = 0, window = 0;
 
     if (run->workers && levada_node_is_fused(it->root)) {
         levada_workers_ready(run->workers, it->root->self, &ready, &window);
@@ -242,15 +243,17 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
     levada_text_format(text,
                        "{\"records\":%lld,\"batches\":%lld,\"bytes\":%lld,\"skipped_records\":%lld,"
                        "\"damaged_bytes\":%lld,\"missing_files\":%lld,\"empty_files\":%lld,"
-                       "\"dropped_records\":%lld,\"padding_fraction\":%.6f,\"seed\":%lld,\"epoch\":"
-                       "%lld,\"threads\":%d,\"wait_seconds\":%.6f,\"seconds\":%.6f,"
-                       "\"ready\":%lld,\"requests\":%lld,\"retries\":%lld,"
-                       "\"received_bytes\":%lld,\"stages\":",
+                       "\"dropped_records\":%lld,\"padding_fraction\":%.6f,\"elements\":%lld,"
+                       "\"padding\":%lld,\"seed\":%lld,\"epoch\":%lld,\"threads\":%d,"
+                       "\"wait_seconds\":%.6f,\"seconds\":%.6f,\"ready\":%lld,"
+                       "\"requests\":%lld,\"retries\":%lld,\"received_bytes\":%lld,"
+                       "\"stages\":",
                        (long long)atomic_load(&it->records), (long long)atomic_load(&it->blocks),
                        (long long)bytes, (long long)sum.skipped,
                        (long long)sum.damaged_bytes, (long long)sum.missing, (long long)sum.empty,
                        (long long)sum.dropped,
-                       padded ? 1.0 - (double)atomic_load(&run->payload) / (double)padded : 0.0,
+                       padded ? (double)(padded - payload) / (double)padded : 0.0,
+                       (long long)padded, (long long)(padded - payload),
                        (long long)run->seed, (long long)run->epoch, run->threads,
                        (double)atomic_load(&run->waited) * 1e-9,
                        (double)(atomic_load(&run->returned) - atomic_load(&run->called)) * 1e-9,

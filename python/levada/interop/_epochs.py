@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the passes over a dataset, in the process that made it and in the workers of its loaders.
 
-A DataLoader starts its workers without a call to the dataset in the parent process, and persistent
-workers never see the parent's object again. So the counter is a small file, in memory if the system
-can do that: nothing remains after a kill. The workers of one pass have the loader's seed in common:
-the first of them takes the next epoch, and the others take the same one. The kernel releases the
-lock on the file even if a worker is killed.
+Persistent workers never see the parent's object again. So the counter is a file that the processes
+share. The workers of one pass have the loader's seed in common: the first of them takes the next
+epoch, and the others take the same one.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import multiprocessing
 import os
-import tempfile
-import weakref
+
+from levada.interop._shared_file import SharedFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,47 +28,17 @@ def _loader_process(in_worker: bool) -> int:
     return os.getpid() if parent is None or parent.pid is None else parent.pid
 
 
-def _close(file: int, owner: int) -> None:
-    if os.getpid() == owner:
-        os.close(file)
-
-
-def _remove(path: str, owner: int) -> None:
-    if os.getpid() != owner:
-        return
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-def _spawning() -> bool:
-    """Whether this pickle is for a process that multiprocessing starts now."""
-    return multiprocessing.context.get_spawning_popen() is not None
-
-
 class Epochs:
     """The next epoch and the latest passes, for each process that runs loaders."""
 
     def __init__(self, start: int = 0, path: str | None = None) -> None:
         self._start = start
-        self._owner = os.getpid()
-        self._file: int | None = None  # in memory: of the process that made it, and its forks
-        if path is None and hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
-            self._file = os.memfd_create("levada-epochs")
-            path = f"/proc/{self._owner}/fd/{self._file}"
-            weakref.finalize(self, _close, self._file, self._owner)
-        elif path is None:
-            file, path = tempfile.mkstemp(prefix="levada-epochs-")
-            os.close(file)
-            weakref.finalize(self, _remove, path, self._owner)
-        self._path = path
+        self._shared = SharedFile("levada-epochs", path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A worker shares the counter; any other copy has its own, which begins where this is."""
         start = self._changed(False, lambda own: own["next"])
-        own = self._path if self._file is None else f"/proc/{os.getpid()}/fd/{self._file}"
-        return Epochs, (start, own if _spawning() else None)
+        return Epochs, (start, self._shared.path_for_workers())
 
     def __deepcopy__(self, memo: object) -> Epochs:
         return Epochs(self._changed(False, lambda own: own["next"]))
@@ -159,19 +126,14 @@ class Epochs:
 
     def _changed(self, in_worker: bool, change: Callable[[dict[str, Any]], Any]) -> Any:
         """What `change` returns for the counts of the process that runs the loader."""
-        flags = os.O_RDWR | os.O_CLOEXEC
-        path = self._path if self._file is None else f"/proc/self/fd/{self._file}"
-        if not path.startswith("/proc/"):
-            flags |= os.O_CREAT | os.O_NOFOLLOW
-        with open(os.open(path, flags, 0o600), "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            text = file.read()
+        with self._shared.locked() as file:
+            text = file.read().decode()
             # A writer that was killed may have left bytes after the new text.
             known = json.JSONDecoder().raw_decode(text)[0] if text else {}
-            start = known.get(str(self._owner), {"next": self._start})["next"]
+            start = known.get(str(self._shared.owner), {"next": self._start})["next"]
             fresh = {"next": start, "passes": []}
             made = change(known.setdefault(str(_loader_process(in_worker)), fresh))
             file.seek(0)
-            file.write(json.dumps(known))
+            file.write(json.dumps(known).encode())
             file.truncate()
         return made

@@ -19,6 +19,7 @@ from levada._front import with_fronts
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError, LevadaError
 from levada.interop import _equal_parts, _parts, _positions
+from levada.interop._counters import Counted, Counters
 from levada.interop._epochs import Epochs
 from levada.interop._positions import Position as Position
 from levada.interop._tensors import batch_to_torch
@@ -145,6 +146,7 @@ class _Part(Iterator):
 
     def _made(self, block):
         value = super()._made(block)
+        self._count()
         if isinstance(value, list):
             return value
         made = (self.transform or batch_to_torch)(value)
@@ -155,6 +157,29 @@ class _Part(Iterator):
     _owner: Shared | None = None
     _part: tuple[int, int] = (0, 1)
     _epoch = 0
+    _counted: Counted | None = None
+
+    def _count(self, *, now: bool = False) -> None:
+        if self._counted is not None:
+            self._counted.add(self, now=now)
+
+    def _count_for(self, counters: Counters, worker: int) -> None:
+        self._counted = Counted(counters, worker, self)
+        self._counts = counters, worker
+
+    def _ended(self) -> None:
+        super()._ended()
+        self._count(now=True)
+
+    def restore(self, state: bytes, **how: Any) -> None:  # type: ignore[override]
+        """The counts of a state are no work of this iterator."""
+        self._count(now=True)
+        counted, self._counted = self._counted, None
+        try:
+            super().restore(state, **how)
+        finally:
+            if counted is not None:
+                self._count_for(*self._counts)
 
     def state_dict(self) -> dict[str, Any]:
         return {"levada": self.save(), "part": self._part, "epoch": self._epoch}
@@ -165,10 +190,17 @@ class _Part(Iterator):
 
     def close(self) -> None:
         _leave(self)
+        self._count(now=True)
         super().close()
 
-    def __del__(self, leave: Callable[[Any], None] = _leave) -> None:
-        leave(self)  # at exit the name of the function is gone
+    def __del__(
+        self,
+        leave: Callable[[Any], None] = _leave,
+        ending: Callable[[], bool] = sys.is_finalizing,
+    ) -> None:
+        leave(self)  # at exit the names of the functions are gone
+        if not ending():
+            self._count(now=True)
         super().__del__()
 
 
@@ -204,6 +236,24 @@ class _Parts(_Leaves):
 
 class _EqualParts(_Leaves, _equal_parts.EqualIterator):
     """The batches of one worker, of which all ranks have equally many."""
+
+
+@functools.cache
+def _profiled(kind: Any, wanted: bool) -> Any:
+    """An iterator whose ``next`` profilers show."""
+    if not wanted:
+        return kind
+
+    def profiled_next(self: Any) -> Any:
+        import torch
+
+        with torch.profiler.record_function("levada.next"):
+            if not torch.cuda.is_initialized():
+                return kind.__next__(self)
+            with torch.cuda.nvtx.range("levada.next"):
+                return kind.__next__(self)
+
+    return type(f"{kind.__name__}Profiled", (kind,), {"__next__": profiled_next})
 
 
 @with_fronts
@@ -263,6 +313,7 @@ class Shared:
         parts: int | None = None,
         position: bool = False,
         mesh: Any = None,
+        profile: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(ds, Dataset) and not callable(ds):
@@ -291,12 +342,15 @@ class Shared:
         self.equal = equal
         self.transform = transform
         self.position = position
+        self.profile = profile
         if mesh is not None:
             if rank is not None or world_size is not None:
                 raise ValueError("mesh= sets rank and world_size: omit them")
             rank, world_size = _mesh_ranks(mesh)
         self.rank, self.world_size = _checked(rank, world_size)
         self._epochs = Epochs()
+        self._counters = Counters()
+        self._reads: weakref.ref[_Part] | None = None  # what this process reads
         self._iterator: weakref.ref[Any] | None = None  # a weak reference to the running one
         self._left: Any = None  # the state of an iteration that a loop left, or its error
         self._state: Any = None
@@ -422,6 +476,8 @@ class Shared:
                 "saved: transform=lambda batch: batch, and batch.torch() in the loop"
             )
         iterator.transform = self.transform
+        iterator._count_for(self._counters, _worker()[0])
+        self._reads = weakref.ref(iterator)
         return iterator
 
     def _refuse_empty_ranks(self) -> None:
@@ -458,9 +514,9 @@ class Shared:
             self._epochs.resume(owned.epoch, worker, seed)
             self._restored(seed)
         iterator: _Leaves = (
-            _Parts(owned, self._open_part)
+            _profiled(_Parts, self.profile)(owned, self._open_part)
             if self._counts is None
-            else _EqualParts(owned, self._open_part, self._open_copy)
+            else _profiled(_EqualParts, self.profile)(owned, self._open_part, self._open_copy)
         )
         iterator.position = self.position
         return self._running(iterator)
@@ -499,7 +555,8 @@ class Shared:
         if state is not None:
             state = _positions.own_of(state, *self.part())
             epoch = state.get("epoch", epoch)
-        iterator = self._opened((_PositionPart if self.position else _Part)(share, epoch))
+        kind = _profiled(_PositionPart if self.position else _Part, self.profile)
+        iterator = self._opened(kind(share, epoch))
         iterator._part, iterator._epoch = self.part(), epoch
         if state is not None:
             if "levada" in state:
@@ -507,6 +564,19 @@ class Shared:
             self._epochs.resume(iterator.stats()["epoch"], worker, seed)
             self._restored(seed)
         return self._running(iterator)
+
+    def stats(self) -> dict[str, Any]:
+        """Returns what all workers of the loaders of this process counted, as ``Iterator.stats``
+        does, without seed, epoch, threads, stages and problems; ``workers`` is their number.
+
+        The numbers grow over epochs, and what a checkpoint had counted is not in them. Workers add
+        to them 20 times a second. ``wait_seconds / seconds`` is the share of the time in which
+        workers made batches: if it is close to 1, the loop waits for them. Any thread.
+        """
+        reads = self._reads() if self._reads is not None else None
+        if reads is not None:
+            reads._count(now=True)
+        return self._counters.stats()
 
     def _loaded_state(self, seed: int | None) -> Any:
         """The state to restore, or None. Workers of later passes are copies of an object that still
@@ -568,7 +638,7 @@ class Shared:
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers that are spawned do not know the process group: they are told."""
-        told: dict[str, Any] = {"_iterator": None, "_left": None}
+        told: dict[str, Any] = {"_iterator": None, "_left": None, "_reads": None}
         if self.rank is None and _group() is not None:
             told["rank"], told["world_size"] = _group()
         return {**self.__dict__, **told}
@@ -613,6 +683,7 @@ def torch_dataset(
     parts: int | None = None,
     position: bool = False,
     mesh: Any = None,
+    profile: bool = False,
 ) -> TorchDataset:
     """Makes a ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
@@ -642,6 +713,9 @@ def torch_dataset(
         mesh (DeviceMesh): ranks that differ only in dimensions of model parallelism read the same
             data. The data-parallel dimensions are those named dp, data, ddp, fsdp, hsdp, replicate,
             shard, dp_replicate or dp_shard, or the only one.
+        profile (bool, default False): names the calls that make a batch "levada.next" for
+            ``torch.profiler``, and for Nsight if CUDA is in use, in the process that makes it: with
+            ``num_workers=0`` that is where the loop waits.
 
     Returns:
         The IterableDataset.
@@ -674,4 +748,5 @@ def torch_dataset(
         parts=parts,
         position=position,
         mesh=mesh,
+        profile=profile,
     )
