@@ -181,3 +181,19 @@ def test_a_name_that_begins_with_a_minus_stands_in_quotes():
     ds = lv.from_arrays({"-a": [1, 2], "a": [5, 6]})
     assert [r["x"].item() for r in ds.with_columns(x="'-a' * 1")] == [1, 2]
     assert [r["x"].item() for r in ds.with_columns(x="-a")] == [-5, -6]
+
+
+def test_strings_are_compared_with_fields_and_with_texts():
+    rows = [
+        {"a": x, "b": y.encode(), "n": 1} for x in ("", "b", "x\u00e9") for y in ("", "b", "xy")
+    ]
+    ds = lv.from_records(rows)
+    for sign in ("==", "!=", "<", "<=", ">", ">="):
+        want = [eval(f"x {sign} y", {"x": r["a"].encode(), "y": r["b"]}) for r in rows]
+        assert [bool(r["c"]) for r in ds.with_columns(c=f"a {sign} b")] == want
+        assert len(ds.filter(f"a {sign} b").to_list()) == sum(want)
+    assert (
+        len(ds.filter("a == 'b'").to_list()) == len(ds.filter("b == b or a == word").to_list()) / 3
+    )
+    with pytest.raises(InvalidArgumentError, match="'a' cannot be compared with the value of 'n'"):
+        ds.filter("a == n").to_list()

@@ -168,6 +168,21 @@ static bool run_holds(levada_expression_op op, int order)
     }
 }
 
+/* Compares the byte string of a row with a constant, or with that of another column. */
+static int run_text_order(const expression_run *r, int32_t right, int64_t row, const uint8_t *data,
+                          int64_t size)
+{
+    levada_expression_value other = { .number = false };
+    int64_t                 n = 0;
+
+    if (r->types[right].kind != LEVADA_EXPRESSION_TEXT)
+        return run_order(data, size, r->e->nodes[right].values);
+    other.text = (const char *)levada_column_bytes(&r->block->columns[r->types[right].column], row,
+                                                   &n);
+    other.size = (size_t)n;
+    return run_order(data, size, &other);
+}
+
 /* Returns what holds for the byte string of a row: a comparison, whether it is in a list, or not
  * empty. */
 static bool run_text(const expression_run *r, const levada_expression_node *node,
@@ -178,7 +193,7 @@ static bool run_text(const expression_run *r, const levada_expression_node *node
 
     if (node->op == LEVADA_EXPRESSION_NOT) return size == 0;
     if (node->op != LEVADA_EXPRESSION_IN) {
-        return run_holds(node->op, run_order(data, size, r->e->nodes[node->b].values));
+        return run_holds(node->op, run_text_order(r, node->b, row, data, size));
     }
     for (int64_t k = 0; k < node->n; k++) {
         if (run_order(data, size, &node->values[k]) == 0) return true;

@@ -250,8 +250,10 @@ static levada_status type_compared(const levada_expression *e, const levada_expr
     bool texts = a->kind == LEVADA_EXPRESSION_TEXT;
     bool word =
         b->kind == LEVADA_EXPRESSION_WORD || (texts && right->op == LEVADA_EXPRESSION_CONST);
+    bool both = texts && b->kind == LEVADA_EXPRESSION_TEXT;
 
-    if (texts != word || a->kind == LEVADA_EXPRESSION_WORD || b->kind == LEVADA_EXPRESSION_TEXT) {
+    if (!both && (texts != word || a->kind == LEVADA_EXPRESSION_WORD ||
+                  b->kind == LEVADA_EXPRESSION_TEXT)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "%s '%s' cannot be compared with %s '%s'",
                            left->op == LEVADA_EXPRESSION_LENGTH ? "the length of" : "field",
@@ -306,17 +308,15 @@ static levada_status type_binary(const levada_expression *e, const levada_expres
     return LEVADA_OK;
 }
 
-/* Returns true if the word of node i is a text: to the right of a comparison, or a constant. */
-static bool type_is_text(const levada_expression *e, const levada_expression_type *types, int32_t i,
-                         const levada_spec *spec, bool constants)
+/* Returns true if the word of node i is a text: to the right of a comparison and not a field, or a
+ * constant. */
+static bool type_is_text(const levada_expression *e, int32_t i, const levada_spec *spec,
+                         bool constants)
 {
     const levada_expression_node *node = &e->nodes[i];
-    bool                   missing = levada_spec_find(spec, node->field) < 0;
 
     if (node->op != LEVADA_EXPRESSION_FIELD) return false;
-    if (node->beside >= 0) {
-        return node->quoted || missing || types[node->beside].kind == LEVADA_EXPRESSION_TEXT;
-    }
+    if (node->beside >= 0) return node->quoted || levada_spec_find(spec, node->field) < 0;
     return constants && node->quoted && e->n == 1;
 }
 
@@ -339,7 +339,7 @@ static levada_status type_node(const levada_expression *e, int32_t i, const leva
     switch (node->op) {
     case LEVADA_EXPRESSION_FIELD:
     case LEVADA_EXPRESSION_LENGTH:
-        return type_field(node, spec, type_is_text(e, types, i, spec, constants), t, err);
+        return type_field(node, spec, type_is_text(e, i, spec, constants), t, err);
     case LEVADA_EXPRESSION_CONST:
         return type_constant(&node->values[0], t);
     default: break;
