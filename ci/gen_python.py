@@ -97,6 +97,8 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     for key in ("files", "pattern"):
         if key in given:
             given[key] = paths(given[key])
+    if isinstance(given.get("dtypes"), (list, tuple)) and "record_defaults" not in given:
+        given["record_defaults"] = given.pop("dtypes")  # of all columns
     for key in ("record_defaults", "dtypes"):
         if key in given:
             from levada._decoders import csv_defaults

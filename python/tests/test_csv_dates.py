@@ -136,3 +136,12 @@ def test_dates_resume_at_every_cut(tmp_path: Path, threads: int, block_rows: int
         other = ds.iterate(epoch=0)
         other.restore(it.save())
         assert head + [int(r["at"]) for r in other] == whole
+
+
+def test_a_list_of_dtypes_is_of_all_columns(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("name,age\nbob,3\n")
+    ds = lv.csv(path, header=True, dtypes=[lv.text, lv.float32])
+    assert (ds.spec["age"].dtype, ds.first()["name"]) == (lv.float32, "bob")
+    with pytest.raises(InvalidArgumentError, match="cannot be combined with record_defaults"):
+        lv.csv(path, header=True, dtypes=[lv.text], record_defaults=[lv.text, lv.text])
