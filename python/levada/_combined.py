@@ -305,6 +305,11 @@ def mix(
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"by": by, "stop": stop, "temperature": temperature}
     if source is not None:
+        if not isinstance(source, str):
+            kind = type(source).__name__
+            raise TypeError(
+                f'mix: source must be the name of a new field, got {kind}; source="source"'
+            )
         given = _with_source(source, given, names)
     return _joint("mix", given, options)
 
