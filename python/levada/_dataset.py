@@ -232,8 +232,9 @@ class Dataset(Divided[T]):
                 of the input has the type of that field, if the first values fit it. The first
                 values set the types of other fields: lists and arrays are sequences of any length.
             batched (bool, default False): passes whole batches; required after a batching stage. A
-                padded field that is returned with the same number of steps keeps its lengths;
-                return ``levada.Padded(array, lengths)`` or a ``Ragged`` to change them.
+                list of objects is a column for each member (``"messages.role"``). A padded field
+                that is returned with the same number of steps keeps its lengths; return
+                ``levada.Padded(array, lengths)`` or a ``Ragged`` to change them.
             workers (int, default 1): number of calls at the same time, independent of ``threads``.
             processes (bool, default False): runs `fn` in `workers` processes, for functions that
                 compute in Python. `fn` must be pure and defined at the top level of an importable
