@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,12 @@ def test_samples_of_mds_are_what_streaming_reads(files: str) -> None:
     assert ds.spec["tokens"].dtype == lv.int32 and ds.spec["text"].dtype == lv.text
     assert next(iter(ds.batch(7)))["box"].shape == (7, 2, 3)
     assert lv.from_text(str(ds)).spec == ds.spec
+
+
+@pytest.mark.parametrize("name", ["set.mds", "set.mds/train", "set.bin"])
+def test_a_directory_may_have_the_name_of_a_shard(tmp_path: Path, name: str) -> None:
+    shutil.copytree(MDS / "plain", tmp_path / name)
+    assert len(lv.mds(tmp_path / name).to_list()) == len(lv.mds(MDS / "plain").to_list())
 
 
 def test_samples_of_mds_have_numbers() -> None:

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MDS_INDEX "index.json"
 #define MDS_JSON_MOST (INT64_C(256) << 20) /* bytes of an index.json */
@@ -390,10 +391,13 @@ static bool mds_ends(const char *path, const char *end)
 
 bool levada_mds_is_directory(const levada_texts *files)
 {
-    const char *path = files->n == 1 ? files->at[0] : "?";
+    const char *path = files->n == 1 ? files->at[0] : "?", *name = strrchr(path, '/');
+    struct stat info;
 
     if (mds_ends(path, MDS_INDEX)) return true;
-    return !strpbrk(path, "*?[") && !strstr(path, ".mds") && !mds_ends(path, ".bin");
+    if (stat(path, &info) == 0) return S_ISDIR(info.st_mode);
+    name = name ? name + 1 : path;
+    return !strpbrk(path, "*?[") && !strstr(name, ".mds") && !mds_ends(path, ".bin");
 }
 
 levada_status levada_mds_join(const char *path, bool beside, const char *name, bool pattern,
