@@ -2,6 +2,7 @@
 """What is compared with what: the rows of bench/RESULTS.md and their goals."""
 
 from row import Measure, Row, Series, fused, limit_of, ours_c, python
+from rows_doors import door_rows
 from rows_formats import cached_lines, csv_rows, image_rows, media_rows, text_rows
 from rows_lengths import boundary_rows, length_rows, order_rows
 from rows_segments import segment_rows
@@ -499,5 +500,6 @@ ROWS = [
     *media_rows(),
     *image_rows(),
     *segment_rows(),
+    *door_rows(),
     *cost_rows(),
 ]
