@@ -35,7 +35,8 @@ typedef struct levada_cli_command {
 extern const levada_cli_command levada_cli_run, levada_cli_head, levada_cli_info,
     levada_cli_verify, levada_cli_stats, levada_cli_convert, levada_cli_stages, levada_cli_bench,
     levada_cli_check, levada_cli_new_plugin, levada_cli_ckpt, levada_cli_index, levada_cli_sample,
-    levada_cli_completion, levada_cli_steps, levada_cli_resume_check;
+    levada_cli_completion, levada_cli_steps, levada_cli_resume_check,
+    levada_cli_replay, levada_cli_receipts;
 /* All of them, in the order in which the help shows them; ends with NULL. */
 extern const levada_cli_command *const levada_cli_commands[];
 

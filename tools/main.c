@@ -17,6 +17,7 @@ const levada_cli_command *const levada_cli_commands[] = {
     &levada_cli_run,    &levada_cli_head,    &levada_cli_info,   &levada_cli_verify,
     &levada_cli_stats,  &levada_cli_convert, &levada_cli_stages, &levada_cli_bench,
     &levada_cli_check,  &levada_cli_new_plugin, &levada_cli_ckpt, &levada_cli_resume_check,
+    &levada_cli_replay, &levada_cli_receipts,
     &levada_cli_steps,  &levada_cli_index,      &levada_cli_sample, &levada_cli_completion, NULL,
 };
 

@@ -54,7 +54,7 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
         return LEVADA_CLI_USAGE;
     }
     options.seed = levada_cli_number(args, "seed", -1);
-    options.epoch = levada_cli_number(args, "epoch", 0);
+    options.epoch = levada_cli_number(args, "epoch", p->epoch);
     options.threads = (int32_t)threads;
     options.errors = levada_cli_value(args, "errors");
     options.max_record_bytes = levada_cli_record_bytes(args);

@@ -19,6 +19,7 @@ typedef struct levada_cli_pipe {
     int64_t             records, batches; /* emitted so far                            */
     uint64_t            drop; /* records to skip first: they were emitted before a save */
     int32_t             threads; /* without --threads; 0 = one per CPU */
+    int64_t             epoch;   /* without --epoch */
 } levada_cli_pipe;
 
 /* Options that every command which runs a description has. */

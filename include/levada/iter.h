@@ -155,6 +155,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore_file(levada_iter *i
                                                                   const char  *path,
                                                                   levada_error *err);
 
+/* Returns how many batches (blocks, where nothing is batched) it returned, also before its
+ * checkpoint was restored. Any thread. */
+LEVADA_API int64_t levada_iter_batches(const levada_iter *it);
 /* Returns one JSON object; any thread, at any time:
  *     records, batches: returned by next(); elements: of their padded columns, with the padding;
  *         padding: those that are padding; padding_fraction: their quotient

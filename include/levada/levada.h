@@ -64,6 +64,7 @@
 #include <levada/output.h>
 #include <levada/queue.h>
 #include <levada/reader.h>
+#include <levada/receipt.h>
 #include <levada/sample.h>
 #include <levada/spec.h>
 #include <levada/state.h>

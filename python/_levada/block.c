@@ -16,6 +16,7 @@ PyObject *levada_py_block_new(levada_py_state *state, levada_block **block)
     if (self) {
         self->writable = levada_block_exclusive(*block);
         self->block = *block;
+        self->step = -1;
         *block = NULL;
     }
     return (PyObject *)self;

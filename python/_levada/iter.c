@@ -12,6 +12,7 @@
 #include "module.h"
 
 #include <levada/binding.h>
+#include <levada/receipt.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static PyObject *iter_block(iter_object *self, levada_block **block)
     }
     Py_XDECREF(back);
     back = levada_py_block_new(self->state, block);
-    if (!back) levada_iter_unread(self->it, block);
+    if (back) ((levada_py_block *)back)->step = levada_iter_batches(self->it) - 1;
+    else levada_iter_unread(self->it, block);
     return back;
 }
 
@@ -378,6 +380,36 @@ static PyObject *iter_apply(PyObject *object, PyObject *args)
     return result;
 }
 
+/* Returns what the receipts of all batches share, as bytes for receipt(). */
+static PyObject *iter_stamp(PyObject *object, PyObject *unused)
+{
+    iter_object         *self = (iter_object *)object;
+    levada_error         err = LEVADA_ERROR_INIT;
+    levada_batch_receipt stamp;
+
+    (void)unused;
+    if (!iter_alive(self)) return NULL;
+    if (!levada_py_ok(levada_iter_receipt(self->it, NULL, 0, &stamp, &err), &err)) return NULL;
+    return PyBytes_FromStringAndSize((const char *)&stamp, sizeof stamp);
+}
+
+/* Reads all that is left, and returns the comparison with a receipt as JSON. */
+static PyObject *iter_check_receipt(PyObject *object, PyObject *args)
+{
+    iter_object  *self = (iter_object *)object;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+    const char   *receipt = NULL;
+    long long     epochs = 0;
+    char         *text = NULL;
+
+    if (!PyArg_ParseTuple(args, "sL:_check_receipt", &receipt, &epochs)) return NULL;
+    if (!iter_enter(self)) return NULL;
+    LEVADA_PY_UNLOCKED(st = levada_receipts_check(self->it, receipt, epochs, &text, &err));
+    self->busy = false;
+    return levada_py_text(st, &text, &err);
+}
+
 /* Any thread, as long as batches ask for their keys; None where that is not known (any more). */
 static PyObject *iter_file(PyObject *object, PyObject *args)
 {
@@ -534,6 +566,9 @@ static PyMethodDef iter_methods[] = {
     {"_feeds", iter_feeds, METH_NOARGS, "_feeds(): (name, dtype) of what is fed back."},
     {"_feed", iter_feed, METH_VARARGS, "_feed(block): hands a block back to the dataset."},
     {"_apply", iter_apply, METH_VARARGS, "_apply(dataset, block): its last stage on the block."},
+    {"_stamp", iter_stamp, METH_NOARGS, "What the receipts of all batches share, as bytes."},
+    {"_check_receipt", iter_check_receipt, METH_VARARGS,
+     "_check_receipt(text, epochs): what is left, compared with a receipt, as JSON."},
     {"_file", iter_file, METH_VARARGS, "_file(source, pass, shard): path, or None."},
     {"_source", iter_source, METH_VARARGS, "_source(i): number of a source; -1 after the last."},
     {"_opened", iter_opened, METH_NOARGS, "_opened(): [((source, pass, shard), path), ...]."},

@@ -33,8 +33,8 @@ typedef struct levada_py_main levada_py_main;
 /* Lists of functions of the module, levada_py_functions_<word> in their files. */
 #define LEVADA_PY_FUNCTIONS(X)                                                                \
     X(dataset)                                                                    \
-    X(arrow) X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
-        X(bucket) X(pieces)
+    X(arrow) X(build) X(lengths) X(call) X(records) X(receipts) X(queue) X(watchdog) X(writer)    \
+        X(rows) X(bucket) X(pieces)
 
 /* What numpy.c calls of NumPy. */
 typedef struct levada_py_numpy {
@@ -62,6 +62,7 @@ typedef struct levada_py_block {
     PyObject_HEAD
     levada_block *block;
     PyObject     *index;    /* {name: number of the column}, or NULL: levada_py_block_index */
+    int64_t       step;     /* number of the batch in its iterator; -1 = it is of none */
     bool          writable; /* nobody else had a reference when Python got it */
 } levada_py_block;
 

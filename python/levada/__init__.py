@@ -72,6 +72,9 @@ if TYPE_CHECKING:  # what __getattr__ imports; "as" makes a name public
     from levada._ragged import Padded as Padded
     from levada._ragged import Ragged as Ragged
     from levada._random_access import from_random_access as from_random_access
+    from levada._receipts import ReceiptReport as ReceiptReport
+    from levada._receipts import check_receipts as check_receipts
+    from levada._receipts import merge_receipts as merge_receipts
     from levada._record_log import RecordLog as RecordLog
     from levada._sampler import Sampler as Sampler
     from levada._sources import *  # noqa: F403  tfrecord, text_lines, ...
@@ -133,6 +136,7 @@ _MODULES = {
     "_ragged": "Bytes Padded Ragged",
     "_random_access": "from_random_access",
     "_record_log": "RecordLog",
+    "_receipts": "ReceiptReport check_receipts merge_receipts",
     "_sampler": "Sampler",
     "_writing": "TFRecordWriter make_example make_sequence_example write",
     "interop._arrow": "arrow from_arrow from_hf parquet",

@@ -12,6 +12,7 @@ from levada._dtypes import STRINGS
 from levada._nearest import unknown
 from levada._plain import plain
 from levada._ragged import Bytes, Ragged, array_of, is_left, objects, part_of
+from levada.errors import FailedPreconditionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,6 +177,25 @@ class Batch(_levada.Batch):
             print(lv.range(6).batch(4).first().get("label", 0))
         """
         return self[name] if name in self else default
+
+    def receipt(self) -> str:
+        """Returns the receipt of this batch, 59 characters for the log of a training run.
+        ``levada replay --receipt`` and ``Iterator.replay`` rebuild the batch later.
+
+        Receipts are equal if the batches have the same values under the same names, at the same
+        place of the same epoch of the same pipeline with the same seed. All values are read.
+
+        Raises:
+            FailedPreconditionError: no iterator returned this batch: it was built, or cut out.
+
+        Example:
+            it = iter(lv.range(9).batch(2).with_options(seed=1))
+            receipt = next(it).receipt()
+            print(it.replay(0).receipt() == receipt)
+        """
+        if self._files is None:
+            raise FailedPreconditionError("no iterator returned this batch, so it has no receipt")
+        return self._files.receipt(self._block)
 
     @property
     def position(self) -> bytes | None:

@@ -19,7 +19,12 @@ from levada._front import with_fronts
 from levada._plain import plain
 from levada._prefix import body_of, prefixed
 from levada._typed import T, Typed
-from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from levada.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,13 +76,20 @@ class Report(dict):
 
 
 class _Files:
-    """Paths of the files of an iterator, also after it was closed: its batches hold this."""
+    """Paths of the files of an iterator, and what the receipts of its batches share, also after it
+    was closed: its batches hold this."""
 
-    __slots__ = ("__weakref__", "known", "owner")
+    __slots__ = ("__weakref__", "known", "owner", "stamp")
 
     def __init__(self, owner):
         self.owner = weakref.ref(owner)
         self.known = {}
+        self.stamp = None
+
+    def receipt(self, block):
+        owner = self.owner()
+        stamp = owner._stamp() if owner is not None and self.stamp is None else self.stamp
+        return _levada.receipt(stamp or b"", block)
 
     def __call__(self, source, pass_, shard):
         # The files of a source that was closed are known without its pass_.
@@ -92,7 +104,8 @@ class _Files:
         return self.known[key]
 
     def keep(self, owner):
-        """Notes all paths, as batches that may ask for them live longer than the iterator."""
+        """Notes what batches may ask for that live longer than the iterator."""
+        self.stamp = owner._stamp()
         for i in itertools.count():
             source = owner._source(i)
             if source < 0:
@@ -335,6 +348,49 @@ class Iterator(Typed[T], _levada.Iter):
             raise InvalidArgumentError(f"skip_batches: n={n} must be at least 0")
         return self._pass(n)
 
+    def replay(self, n: int, *, state: bytes | None = None) -> T:
+        """Returns batch `n` of this epoch again, bit for bit. The iterator does not move.
+
+        A second iterator with the same seed reads from the begin of the epoch up to the batch, or
+        from a checkpoint before it. Its functions are called again, so what they draw outside of
+        ``rng`` may differ; ``Batch.receipt`` tells.
+
+        Args:
+            n (int): number of the batch, from 0 at the begin of the epoch.
+            state (bytes): a checkpoint of this run, from before the batch.
+
+        Raises:
+            OutOfRangeError: the epoch has fewer batches.
+            FailedPreconditionError: the checkpoint is later than the batch.
+
+        Example:
+            it = iter(lv.range(100).shuffle(50).batch(4))
+            batches = [next(it) for _ in range(9)]
+            print((it.replay(3)["value"] == batches[3]["value"]).all())
+        """
+        if not self._batched:
+            raise TypeError("replay needs batches: batch the dataset, or use blocks()")
+        if n < 0:
+            raise InvalidArgumentError(f"replay: n={n} must be at least 0")
+        stats = self.stats()
+        again = self._dataset.with_options(seed=stats["seed"])
+        with Iterator(again, stats["epoch"], blocks=True) as it:
+            if state is not None:
+                it.restore(state)
+            done = it.stats()["batches"]
+            if done > n:
+                raise FailedPreconditionError(
+                    f"the checkpoint is later than batch {n}: it begins with batch {done}; use an "
+                    "earlier one, or none"
+                )
+            it.skip_batches(n - done)
+            batch = next(it, None)
+            if batch is None:
+                raise OutOfRangeError(
+                    f"batch {n} does not exist: the epoch has {it.stats()['batches']} batches"
+                )
+            return batch
+
     def state_dict(self) -> dict[str, Any]:
         """Returns the checkpoint of ``save()`` as a dict, which training loops store.
 
@@ -384,6 +440,8 @@ class Iterator(Typed[T], _levada.Iter):
 
         ``problems``: what ``errors`` skipped and files without a record, the first 64, each
         {stage, file, record, offset, message}.
+        ``receipt``: the epoch receipt, which says which records were delivered
+        (``check_receipts``).
 
         Example:
             it = iter(lv.range(9).batch(2))

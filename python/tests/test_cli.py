@@ -39,7 +39,16 @@ from wire import frame, sized
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
-COMMANDS += ["new-plugin", "ckpt", "resume-check", "steps", "index", "completion"]
+COMMANDS += [
+    "new-plugin",
+    "ckpt",
+    "resume-check",
+    "replay",
+    "receipts",
+    "steps",
+    "index",
+    "completion",
+]
 BUCKET = "bucket_by_sequence_length"
 
 pytestmark = needs_command

@@ -271,7 +271,7 @@ void levada_iter_cancel(levada_iter *it)
 /* Gathers the state of a run as one of a dataset, which has its paths. */
 static levada_status iter_gather_state(const levada_dataset *dataset, levada_run *run,
                                        levada_node  *root,
-                                       const int64_t counts[LEVADA_RECEIVED_COUNTS],
+                                       const levada_received *received,
                                        levada_state_writer *w, levada_error *err)
 {
     char         *json = NULL;
@@ -281,7 +281,7 @@ static levada_status iter_gather_state(const levada_dataset *dataset, levada_run
     w->scope = (levada_state_scope)LEVADA_STATE_DATASET;
     st = levada_state_put_bytes(w, "json", json, strlen(json), err);
     levada_string_free(&json);
-    if (st == LEVADA_OK) st = levada_stats_put(counts, w, err);
+    if (st == LEVADA_OK) st = levada_stats_put(received, w, err);
     if (st == LEVADA_OK) st = levada_node_save(root, w, err);
     if (st == LEVADA_OK) st = levada_node_save_live_facts(root, w, err);
     if (st != LEVADA_OK) return st;
@@ -295,7 +295,7 @@ static levada_status iter_save(levada_iter *it, char **out, size_t *size, levada
 {
     levada_state_writer w = { 0 };
     levada_state_head   head = { .seed = it->run->seed, .epoch = it->run->epoch };
-    int64_t             counts[LEVADA_RECEIVED_COUNTS];
+    levada_received received;
     levada_status       st;
 
     if (it->stuck != LEVADA_OK) {
@@ -303,8 +303,8 @@ static levada_status iter_save(levada_iter *it, char **out, size_t *size, levada
                            "the iterator has failed: restore it or close it (%s)", it->why.message);
     }
     LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
-    levada_stats_get(it, counts);
-    st = iter_gather_state(it->run->dataset, it->run, it->root, counts, &w, err);
+    levada_stats_get(it, &received);
+    st = iter_gather_state(it->run->dataset, it->run, it->root, &received, &w, err);
     if (st == LEVADA_OK) st = levada_records_materialize(&w, it->run->env, &it->run->names, err);
     if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
     levada_state_writer_clear(&w);
@@ -490,7 +490,7 @@ static levada_status iter_fits(levada_iter *it, const uint8_t fingerprint[16], c
 
 /* Puts a new tree in the place of the old one, which was not touched until here. */
 static void iter_swap(levada_iter *it, levada_run *run, levada_node *root,
-                        const int64_t counts[LEVADA_RECEIVED_COUNTS])
+                        const levada_received *received)
 {
     levada_run *old_run = it->run;
     levada_node *old_root = it->root;
@@ -500,7 +500,7 @@ static void iter_swap(levada_iter *it, levada_run *run, levada_node *root,
     it->root = root;
     atomic_store(&run->meter.trace, atomic_load(&old_run->meter.trace));
     if (it->cancelled) atomic_store(&run->cancelled, true);
-    levada_stats_set(it, counts);
+    levada_stats_set(it, received);
     levada_mutex_unlock(&it->lock);
     it->ended = false;
     it->stuck = LEVADA_OK;
@@ -547,14 +547,14 @@ static levada_status iter_build(levada_iter *it, const levada_dataset *dataset, 
 
 /* Encodes the state of a tree that was prepared for the dataset of the iterator. */
 static levada_status iter_save_remixed(levada_iter *it, levada_run *run, levada_node *root,
-                                       const int64_t counts[LEVADA_RECEIVED_COUNTS], char **out,
+                                       const levada_received *received, char **out,
                                        size_t *size, levada_error *err)
 {
     levada_state_writer w = { 0 };
     levada_state_head   head = { .seed = run->seed, .epoch = run->epoch };
     levada_status       st = levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err);
 
-    if (st == LEVADA_OK) st = iter_gather_state(it->run->dataset, run, root, counts, &w, err);
+    if (st == LEVADA_OK) st = iter_gather_state(it->run->dataset, run, root, received, &w, err);
     if (st == LEVADA_OK) {
         levada_remix_drop(root, it->run->dataset, &w);
         st = levada_records_materialize(&w, run->env, &run->names, err);
@@ -600,18 +600,18 @@ static levada_status iter_remix(levada_iter *it, levada_state_reader *from, leva
     const void     *json = NULL;
     char           *bytes = NULL;
     size_t          size = 0;
-    int64_t         counts[LEVADA_RECEIVED_COUNTS];
+    levada_received received;
     levada_status   st;
 
     LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, own, err));
     if (memcmp(own, from->head.fingerprint, sizeof own) == 0) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_bytes(from, "json", &json, &size, err));
     LEVADA_TRY(iter_read_dataset(it, json, size, &was, err));
-    st = levada_stats_load(from, counts, err);
+    st = levada_stats_load(from, &received, err);
     if (st == LEVADA_OK) st = iter_build(it, was, 1, from, &run, &root, err);
     levada_dataset_unref(&was);
     if (st == LEVADA_OK) st = levada_remix_prepare(root, it->run->dataset, err);
-    if (st == LEVADA_OK) st = iter_save_remixed(it, run, root, counts, &bytes, &size, err);
+    if (st == LEVADA_OK) st = iter_save_remixed(it, run, root, &received, &bytes, &size, err);
     iter_restoring(it, NULL, NULL);
     levada_run_destroy(&run, &root);
     if (st != LEVADA_OK) return st;
@@ -629,16 +629,16 @@ static levada_status iter_restore(levada_iter *it, levada_state_reader *from, bo
     levada_node *root = NULL;
     const void  *json = NULL;
     size_t       size = 0;
-    int64_t      counts[LEVADA_RECEIVED_COUNTS];
+    levada_received received;
 
     from->scope = (levada_state_scope)LEVADA_STATE_DATASET;
     if (mix) LEVADA_TRY(iter_remix(it, from, err));
     LEVADA_TRY(levada_state_get_bytes(from, "json", &json, &size, err));
     LEVADA_TRY(iter_fits(it, from->head.fingerprint, json, size, err));
-    LEVADA_TRY(levada_stats_load(from, counts, err));
+    LEVADA_TRY(levada_stats_load(from, &received, err));
     LEVADA_TRY(iter_build(it, it->run->dataset, it->options.threads, from, &run, &root, err));
     iter_restoring(it, NULL, NULL);
-    iter_swap(it, run, root, counts);
+    iter_swap(it, run, root, &received);
     it->restored = true;
     return LEVADA_OK;
 }

@@ -10,6 +10,7 @@
 #define LEVADA_RUN_ITER_H
 
 #include "base/text.h"
+#include "run/delivery.h"
 #include "run/node.h"
 
 struct levada_iter {
@@ -31,6 +32,7 @@ struct levada_iter {
     levada_trace *trace; /* owned; NULL until one was started */
     levada_run  *restoring; /* the run that a restore makes, and its root; NULL = none */
     levada_node *restoring_root;
+    levada_delivery delivery;
     /* -- */
     atomic_int calls; /* calls of any thread that are running, for the child of a fork */
     /* Debug builds: the thread that is in a call of its owner, 0 = none, and how deep. */
@@ -53,18 +55,24 @@ LEVADA_MUST_USE levada_status levada_iter_at(levada_iter *it, int64_t number, le
 
 /* -- what it received (stats.c) */
 
-/* What the consumer received: records, blocks, elements of padded columns and those of records. */
+/* What the consumer received. */
 #define LEVADA_RECEIVED_COUNTS 4
+typedef struct levada_received {
+    /* Records, blocks, elements of padded columns and those of records. */
+    int64_t        counts[LEVADA_RECEIVED_COUNTS];
+    levada_receipt receipt;
+} levada_received;
+
 /* Adds (1) or subtracts (-1) all but the first `from` rows of a block as received. */
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
-void levada_stats_get(const levada_iter *it, int64_t counts[LEVADA_RECEIVED_COUNTS]);
-LEVADA_MUST_USE levada_status levada_stats_put(const int64_t counts[LEVADA_RECEIVED_COUNTS],
+void levada_stats_get(levada_iter *it, levada_received *out);
+LEVADA_MUST_USE levada_status levada_stats_put(const levada_received *received,
                                                levada_state_writer *to, levada_error *err);
-/* Restores counts; zeros if the state of an older version has none. */
-LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
-                                                int64_t counts[LEVADA_RECEIVED_COUNTS],
+/* Restores what was received; nothing if the state of an older version does not say it. */
+LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from, levada_received *out,
                                                 levada_error *err);
-void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
+/* Replaces them; with the lock of the iterator. */
+void levada_stats_set(levada_iter *it, const levada_received *received);
 /* Prints the numbers that a stage shows, as further entries of a JSON object. */
 void levada_stats_gauges(const levada_node *it, levada_text *text);
 /* Counts a call of next() that began then and made `rows` (-1 = none). */

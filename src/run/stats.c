@@ -42,6 +42,9 @@ static void stats_padding(levada_run *run, const levada_block *block, int64_t ti
 
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times)
 {
+    levada_mutex_lock(&it->lock);
+    (times > 0 ? levada_delivery_add : levada_delivery_take)(&it->delivery, it->run, block, from);
+    levada_mutex_unlock(&it->lock);
     atomic_fetch_add_explicit(&it->records, (block->n - from) * times, memory_order_relaxed);
     if (from > 0) return;
     atomic_fetch_add_explicit(&it->blocks, times, memory_order_relaxed);
@@ -59,46 +62,64 @@ void levada_stats_waited(levada_run *run, int64_t began, int64_t rows)
     atomic_fetch_add_explicit(&run->waited, took, memory_order_relaxed);
 }
 
-void levada_stats_get(const levada_iter *it, int64_t counts[LEVADA_RECEIVED_COUNTS])
+/* Returns the receipt with what was skipped. With the lock of the iterator. */
+static void stats_receipt(const levada_iter *it, levada_receipt *out)
 {
-    counts[0] = atomic_load(&it->records);
-    counts[1] = atomic_load(&it->blocks);
-    counts[2] = atomic_load(&it->run->padded);
-    counts[3] = atomic_load(&it->run->payload);
+    levada_losses sum = { 0 };
+
+    stats_losses(it->root, &sum);
+    levada_losses_count(&sum, &it->run->unplaced);
+    *out = it->delivery.receipt;
+    out->skipped = (uint64_t)sum.skipped;
 }
 
-levada_status levada_stats_put(const int64_t counts[LEVADA_RECEIVED_COUNTS],
-                               levada_state_writer *to, levada_error *err)
+void levada_stats_get(levada_iter *it, levada_received *out)
 {
-    return levada_state_put_i64s(to, STATS_RECEIVED, counts, LEVADA_RECEIVED_COUNTS, err);
+    out->counts[0] = atomic_load(&it->records);
+    out->counts[1] = atomic_load(&it->blocks);
+    out->counts[2] = atomic_load(&it->run->padded);
+    out->counts[3] = atomic_load(&it->run->payload);
+    levada_mutex_lock(&it->lock);
+    stats_receipt(it, &out->receipt);
+    levada_mutex_unlock(&it->lock);
 }
 
-levada_status levada_stats_load(levada_state_reader *from, int64_t counts[LEVADA_RECEIVED_COUNTS],
+levada_status levada_stats_put(const levada_received *received, levada_state_writer *to,
+                               levada_error *err)
+{
+    LEVADA_TRY(levada_state_put_i64s(to, STATS_RECEIVED, received->counts, LEVADA_RECEIVED_COUNTS,
+                                     err));
+    return levada_receipt_put(&received->receipt, to, err);
+}
+
+levada_status levada_stats_load(levada_state_reader *from, levada_received *out,
                                 levada_error *err)
 {
     const int64_t *saved = NULL;
     int64_t        n = 0;
     bool           whole;
 
-    memset(counts, 0, LEVADA_RECEIVED_COUNTS * sizeof counts[0]);
+    memset(out, 0, sizeof *out);
     if (!levada_state_has(from, STATS_RECEIVED)) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64s(from, STATS_RECEIVED, &saved, &n, err));
     whole = n == LEVADA_RECEIVED_COUNTS;
     for (int64_t i = 0; whole && i < n; i++) {
         whole = saved[i] >= 0 && saved[i] <= LEVADA_COUNT_LIMIT;
-        counts[i] = saved[i];
+        out->counts[i] = saved[i];
     }
-    return whole ? LEVADA_OK
-                 : levada_state_damaged(from, STATS_RECEIVED, err, "not %d counts",
-                                        LEVADA_RECEIVED_COUNTS);
+    if (whole) return levada_receipt_load(from, out->counts[0], &out->receipt, err);
+    return levada_state_damaged(from, STATS_RECEIVED, err, "not %d counts",
+                                LEVADA_RECEIVED_COUNTS);
 }
 
-void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS])
+void levada_stats_set(levada_iter *it, const levada_received *received)
 {
-    atomic_store(&it->records, counts[0]);
-    atomic_store(&it->blocks, counts[1]);
-    atomic_store(&it->run->padded, counts[2]);
-    atomic_store(&it->run->payload, counts[3]);
+    atomic_store(&it->records, received->counts[0]);
+    atomic_store(&it->blocks, received->counts[1]);
+    atomic_store(&it->run->padded, received->counts[2]);
+    atomic_store(&it->run->payload, received->counts[3]);
+    memset(&it->delivery, 0, sizeof it->delivery);
+    it->delivery.receipt = received->receipt;
 }
 
 /* Reports what was skipped and why: the first records of it. */
@@ -231,6 +252,7 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
     levada_losses sum = { 0 };
     int64_t       padded = atomic_load(&run->padded), payload = atomic_load(&run->payload);
     int64_t       ready = 0, window = 0;
+    levada_receipt receipt;
 
     if (run->workers && levada_node_is_fused(it->root)) {
         levada_workers_ready(run->workers, it->root->self, &ready, &window);
@@ -263,7 +285,10 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
     levada_text_add(text, stages.at, stages.size);
     levada_text_put(text, ",\"problems\":[");
     stats_notes(text, run);
-    levada_text_put(text, "]}");
+    levada_text_put(text, "],\"receipt\":\"");
+    stats_receipt(it, &receipt);
+    levada_receipt_print(&receipt, text);
+    levada_text_put(text, "\"}");
     text->failed = text->failed || stages.failed;
     levada_text_clear(&stages);
 }

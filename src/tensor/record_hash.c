@@ -97,9 +97,8 @@ static int64_t hash_count(const levada_block *block)
     return n < most ? n : most;
 }
 
-uint64_t levada_records_hash(const levada_block *block)
+uint64_t levada_columns_hash(const levada_block *block)
 {
-    int64_t  n = hash_count(block);
     uint64_t hash = levada_hash64(&block->n, sizeof block->n, 0);
 
     for (int32_t f = 0; f < levada_spec_count(block->spec); f++) {
@@ -110,6 +109,14 @@ uint64_t levada_records_hash(const levada_block *block)
         hash = levada_hash64(kind, sizeof kind, hash);
         hash = levada_hash64(field->dims, sizeof field->dims[0] * field->ndim, hash);
     }
+    return hash;
+}
+
+uint64_t levada_records_hash(const levada_block *block)
+{
+    int64_t  n = hash_count(block);
+    uint64_t hash = levada_columns_hash(block);
+
     for (int64_t k = 0; k < n; k++) {
         uint64_t record = levada_record_hash(block, k * block->n / n, true);
 

@@ -14,6 +14,8 @@ enum { LEVADA_HASHED_RECORDS = 4096 };         /* records of a block, at most   
 /* Hashes all values of record i; without `exact` not those of floating dtypes. No column is
  * encoded. */
 uint64_t levada_record_hash(const levada_block *block, int64_t i, bool exact);
+/* Hashes the names and types of the columns, and the number of records. */
+uint64_t levada_columns_hash(const levada_block *block);
 /* Hashes the columns, the number of records, and records that are spread evenly: all of them where
  * LEVADA_HASHED_RECORDS and LEVADA_HASHED_BYTES allow it. Encoded columns do not count. */
 uint64_t levada_records_hash(const levada_block *block);

@@ -6,6 +6,7 @@
  */
 #include "support/functions.h"
 #include "support/iters.h"
+#include <levada/receipt.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 typedef struct counts {
     int64_t of[7];
     char    padding[16];
+    char    receipt[1200];
 } counts;
 
 static counts counts_of(levada_iter *it)
@@ -36,12 +38,16 @@ static counts counts_of(levada_iter *it)
     assert_non_null(strstr(json, key));
     memcpy(c.padding, strstr(json, key) + strlen(key), 8);
     levada_string_free(&json);
+    assert_int_equal(levada_iter_delivered(it, &json, NULL), LEVADA_OK);
+    snprintf(c.receipt, sizeof c.receipt, "%s", json);
+    levada_string_free(&json);
     return c;
 }
 
 static void same_counts(const counts *got, const counts *want, const char *text, int block)
 {
-    bool same = strcmp(got->padding, want->padding) == 0;
+    bool same = strcmp(got->padding, want->padding) == 0 &&
+                strcmp(got->receipt, want->receipt) == 0;
 
     for (int i = 0; i < 7; i++) {
         if (got->of[i] == want->of[i]) continue;
