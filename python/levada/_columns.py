@@ -438,7 +438,8 @@ class Columns:
             return self._alike(known)
         kinds = _first_kinds(columns, "a batch")
         for name, kind in kinds.items():
-            self._begin_kind(name, kind, columns[name])
+            if not isinstance(columns[name], Padded):  # which says itself what it is
+                self._begin_kind(name, kind, columns[name])
         return self._alike({**kinds, **known})
 
 
