@@ -99,6 +99,32 @@ def augmented(folder, kind="crop"):
     return counted(AUGMENT[kind](ds), 4)
 
 
+SOUNDS = {
+    "gain": lambda ds, sound: ds.gain("audio", db=[-6, 6]),
+    "spec_augment": lambda ds, sound: ds.reshape("audio", [len(sound) // 80, 80]).spec_augment(
+        "audio"
+    ),
+}
+
+
+def sounds(folder, kind="gain"):
+    """A stage on the minute of bench/peers/numpy_mel.py, which is in memory."""
+    from numpy_mel import SOUND
+
+    ds = lv.from_arrays({"audio": [SOUND]}).repeat(4)
+    ds = SOUNDS[kind](ds, SOUND).with_options(threads=1)
+
+    def count():
+        n = 0
+        with ds.blocks() as blocks:
+            for rows in blocks:
+                audio = rows["audio"]
+                n += getattr(audio, "values", audio).size
+        return n
+
+    return timed(count)
+
+
 def windows(folder):
     """From files to normalized windows, as bench/peers/torchvision_images.py."""
     import pil_images
