@@ -74,12 +74,18 @@ def _rows_of_column(block, i):
     return list(column)
 
 
+def columns_of_fields(block: _levada.Block, fields: Iterable[str] | None) -> list[int]:
+    """The numbers of the columns of these fields and of their members; None = of all."""
+    names = enumerate(block.names)
+    if fields is None:
+        return [i for i, _ in names]
+    return [i for i, name in names if any(f"{name}.".startswith(f"{f}.") for f in fields)]
+
+
 def rows_of(block: _levada.Block, fields: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """The records of a block as dicts: NumPy scalars and arrays, ``str``,
     ``bytes``, ``Ragged``. `fields`: only these, and their members."""
-    names, marks, some = block.names, block.objects(), list(range(len(block.names)))
-    if fields is not None:
-        some = [i for i in some if any(f"{names[i]}.".startswith(f"{name}.") for name in fields)]
+    names, marks, some = block.names, block.objects(), columns_of_fields(block, fields)
     if marks is not None and any(any(marks[i]) for i in some):
         return _with_objects(block, marks, some)
     columns = [_rows_of_column(block, i) for i in some]

@@ -236,7 +236,7 @@ _PLAIN = {int, float, complex, bool, str, bytes, type(None)}  # what nobody can 
 
 def _own(value):
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.ndarray):
+    if numpy is not None and isinstance(value, (numpy.generic, numpy.ndarray)):
         return value.copy() if value.flags.writeable else value
     if isinstance(value, (list, tuple)):
         return list(value) if set(map(type, value)) <= _PLAIN else [_own(item) for item in value]

@@ -304,7 +304,7 @@ class Objects:
         tried = set()
         for row in rows:
             for name, value in row.items() if isinstance(row, dict) else ():
-                if name in tried or name in self.members or not _is_list(value):
+                if not isinstance(value, (list, tuple)) or name in tried or name in self.members:
                     continue
                 if not known(name):
                     tried.add(name)

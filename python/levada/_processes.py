@@ -28,7 +28,7 @@ from multiprocessing import reduction
 from typing import Any
 
 from levada import errors
-from levada._batch import Batch, rows_of
+from levada._batch import Batch, columns_of_fields, rows_of
 from levada._columns import Columns
 from levada._exact import own
 from levada._functions import Map, generators, wrong_result
@@ -319,19 +319,19 @@ class InProcesses(Map):
             raise
 
     def _request(self, run: int, block: _levada.Block) -> Any:
-        columns: dict[str, Any] = Batch(block).numpy()
-        for name, _, _, _, padded, _ in block.fields():
-            if not padded:
-                continue
-            batch = Batch(block)
-            if block.measure(block.find(name))[7]:
+        batch, fields, marks = Batch(block), block.fields(), block.objects()
+        some = columns_of_fields(block, getattr(self.fn, "fields", None)) or range(len(fields))
+        columns: dict[str, Any] = {}
+        for name, _, _, _, padded, *_ in (fields[i] for i in some):
+            if padded and block.measure(block.find(name))[7]:
                 raise errors.UnimplementedError(
                     f"map(processes=True) of batches: field {name!r} is padded on the left; use "
                     "threads"
                 )
-            columns[name] = Padded(batch[name], batch.lengths(name))
+            columns[name] = Padded(batch[name], batch.lengths(name)) if padded else batch[name]
         draw = (self.draws[run], block.origins()) if self.rng else None
-        return block.fields(), block.objects(), columns, block.flags, draw
+        marks = marks and [marks[i] for i in some]
+        return [fields[i] for i in some], marks, columns, block.flags, draw
 
     def _ended(self, run: int, row: int, how: str) -> errors.UnavailableError:
         keys = [os.fsdecode(key) for key in self.keys[run].split(b"\0")[:-1]]
