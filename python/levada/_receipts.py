@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from levada import _levada
 from levada._plain import plain
 from levada._prefix import body_of
+from levada.errors import FailedPreconditionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ def _found(given: Any) -> Iterator[str]:
     elif isinstance(given, (bytes, bytearray, memoryview)):
         yield _of_state(bytes(given))
     elif isinstance(given, Mapping):
+        parts = given.get("states")
+        if "parts" in given and isinstance(parts, Mapping) and None in parts.values():
+            raise FailedPreconditionError(
+                "the state of a loader has no receipts of the parts that were read to their ends; "
+                "take those of iterators of ds.shard(i, n) instead"
+            )
         for value in given.values():
             if isinstance(value, (bytes, bytearray, Mapping, list, tuple)):
                 yield from _found(value)
@@ -54,7 +61,7 @@ def merge_receipts(*receipts: Any) -> str:
 
     Args:
         receipts (str | bytes | dict | list): texts of ``it.stats()["receipt"]``, checkpoints, or
-            dicts and lists of checkpoints, such as the state of a loader with parts.
+            dicts and lists of checkpoints, such as ``load_checkpoint`` returns.
 
     Returns:
         str: the receipt of all their records.

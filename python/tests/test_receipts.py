@@ -172,6 +172,9 @@ def test_states_without_receipts_say_so(files):
         lv.merge_receipts(3)
     with pytest.raises(DataLossError):
         lv.merge_receipts(b"nothing")
+    read = {"parts": 2, "epoch": 0, "states": {0: None, 1: it.save()}, "worker": (0, 1)}
+    with pytest.raises(FailedPreconditionError, match="read to their ends"):
+        lv.merge_receipts([read])
 
 
 def test_a_receipt_is_small(files):
