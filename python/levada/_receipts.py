@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from levada import _levada
 from levada._plain import plain
 from levada._prefix import body_of
-from levada.errors import FailedPreconditionError
+from levada.errors import FailedPreconditionError, InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from levada._dataset import Dataset
 
 _DROP = b"LVDROWS1"  # of positions inside a block (_iterator.py)
-_STATE = b"LVDASTAT"
 
 
 def _of_state(state: bytes) -> str:
@@ -43,8 +42,9 @@ def _found(given: Any) -> Iterator[str]:
                 "the state of a loader has no receipts of the parts that were read to their ends; "
                 "take those of iterators of ds.shard(i, n) instead"
             )
-        for value in given.values():
-            if isinstance(value, (bytes, bytearray, Mapping, list, tuple)):
+        for value in given.values():  # also of other things, such as the weights of a model
+            position = isinstance(value, bytes) and value.startswith(b"LVD")
+            if position or isinstance(value, (Mapping, list, tuple)):
                 yield from _found(value)
     elif isinstance(given, (list, tuple)):
         for value in given:
@@ -67,7 +67,7 @@ def merge_receipts(*receipts: Any) -> str:
         str: the receipt of all their records.
 
     Raises:
-        InvalidArgumentError: a text is not a receipt.
+        InvalidArgumentError: a text is not a receipt, or nothing has one.
 
     Example:
         ranks = [iter(lv.range(9).shard(k, 2).batch(2)) for k in (0, 1)]
@@ -75,7 +75,10 @@ def merge_receipts(*receipts: Any) -> str:
             list(it)
         print(lv.check_receipts(lv.range(9), *[it.stats()["receipt"] for it in ranks]))
     """
-    return _levada.receipts_merge(tuple(_found(list(receipts))))
+    found = tuple(_found(list(receipts)))
+    if not found:
+        raise InvalidArgumentError("no receipt was given: pass receipts or checkpoints")
+    return _levada.receipts_merge(found)
 
 
 def _counted(n, one):

@@ -172,6 +172,10 @@ def test_states_without_receipts_say_so(files):
         lv.merge_receipts(3)
     with pytest.raises(DataLossError):
         lv.merge_receipts(b"nothing")
+    with pytest.raises(InvalidArgumentError, match="no receipt was given"):
+        lv.merge_receipts({"model": b"weights"}, [])
+    both = {"data": it.save(), "model": b"weights", "step": 3}
+    assert lv.merge_receipts(both) == it.stats()["receipt"]
     read = {"parts": 2, "epoch": 0, "states": {0: None, 1: it.save()}, "worker": (0, 1)}
     with pytest.raises(FailedPreconditionError, match="read to their ends"):
         lv.merge_receipts([read])
