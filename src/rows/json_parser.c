@@ -108,10 +108,10 @@ static bool parser_of_number(uint8_t c)
 /* Finds the bytes of the numbers in a record that is valid JSON. */
 static void parser_find_numbers(levada_json_parser *p)
 {
-    levada_json_number *next = p->numbers.at;
+    levada_json_number *next = p->numbers.at, *last = next + p->numbers.n;
     const uint8_t      *at = p->parsed, *end = at + p->nparsed, *from;
 
-    while (at < end) {
+    while (at < end && next < last) {
         uint8_t c = *at++;
 
         if (c == '"') {
