@@ -5,8 +5,8 @@
  * Every input file is opened, measured and read through an opener. The built-in opener reads local
  * files. A plug-in or a program adds another opener with add_opener (plugin.h): its name is a
  * scheme, and it opens every path that begins with the scheme and "://". Compression, buffers,
- * damage, checkpoints and formats work with every opener. Patterns (* ? [) are expanded in local
- * directories only, so users list the paths of other openers one by one.
+ * damage, checkpoints and formats work with every opener. Patterns with * are expanded if the
+ * opener has `list`.
  *
  * Threads: an open file has one owner. `open` and `look` may run on several threads at the same
  * time, as may `read_at` on one file if `shared` is set. Cancelling: `open` receives a token.
@@ -73,6 +73,9 @@ LEVADA_API bool levada_cancel_requested(const levada_cancel *cancel);
 
 #define LEVADA_FILE_MISSING (-2) /* returned by `look`: the file does not exist */
 
+/* Receives a name that an opener lists; returns another code than OK to end the listing. */
+typedef levada_status levada_list_add(void *to, const char *name, levada_error *err);
+
 typedef struct levada_opener_def {
     size_t      struct_size;
     const char *name; /* the scheme: "mem" opens "mem://shard-0". Lower case in the descriptor, any
@@ -106,6 +109,11 @@ typedef struct levada_opener_def {
      * reads ahead with eight requests of this size at a time, joins and retries requests, and
      * calls open and read_at on threads of its own. 0 = the size does not matter, as for disks. */
     int64_t preferred_bytes;
+    /* Calls add(to, name, err) for each file whose name begins with `prefix` ("mem://a/"), in any
+     * order, and returns its code if that is not OK. levada chooses those that fit a pattern with
+     * *, and repeats the call if it returns EUNAVAILABLE. NULL = names with * are refused. */
+    levada_status (*list)(void *user, const char *prefix, const levada_cancel *cancel,
+                          levada_list_add *add, void *to, levada_error *err);
 } levada_opener_def;
 
 #ifdef __cplusplus

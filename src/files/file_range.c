@@ -39,7 +39,7 @@ levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
     levada_bytes_options    plain = { .compression = "none", .cancelled = r->owner.cancelled,
                                       .meter = r->owner.meter };
 
-    LEVADA_TRY(levada_files_find(&o->files, &r->set.files, err));
+    LEVADA_TRY(levada_files_find(r->framing.context->env, &o->files, &r->set.files, err));
     if (!o->index && part->n) file_range_keep(&r->set.files, part->at[0], part->at[1]);
     r->range.stop.turn = r->set.files.n;
     if (!o->index && !r->framing.format->next)

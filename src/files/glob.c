@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "files/braces.h"
+#include "files/listing.h"
 #include "state/damaged.h"
 
 #include <dirent.h>
@@ -255,22 +256,43 @@ static void glob_sort(levada_files *files, int64_t first)
     files->n = n;
 }
 
+/* The files of some patterns. */
+typedef struct glob_patterns {
+    const levada_env *env;
+    levada_files      files;
+} glob_patterns;
+
+static levada_status glob_listed(void *to, const char *name, levada_error *err)
+{
+    return glob_add(to, name, err);
+}
+
+/* Finds the files of a URL with stars. */
+static levada_status glob_remote(glob_patterns *all, const char *pattern, levada_error *err)
+{
+    int64_t       before = all->files.n;
+    levada_status st = levada_listing_find(all->env, pattern, glob_listed, &all->files, err);
+
+    if (st == LEVADA_OK && all->files.n == before)
+        st = levada_fail(err, LEVADA_ENOT_FOUND, "no file matches '%s'", pattern);
+    if (st == LEVADA_OK) glob_sort(&all->files, before);
+    else levada_error_place(err, NULL, pattern, -1, -1);
+    return st;
+}
+
 /* Finds the files of a pattern whose braces are expanded. */
 static levada_status glob_find(void *user, const char *pattern, levada_error *err)
 {
-    levada_files *files = user;
-    int64_t       before = files->n;
-    glob_search   g = { .files = files };
-    levada_status st;
+    glob_patterns *all = user;
+    levada_files  *files = &all->files;
+    int64_t        before = files->n;
+    glob_search    g = { .files = files };
+    levada_status  st;
 
     if (strcmp(pattern, "-") == 0) return glob_add(files, "/dev/stdin", err);
     if (strstr(pattern, "://")) { /* with ? and [ of its own */
-        if (!strchr(pattern, '*')) return glob_add(files, pattern, err);
-        (void)levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                          "patterns with * match local files only; list each file, or write "
-                          "{0000..0127}");
-        levada_error_place(err, NULL, pattern, -1, -1);
-        return LEVADA_EUNIMPLEMENTED;
+        return strchr(pattern, '*') ? glob_remote(all, pattern, err)
+                                    : glob_add(files, pattern, err);
     }
     if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
     st = glob_walk(&g, pattern, err);
@@ -287,9 +309,10 @@ static levada_status glob_find(void *user, const char *pattern, levada_error *er
     return LEVADA_ENOT_FOUND;
 }
 
-levada_status levada_files_find(const levada_texts *patterns, levada_files *out, levada_error *err)
+levada_status levada_files_find(const levada_env *env, const levada_texts *patterns,
+                                levada_files *out, levada_error *err)
 {
-    levada_files  files = {0};
+    glob_patterns all = { env, { 0 } };
     levada_status st = LEVADA_OK;
 
     if (patterns->n == 0) return levada_fail(err, LEVADA_ENOT_FOUND, "the list of files is empty");
@@ -297,18 +320,18 @@ levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
         const char *pattern = patterns->at[i];
         bool        braces = strchr(pattern, '{') && access(pattern, F_OK) != 0;
 
-        st = braces ? levada_braces_expand(pattern, glob_find, &files, err)
-                    : glob_find(&files, pattern, err);
+        st = braces ? levada_braces_expand(pattern, glob_find, &all, err)
+                    : glob_find(&all, pattern, err);
     }
-    if (st == LEVADA_OK && files.n > INT32_MAX) {
+    if (st == LEVADA_OK && all.files.n > INT32_MAX) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                         "%lld files are more than 2^31 - 1; join them", (long long)files.n);
+                         "%lld files are more than 2^31 - 1; join them", (long long)all.files.n);
     }
     if (st != LEVADA_OK) {
-        levada_files_clear(&files);
+        levada_files_clear(&all.files);
         return st;
     }
-    *out = files;
+    *out = all.files;
     return LEVADA_OK;
 }
 

@@ -5,9 +5,9 @@
  *
  * A source names its files by patterns. levada_files_find expands them once into a table of paths;
  * the number of a file in that table is its shard, and origins and states name files by it.
- * Patterns look into local folders only. A name without * ? [ is taken as it is, so it may belong
- * to any opener. The order in which the shards are read is a permutation that depends on a key
- * alone.
+ * Patterns look into local folders, or ask the opener of a URL (listing.h). A name without * ? [ is
+ * taken as it is, so it may belong to any opener. The order in which the shards are read is a
+ * permutation that depends on a key alone.
  *
  * A state has to recognize the set later. It holds the number and base names of the files and
  * their sizes (both here), and a mark of each file that was opened (file_marks.h). Sizes are
@@ -21,6 +21,7 @@
 #define LEVADA_FILES_GLOB_H
 
 #include "base/text.h"
+#include <levada/env.h>
 #include <levada/option.h>
 #include <levada/state.h>
 
@@ -35,7 +36,8 @@ typedef struct levada_files {
  * * ? [ is not checked before it is opened; the name - is standard input.
  * ENOT_FOUND: a pattern without a match, or an empty list. EPERMISSION_DENIED and others: a folder
  * that a pattern needs cannot be searched; the error names it. All-zero is a valid empty table. */
-LEVADA_MUST_USE levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
+LEVADA_MUST_USE levada_status levada_files_find(const levada_env *env,
+                                                const levada_texts *patterns, levada_files *out,
                                                 levada_error *err);
 void levada_files_clear(levada_files *files);
 /* Appends the pattern that finds just the file of that name, which was found or is data. */

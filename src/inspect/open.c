@@ -55,7 +55,7 @@ static levada_status open_identify(levada_env *env, const levada_texts *files, c
     levada_files  found = { 0 };
     levada_scan   scan = { .empty = true };
     const char   *name = NULL, *path = NULL;
-    levada_status st = levada_files_find(files, &found, err);
+    levada_status st = levada_files_find(env, files, &found, err);
 
     for (int64_t i = 0; st == LEVADA_OK && i < found.n && scan.empty; i++) {
         path = found.path[i];

@@ -74,7 +74,8 @@ static levada_status fit_path(const levada_csv_fit *fit, const levada_origin *of
 
     *out = NULL;
     if (run && !path) st = levada_file_names_copy(&run->names, of, out, err);
-    if (!run) st = levada_files_find(&fit->source->files, &found, err); /* verify: one file */
+    if (!run) /* verify: one file */
+        st = levada_files_find(fit->context->env, &fit->source->files, &found, err);
     if (!run && st == LEVADA_OK && of->shard < found.n) path = found.path[of->shard];
     if (path) {
         *out = levada_alloc(strlen(path) + 1);

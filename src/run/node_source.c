@@ -43,7 +43,7 @@ static levada_status source_expand(levada_node *it, levada_error *err)
         return LEVADA_OK;
     }
     memcpy(&files, (const char *)it->at->args + option->offset, sizeof files);
-    LEVADA_TRY(levada_files_find(&files, &s->files, err));
+    LEVADA_TRY(levada_files_find(it->run->env, &files, &s->files, err));
     args = levada_alloc(op->args_size);
     if (!args) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a source");
     memcpy(args, it->at->args, op->args_size);

@@ -330,7 +330,7 @@ static levada_status csv_infer_columns(levada_env *env, const levada_csv_args *a
                            "record_defaults, columns or select_cols");
     LEVADA_TRY(csv_check(a, &spec, err));
     levada_spec_unref(&spec);
-    st = levada_files_find(files, &found, &why);
+    st = levada_files_find(env, files, &found, &why);
     if (st == LEVADA_OK && found.n == 0)
         st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "the list of files is empty");
     if (st == LEVADA_OK)

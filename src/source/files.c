@@ -57,7 +57,7 @@ static levada_status files_open(void *state, const void *args, const levada_cont
     const files_args *a = args;
 
     s->context = context;
-    LEVADA_TRY(levada_files_find(&a->pattern, &s->files, err));
+    LEVADA_TRY(levada_files_find(context->env, &a->pattern, &s->files, err));
     s->order = levada_alloc((size_t)s->files.n * sizeof *s->order);
     if (!s->order && s->files.n > 0) {
         levada_files_clear(&s->files);

@@ -196,7 +196,7 @@ static levada_status litdata_infer(levada_env *env, const void *args, const leva
     (void)compression;
     if (known && !directory) return LEVADA_OK;
     if (directory && !list) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    if (!directory) st = levada_files_find(files, &found, err);
+    if (!directory) st = levada_files_find(env, files, &found, err);
     if (st == LEVADA_OK)
         st = litdata_read(env, directory ? files->at[0] : found.path[0], list, &columns, err);
     if (st == LEVADA_OK && known) {

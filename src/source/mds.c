@@ -105,7 +105,7 @@ static levada_status mds_from_shard(levada_env *env, const levada_texts *files,
     levada_value        *json = NULL;
     levada_status        st;
 
-    LEVADA_TRY(levada_files_find(files, &found, err));
+    LEVADA_TRY(levada_files_find(env, files, &found, err));
     st = levada_bytes_open(env, found.path[0], &options, &bytes, err);
     if (st == LEVADA_OK) st = mds_read_heading(bytes, &json, err);
     if (st == LEVADA_OK) st = mds_columns_of(json, columns, err);

@@ -259,7 +259,7 @@ static levada_status megatron_infer(levada_env *env, const void *args, const lev
     if (dtype != LEVADA_NONE && levada_value_as_bool(levada_value_get(options, "index")))
         return LEVADA_OK;
     if (dtype == LEVADA_NONE) {
-        LEVADA_TRY(levada_files_find(files, &found, err));
+        LEVADA_TRY(levada_files_find(env, files, &found, err));
         st = megatron_open(env, found.path[0], &x, err);
         if (st != LEVADA_OK) levada_error_place(err, NULL, found.path[0], -1, -1);
     }

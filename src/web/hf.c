@@ -49,4 +49,4 @@ static levada_status hf_locate(const char *path, levada_web_target *out, levada_
     return levada_web_append_key(out, file, err);
 }
 
-LEVADA_WEB_OPENER(hf, "files of the Hugging Face hub", hf_locate);
+LEVADA_WEB_OPENER(hf, "files of the Hugging Face hub", hf_locate, NULL);

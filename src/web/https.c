@@ -3,4 +3,4 @@
 
 /* Files of a web server, and presigned URLs of object stores. */
 LEVADA_WEB_OPENER(https, "files of a web server, and presigned URLs of object stores",
-                  levada_web_locate_url);
+                  levada_web_locate_url, NULL);

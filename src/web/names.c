@@ -36,11 +36,13 @@ bool levada_web_setting(const char *name, const char *other, const char *otherwi
     return used >= 0 && (size_t)used < size;
 }
 
-levada_status levada_web_append_key(levada_web_target *target, const char *key, levada_error *err)
+#define NAMES_PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+/* Appends a text, with all characters but those of `plain` escaped. */
+static levada_status names_append(levada_web_target *target, const char *key, const char *plain,
+                                  levada_error *err)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                "-._~/";
-    size_t            used = strlen(target->url);
+    size_t used = strlen(target->url);
 
     for (; *key; key++) {
         if (used + 4 > sizeof target->url) {
@@ -51,4 +53,20 @@ levada_status levada_web_append_key(levada_web_target *target, const char *key, 
     }
     target->url[used] = '\0';
     return LEVADA_OK;
+}
+
+levada_status levada_web_append_key(levada_web_target *target, const char *key, levada_error *err)
+{
+    return names_append(target, key, NAMES_PLAIN "/", err);
+}
+
+levada_status levada_web_append_value(levada_web_target *target, const char *value,
+                                      levada_error *err)
+{
+    return names_append(target, value, NAMES_PLAIN, err);
+}
+
+levada_status levada_web_append(levada_web_target *target, const char *text, levada_error *err)
+{
+    return names_append(target, text, NAMES_PLAIN "/?=&", err);
 }

@@ -18,5 +18,11 @@ bool levada_web_setting(const char *name, const char *other, const char *otherwi
 /* Appends the name of an object to a URL, with the characters escaped that have a meaning there. */
 LEVADA_MUST_USE levada_status levada_web_append_key(levada_web_target *target, const char *key,
                                                     levada_error *err);
+/* Appends a value of a query, where a slash is escaped, too. */
+LEVADA_MUST_USE levada_status levada_web_append_value(levada_web_target *target, const char *value,
+                                                      levada_error *err);
+/* Appends a part of a URL that is not data. */
+LEVADA_MUST_USE levada_status levada_web_append(levada_web_target *target, const char *text,
+                                                levada_error *err);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "web/s3.h"
+
 #include "web/names.h"
 
 #include <stdio.h>
@@ -57,23 +59,34 @@ static levada_status s3_keys(const char *region, levada_web_target *out, levada_
     return LEVADA_OK;
 }
 
-static levada_status s3_locate(const char *path, levada_web_target *out, levada_error *err)
+levada_status levada_s3_bucket(const char *path, levada_web_target *out, levada_error *err)
 {
-    const char *bucket = strstr(path, "://") + 3, *slash = strchr(bucket, '/');
+    const char *bucket = strstr(path, "://") + 3, *slash = bucket + strcspn(bucket, "/");
     char        region[64];
 
-    if (!slash || slash == bucket || !slash[1]) {
+    if (slash == bucket)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a name in S3 must be s3://BUCKET/KEY, got '%.200s'", path);
-    }
+                           "a name in S3 must begin with s3://BUCKET/, got '%.200s'", path);
     if (!levada_web_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1", region,
                             sizeof region) ||
         !s3_host(bucket, (size_t)(slash - bucket), region, out)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "the name of the bucket, of the region or of the endpoint is too long");
     }
-    LEVADA_TRY(s3_keys(region, out, err));
+    return s3_keys(region, out, err);
+}
+
+static levada_status s3_locate(const char *path, levada_web_target *out, levada_error *err)
+{
+    const char *slash = strchr(strstr(path, "://") + 3, '/');
+
+    if (!slash || !slash[1]) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a name in S3 must be s3://BUCKET/KEY, got '%.200s'", path);
+    }
+    LEVADA_TRY(levada_s3_bucket(path, out, err));
     return levada_web_append_key(out, slash, err);
 }
 
-LEVADA_WEB_OPENER(s3, "objects in S3 and in stores that speak its protocol", s3_locate);
+LEVADA_WEB_OPENER(s3, "objects in S3 and in stores that speak its protocol", s3_locate,
+                  levada_s3_list);

@@ -44,7 +44,7 @@ typedef struct web_request {
     web_file *file;
     CURL     *easy;
     web_head  head;
-    int64_t   from, size;
+    int64_t   from, size; /* size = 0: all of the answer */
     uint8_t  *data;
     int64_t   made, capacity;
     bool      opens;  /* a server without ranges may send the whole file */
@@ -208,6 +208,7 @@ static bool web_set_up(web_request *r, const struct curl_slist *headers)
 
     (void)snprintf(range, sizeof range, "%lld-%lld", (long long)r->from,
                    (long long)(r->from + r->size - 1));
+    if (r->size > 0 && curl->easy_setopt(r->easy, CURLOPT_RANGE, range) != CURLE_OK) return false;
 #define WEB_SET(option, value) (void)curl->easy_setopt(r->easy, CURLOPT_##option, (value))
     WEB_SET(NOSIGNAL, 1L);
     WEB_SET(PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
@@ -225,7 +226,7 @@ static bool web_set_up(web_request *r, const struct curl_slist *headers)
     WEB_SET(WRITEDATA, r);
     WEB_SET(HTTPHEADER, headers);
 #undef WEB_SET
-    return curl->easy_setopt(r->easy, CURLOPT_RANGE, range) == CURLE_OK && web_set_target(r);
+    return web_set_target(r);
 }
 
 /* Runs a request; CURLE_ABORTED_BY_CALLBACK if it was cancelled. */
@@ -467,4 +468,28 @@ int64_t levada_web_look(void *user, const char *path)
     size = f->size;
     levada_web_close(f);
     return size;
+}
+
+levada_status levada_web_fetch(const levada_web_target *target, const levada_cancel *cancel,
+                               char **out, levada_error *err)
+{
+    web_file     *f = levada_alloc_zero(sizeof *f);
+    web_request   r = { .file = f, .capacity = WEB_FIRST, .opens = true };
+    levada_status st = LEVADA_OK;
+
+    r.data = f ? levada_alloc((size_t)r.capacity) : NULL;
+    if (!r.data) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a request");
+    if (st == LEVADA_OK) {
+        f->target = *target;
+        f->cancel = cancel;
+        st = levada_curl_open(&f->curl, err);
+    }
+    if (st == LEVADA_OK) st = web_perform(&r, err);
+    if (st == LEVADA_OK && !web_grow(&r, r.made + 1))
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an answer");
+    if (st == LEVADA_OK) r.data[r.made] = '\0';
+    if (st == LEVADA_OK) *out = (char *)r.data;
+    else levada_free(r.data);
+    levada_free(f);
+    return st;
 }

@@ -57,7 +57,12 @@ levada_status levada_web_read_at(void *file, int64_t offset, uint8_t *data, int6
 const char   *levada_web_version(void *file);
 int64_t       levada_web_look(void *user, const char *path);
 
-#define LEVADA_WEB_OPENER(scheme_name, text, locate_function)                    \
+/* Requests a text, of at most 64 MiB, that levada_free frees. */
+LEVADA_MUST_USE levada_status levada_web_fetch(const levada_web_target *target,
+                                               const levada_cancel *cancel, char **out,
+                                               levada_error *err);
+
+#define LEVADA_WEB_OPENER(scheme_name, text, locate_function, list_function)     \
     const levada_opener_def levada_opener_##scheme_name = {                      \
         .struct_size = sizeof(levada_opener_def),                                \
         .name = #scheme_name,                                                    \
@@ -71,6 +76,7 @@ int64_t       levada_web_look(void *user, const char *path);
         .look = levada_web_look,                                                 \
         .shared = true,                                                          \
         .preferred_bytes = INT64_C(8) << 20,                                     \
+        .list = (list_function),                                                 \
     }
 
 #endif

@@ -38,3 +38,10 @@ int64_t levada_web_look(void *user, const char *path)
     (void)user, (void)path;
     return -1;
 }
+
+levada_status levada_web_fetch(const levada_web_target *target, const levada_cancel *cancel,
+                               char **out, levada_error *err)
+{
+    (void)target;
+    return levada_web_open(NULL, NULL, cancel, (void **)(void *)out, err);
+}

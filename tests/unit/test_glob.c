@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/glob.h"
+#include "files/listing.h"
 #include "support/files.h"
+#include "support/ops.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +26,7 @@ static const char *found(const char *first, const char *second)
 
     (void)snprintf(paths[0], sizeof paths[0], "%s", t_path(first));
     (void)snprintf(paths[1], sizeof paths[1], "%s", t_path(second ? second : ""));
-    if (levada_files_find(&patterns, &files, &err) != LEVADA_OK) {
+    if (levada_files_find(t_ops_env(), &patterns, &files, &err) != LEVADA_OK) {
         assert_non_null(strstr(err.message, "no file matches '"));
         return levada_status_name(err.code);
     }
@@ -61,7 +63,7 @@ static levada_status fails(const char *pattern, const char *folder)
     levada_files files = {0};
     levada_error err = LEVADA_ERROR_INIT;
 
-    assert_int_not_equal(levada_files_find(&patterns, &files, &err), LEVADA_OK);
+    assert_int_not_equal(levada_files_find(t_ops_env(), &patterns, &files, &err), LEVADA_OK);
     assert_null(files.path);
     assert_string_equal(err.file, t_path(folder));
     assert_non_null(strstr(err.message, "cannot list the directory: "));
@@ -138,13 +140,44 @@ static void urls_are_named_one_by_one(void **state)
     levada_error err = LEVADA_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(levada_files_find(&patterns, &files, &err), LEVADA_EUNIMPLEMENTED);
+    assert_int_equal(levada_files_find(t_ops_env(), &patterns, &files, &err),
+                     LEVADA_EUNIMPLEMENTED);
     assert_string_equal(err.file, url[0]);
     patterns.at = &url[1];
-    assert_int_equal(levada_files_find(&patterns, &files, &err), LEVADA_OK);
+    assert_int_equal(levada_files_find(t_ops_env(), &patterns, &files, &err), LEVADA_OK);
     assert_int_equal(files.n, 2);
     assert_string_equal(files.path[1], "http://host/s2.tar");
     levada_files_clear(&files);
+}
+
+static void a_star_of_a_url_ends_at_a_slash(void **state)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool        fits;
+    } cases[] = {
+        { "s3://b/a*", "s3://b/a", true },
+        { "s3://b/a*", "s3://b/a/c", false },
+        { "s3://b/a-*.gz", "s3://b/a-1.gz", true },
+        { "s3://b/a-*.gz", "s3://b/a-1.gz.tmp", false },
+        { "s3://b/*/c", "s3://b/a/c", true },
+        { "s3://b/*/c", "s3://b/a/a/c", false },
+        { "s3://b/**/c", "s3://b/a/a/c", true },
+        { "s3://b/**/c", "s3://b/c", true },
+        { "s3://b/**/c", "s3://b/ac", false },
+        { "s3://b/**", "s3://b/a/a/c", true },
+        { "s3://b/**.gz", "s3://b/a/a/c.gz", true },
+        { "s3://b/x?[1]*", "s3://b/x?[1]", true },
+        { "s3://b/x?[1]*", "s3://b/xy1", false },
+        { "s3://b/*\xc3\xa9*", "s3://b/caf\xc3\xa9s", true },
+        { "a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (levada_listing_fits(cases[i].pattern, cases[i].name) != cases[i].fits)
+            fail_msg("%s, %s", cases[i].pattern, cases[i].name);
+    }
 }
 
 /* For every user, whatever the umask is. */
@@ -220,6 +253,7 @@ int main(void)
         cmocka_unit_test(stars_find_through_all_folders),
         cmocka_unit_test(braces_expand_before_files_are_searched),
         cmocka_unit_test(urls_are_named_one_by_one),
+        cmocka_unit_test(a_star_of_a_url_ends_at_a_slash),
         cmocka_unit_test(a_folder_that_can_not_be_read_is_an_error),
         cmocka_unit_test(shuffles_by_key),
         cmocka_unit_test(shuffles_to_every_order_alike),
