@@ -108,7 +108,7 @@ LEVADA_API const levada_spec *levada_iter_feeds(const levada_iter *it);
 /* Restarts at the beginning, at any time, with the next epoch: in another order if the dataset
  * shuffles. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, levada_error *err);
-/* Makes a running and every later next() and restore() return ECANCELLED; any thread. Do not call
+/* Makes the running and every later next() and restore() return ECANCELLED; any thread. Do not call
  * it from a signal handler; interrupt.h does that. */
 LEVADA_API void levada_iter_cancel(levada_iter *it);
 

@@ -226,7 +226,8 @@ static PyObject *arrow_pick(PyObject *module, PyObject *args)
     if (from && !rows) {
         PyErr_NoMemory();
     } else if (from && (count < 1 || firsts.len != count * (Py_ssize_t)sizeof *rows)) {
-        PyErr_SetString(PyExc_ValueError, "arrays must not be empty, and firsts as long");
+        PyErr_SetString(PyExc_ValueError,
+                        "arrays must not be empty, and firsts must have the same length");
     } else if (from) {
         int32_t *which = (int32_t *)(rows + n);
 

@@ -437,7 +437,7 @@ int32_t *levada_py_columns(PyObject *list, int32_t n)
     int32_t *columns = NULL;
 
     if (PySequence_Size(list) != n)
-        return PyErr_SetString(PyExc_TypeError, "a column for each component"), NULL;
+        return PyErr_SetString(PyExc_TypeError, "expected a column for each component"), NULL;
     columns = PyMem_Calloc((size_t)n + 1, sizeof *columns);
     if (!columns) return PyErr_NoMemory(), NULL;
     for (int32_t i = 0; i < n; i++) {

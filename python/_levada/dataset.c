@@ -481,7 +481,8 @@ static levada_status dataset_lengths_add(void *user, const int64_t *lengths, int
 
     if (all->at && n > all->most - all->n) {
         return levada_fail(err, LEVADA_EUNAVAILABLE,
-                           "the index changed while it was read; read it again");
+                           "the index changed while its lengths were read; call it again when "
+                           "nothing writes the index");
     }
     if (all->at) memcpy(all->at + all->n * 8, lengths, (size_t)n * 8);
     all->n += n;
@@ -513,7 +514,8 @@ static PyObject *dataset_index_lengths(PyObject *module, PyObject *args)
         st = levada_inspect_lengths(ds, field, dataset_lengths_add, &all, &found, &err));
     if (st == LEVADA_OK && (!found || all.n != all.most)) {
         st = levada_fail(&err, LEVADA_EUNAVAILABLE,
-                         "the index changed while it was read; read it again");
+                         "the index changed while its lengths were read; call it again when "
+                           "nothing writes the index");
     }
     if (levada_py_ok(st, &err)) return made;
     Py_DECREF(made);

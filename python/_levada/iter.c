@@ -581,7 +581,7 @@ static PyMethodDef iter_methods[] = {
     {"report", iter_report, METH_NOARGS, "The wait report, as JSON; any thread."},
     {"progress", iter_progress, METH_NOARGS, "(bytes of input read, bytes in total or -1)."},
     {"cancel", iter_cancel, METH_NOARGS,
-     "Makes a running and every later call raise CancelledError. Any thread."},
+     "Makes the running call and every later call raise CancelledError. Any thread."},
     {"close", iter_close, METH_NOARGS, "Stops and joins its threads; again is fine."},
     {NULL, NULL, 0, NULL},
 };

@@ -43,7 +43,7 @@ static PyObject *segments_get_mark(PyObject *object, PyObject *which)
     const levada_tensor *tensor;
 
     if (PyErr_Occurred() || !segments_view(self, &v)) return NULL;
-    if (i < 0 || i > 6) return PyErr_Format(PyExc_IndexError, "value %ld does not exist", i), NULL;
+    if (i < 0 || i > 6) return PyErr_Format(PyExc_IndexError, "value %ld must be 0 to 6", i), NULL;
     tensor = segments_mark(&v, (int)i, &slot);
     return segments_array(self, self->saver->slots.n - LEVADA_PY_MARKS + slot, tensor);
 }

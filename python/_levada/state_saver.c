@@ -79,7 +79,8 @@ static bool saver_tensors(const levada_py_saver *self, PyObject *tuple, Py_ssize
                           levada_tensor **to)
 {
     if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != n)
-        return PyErr_SetString(PyExc_TypeError, "a tuple with a tensor for each field"), false;
+        return PyErr_SetString(PyExc_TypeError, "expected a tuple with a tensor for each field"),
+               false;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_GetItem(tuple, i);
         bool      none = item == Py_None;

@@ -20,8 +20,8 @@ static bool tensor_dims(levada_py_slot *slot, PyObject *dims)
 
     if (n < 0) PyErr_Clear();
     if (n > LEVADA_MAX_DIMS - 1) {
-        PyErr_Format(PyExc_ValueError, "a shape of rank %zd is more than %d dimensions", n,
-                     LEVADA_MAX_DIMS - 1);
+        PyErr_Format(PyExc_ValueError, "a shape must have at most %d dimensions, got %zd",
+                     LEVADA_MAX_DIMS - 1, n);
         return false;
     }
     slot->shape.rank = (int32_t)n;

@@ -172,7 +172,8 @@ static levada_status export_list(const levada_arrow_node *node, export_rows rows
         size = c->dims[node->at];
         if (size > 0 && rows.n > INT32_MAX / size) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                               "field '%s' has more than 2^31 values", node->field->name);
+                               "field '%s' has more than 2^31 values; export fewer rows",
+                               node->field->name);
         }
         LEVADA_TRY(export_even(size, rows, out, err));
     }

@@ -270,7 +270,8 @@ levada_status levada_arrow_name(const char *of, const char *member, char to[LEVA
     int n = snprintf(to, LEVADA_ARROW_NAME, "%s%s%s", of, of[0] ? "." : "", member ? member : "");
 
     if (n >= 0 && n < LEVADA_ARROW_NAME) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the name of a field is longer than %d bytes",
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%.60s...': a name must have at most %d bytes", to,
                        LEVADA_ARROW_NAME - 1);
 }
 
@@ -378,8 +379,8 @@ static levada_status import_field(import_spec *s, const struct ArrowSchema *sche
 
     if (depth > IMPORT_DEEPEST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s': more than %d levels of types is not supported", f.name,
-                           IMPORT_DEEPEST);
+                           "field '%s': more than %d levels of types is not supported; omit it",
+                           f.name, IMPORT_DEEPEST);
     }
     LEVADA_TRY(levada_arrow_type(schema, f.name, &type, err));
     switch (type.form) {

@@ -749,7 +749,8 @@ static levada_status rows_block(rows_walk *w, rows_wanted rows, levada_block **o
 
     if (st == LEVADA_OK && w->field != levada_spec_count(from->spec)) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "the spec has %d fields, the schema %d", levada_spec_count(from->spec),
+                         "the spec must have the fields of the schema: it has %d, the "
+                         "schema %d", levada_spec_count(from->spec),
                          w->field);
     }
     if (st == LEVADA_OK) st = levada_builder_check_text(w->b, err);

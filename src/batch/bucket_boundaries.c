@@ -105,10 +105,12 @@ static levada_status bucket_read_pair(levada_buckets *b, int64_t i, const levada
                                       levada_error *err)
 {
     int64_t *at = b->at + 2 * i;
+    char     shown[LEVADA_VALUE_SHOWN];
 
     if (levada_value_kind_of(value) != LEVADA_VALUE_LIST || levada_value_count(value) != 2) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "boundaries[%lld] must be a pair, as boundaries[0] is", (long long)i);
+                           "boundaries[%lld] must be a pair, as boundaries[0] is, got %s",
+                           (long long)i, levada_value_shown(value, LEVADA_PRINT_TEXT, shown));
     }
     LEVADA_TRY(bucket_number(levada_value_item(value, 0), &at[0], err));
     LEVADA_TRY(bucket_number(levada_value_item(value, 1), &at[1], err));

@@ -109,8 +109,8 @@ levada_status levada_bucket_stage_choose_pending(levada_bucket_stage  *s,
 
     LEVADA_TRY(bucket_index_look(s, context, true, &lookup, err));
     if (lookup.why[0]) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was written again: %s",
-                           lookup.why);
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the index was written again while it was used: %s", lookup.why);
     }
     s->choice.pending = false;
     return levada_bucket_stage_set_rules(s, err);

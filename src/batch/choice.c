@@ -238,8 +238,8 @@ static levada_status choice_restore_indexed(levada_choice *c, bool made, levada_
     }
     if (has && !made && !c->pending) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint was saved before boundaries were chosen from an index, "
-                           "which does not have the lengths now: %s",
+                           "the checkpoint was saved before the boundaries were chosen, and the "
+                           "index that they are chosen from lacks the lengths now: %s",
                            c->why);
     }
     c->lengths = (uint64_t)lengths;

@@ -2,6 +2,7 @@
 #include "batch/padding.h"
 
 #include "base/alloc.h"
+#include "description/columns.h"
 #include "option/value_priv.h"
 #include "run/context.h"
 
@@ -20,9 +21,10 @@ static levada_status padding_names(const char *option, const levada_value *map,
     if (levada_value_kind_of(map) != LEVADA_VALUE_MAP) return LEVADA_OK;
     if (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) return LEVADA_OK;
     for (int64_t i = 0; i < levada_value_count(map); i++) {
-        if (levada_spec_find(in, levada_value_key(map, i)) >= 0) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown field '%s' in %s",
-                           levada_value_key(map, i), option);
+        int32_t       found;
+        levada_status st = levada_spec_require(in, levada_value_key(map, i), &found, err);
+
+        if (st != LEVADA_OK) return levada_error_wrap(err, "%s", option), st;
     }
     return LEVADA_OK;
 }

@@ -158,6 +158,23 @@ levada_status levada_spec_want_records(const levada_spec *in, levada_error *err)
                        "the batching stage, or unbatch() first");
 }
 
+levada_status levada_spec_want_alike(const levada_spec *const *in, int32_t n, int32_t *flags,
+                                     levada_error *err)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int32_t first = levada_spec_flags_of(in[0]), other = levada_spec_flags_of(in[i]);
+        bool    batched = other & LEVADA_SPEC_BATCHED;
+
+        *flags |= other;
+        if (!((first ^ other) & LEVADA_SPEC_BATCHED)) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "input %d emits %s, but input 0 emits %s; batch all inputs, or none",
+                           (int)i, batched ? "batches" : "single records",
+                           batched ? "single records" : "batches");
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_spec_require(const levada_spec *spec, const char *name, int32_t *out,
                                   levada_error *err)
 {
@@ -385,10 +402,10 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
         if (columns_like(a, b)) continue;
         if (a->padded != b->padded && a->depth == b->depth && a->ndim == b->ndim) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s' %s lengths, its spec %s: in the spec of a batch a first "
-                               "dimension of null has lengths",
+                               "field '%s' %s lengths, but its spec %s; a first dimension of null "
+                               "in the spec of a batch declares lengths",
                                b->name, b->padded ? "has" : "has no",
-                               a->padded ? "has" : "has not");
+                               a->padded ? "declares them" : "declares none");
         }
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,

@@ -59,6 +59,10 @@ LEVADA_MUST_USE levada_status levada_spec_join(const levada_spec *in, const char
 levada_field *levada_spec_copy_fields(const levada_spec *spec);
 /* Returns EINVALID_ARGUMENT if `in` has batches, because the stage works on single records. */
 LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, levada_error *err);
+/* Checks that all inputs of a combiner emit batches, or all records. Adds their flags to `flags`.
+ */
+LEVADA_MUST_USE levada_status levada_spec_want_alike(const levada_spec *const *in, int32_t n,
+                                                     int32_t *flags, levada_error *err);
 /* Returns the number of dots in a name. */
 int32_t levada_name_dots(const char *name);
 /* Returns true if `field` is a member of the list of objects `name`, at any depth below it. */

@@ -67,20 +67,11 @@ static levada_status concat_check(const void *args, const levada_spec *const *in
                                   levada_spec **out, levada_error *err)
 {
     levada_field *fields;
-    int32_t       flags = levada_spec_flags_of(in[0]), n = levada_spec_count(in[0]);
+    int32_t       flags = 0, n = levada_spec_count(in[0]);
     levada_status st = LEVADA_OK;
 
     (void)args;
-    for (int32_t i = 1; i < nin; i++) {
-        int32_t other = levada_spec_flags_of(in[i]);
-
-        if ((flags ^ other) & LEVADA_SPEC_BATCHED) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "some inputs emit batches and others records; batch all inputs, or "
-                               "none");
-        }
-        flags |= other;
-    }
+    LEVADA_TRY(levada_spec_want_alike(in, nin, &flags, err));
     if (flags & LEVADA_SPEC_OPEN) return levada_spec_create(NULL, 0, flags, out, err);
     fields = levada_spec_copy_fields(in[0]);
     if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a spec");

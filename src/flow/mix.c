@@ -261,20 +261,16 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
                                levada_spec **out, levada_error *err)
 {
     const mix_args *a = args;
+    int32_t         flags = 0;
 
     if (nin > MIX_MOST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "mix must have at most %d inputs, got %d", MIX_MOST, nin);
     }
+    LEVADA_TRY(levada_spec_want_alike(in, nin, &flags, err));
     for (int32_t i = 1; i < nin; i++) {
-        int32_t first = levada_spec_flags_of(in[0]), flags = levada_spec_flags_of(in[i]);
-        bool    open = (first | flags) & LEVADA_SPEC_OPEN;
+        bool open = (levada_spec_flags_of(in[0]) | levada_spec_flags_of(in[i])) & LEVADA_SPEC_OPEN;
 
-        if ((first ^ flags) & LEVADA_SPEC_BATCHED) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "some inputs emit batches and others records; batch all inputs, or "
-                               "none");
-        }
         if (open || levada_spec_equal(in[0], in[i])) continue;
         return mix_differs(in[0], in[i], i, err);
     }

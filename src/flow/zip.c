@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zip - the columns of several inputs side by side: record i of each. It ends with the shortest.
- * A record has the origins of all its parts, one for each input. Of batches, whole ones are
- * joined, which must be equally large.
+ * zip - the columns of several inputs side by side: record i of each. It ends with the shortest
+ * input. A record has the origins of all its parts, one for each input. Batches are joined whole,
+ * so they must have the same size in all inputs.
  */
 #include "base/alloc.h"
+#include "description/columns.h"
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "tensor/encoded.h"
@@ -26,23 +27,6 @@ typedef struct zip_state {
 } zip_state;
 
 static const levada_arg zip_options[] = { LEVADA_ARG_END };
-
-/* Batches cannot be cut, so all inputs are batches, or none. */
-static levada_status zip_flags(const levada_spec *const *in, int32_t n, int32_t *flags,
-                               levada_error *err)
-{
-    int32_t batched = levada_spec_flags_of(in[0]) & LEVADA_SPEC_BATCHED;
-
-    for (int32_t i = 0; i < n; i++) {
-        *flags |= levada_spec_flags_of(in[i]);
-        if ((levada_spec_flags_of(in[i]) & LEVADA_SPEC_BATCHED) == batched) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "input %d emits %s, but input 0 does not: batch all inputs, or batch "
-                           "after zip",
-                           (int)i, batched ? "records" : "batches");
-    }
-    return LEVADA_OK;
-}
 
 static levada_status zip_fields(const levada_spec *const *in, int32_t n, int32_t flags,
                                 levada_spec **out, levada_error *err)
@@ -70,7 +54,7 @@ static levada_status zip_check(const void *args, const levada_spec *const *in, i
     int32_t flags = 0;
 
     (void)args;
-    LEVADA_TRY(zip_flags(in, nin, &flags, err));
+    LEVADA_TRY(levada_spec_want_alike(in, nin, &flags, err));
     return zip_fields(in, nin, flags, out, err);
 }
 

@@ -262,8 +262,9 @@ static levada_status index_write_finish(index_write *w, const char *path, levada
     size_t                n = strlen(ds->op->name);
 
     if (n >= sizeof foot.source) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "the name '%s' is too long for an index",
-                           ds->op->name);
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "the name '%s' is too long for an index: the limit is %d bytes",
+                           ds->op->name, (int)sizeof foot.source - 1);
     }
     foot.count = w->count;
     memcpy(foot.source, ds->op->name, n);

@@ -33,7 +33,8 @@ static levada_status forward_open(levada_error *err)
 
     if (atomic_load(&forward_table) != NULL) return LEVADA_OK;
     if (!forward_path(path, sizeof path))
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "cannot find " LEVADA_OPTIONAL_NAME);
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "cannot find " LEVADA_OPTIONAL_NAME "; reinstall levada");
     /* Two threads may open it at the same time: they receive the same library. */
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)

@@ -441,7 +441,7 @@ levada_status levada_env_set_io(levada_env *env, const levada_io_options *option
     }
     if (all.read_ahead < INT64_C(1) << 20) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "read_ahead=%lld must be at least 1048576 bytes",
+                           "read_ahead=%lld must be at least 1,048,576 bytes",
                            (long long)all.read_ahead);
     }
     env_take_io((levada_env *)(uintptr_t)env_or_default(env), &all);

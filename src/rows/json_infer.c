@@ -114,7 +114,7 @@ static infer_field *infer_find(infer_job *job)
             f = one;
     }
     if (!f && n == INFER_FIELDS) {
-        infer_refuse(job, job->path, "is one of more than 4096");
+        infer_refuse(job, job->path, "is one of more than 4,096 fields");
         return NULL;
     }
     if (!f) f = infer_add(job, hash);

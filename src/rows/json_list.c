@@ -83,7 +83,8 @@ int64_t levada_json_list_value(const uint8_t *data, int64_t at, int64_t size, bo
         }
         at++;
         if (c == '{' || c == '[') {
-            if (!list_open(&nest, c == '{')) return list_wrong(wrong, "more than 1024 levels");
+            if (!list_open(&nest, c == '{'))
+                return list_wrong(wrong, "brackets are nested more than 1,024 levels deep");
         } else if (c == '}' || c == ']') {
             if (!list_close(&nest, c == '}')) return list_wrong(wrong, "brackets do not match");
             if (nest.depth == 0) return at;

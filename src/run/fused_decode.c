@@ -22,7 +22,8 @@ levada_status levada_fused_field(const levada_fused_link *l, const levada_block 
         n++;
     }
     if (found < 0 && n != 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no column '%s' to decode",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "no column '%s' to decode; field= selects another",
                            name ? name : "record");
     }
     if (found >= 0) *out = found;
@@ -125,7 +126,8 @@ static levada_status fused_decode_merge(levada_pool *pool, const levada_spec *sp
 
         if (!c) c = levada_block_column(flat, name);
         if (!c) {
-            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "column '%s' is missing", name);
+            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                             "a record lacks column '%s'; return it in all records", name);
         } else {
             levada_builder_share(b, i, c);
         }

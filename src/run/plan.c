@@ -340,8 +340,8 @@ static levada_status plan_enter_numbers(levada_run *run, int32_t first, const ch
     for (int32_t i = 0; i < run->nranges; i++) {
         if (run->ranges[i].end <= first || run->sources <= run->ranges[i].first) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the sources of input '%s' would have numbers of another input; give "
-                           "it another name", name);
+                           "input '%s' must have another name: the hash of this name numbers its "
+                           "sources, and another input has these numbers", name);
     }
     if (!levada_reserve(&run->ranges, &run->ranges_capacity, run->nranges + 1,
                         sizeof *run->ranges)) {

@@ -96,7 +96,7 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
     long long least = o->min_after_dequeue, capacity = o->capacity;
 
     if ((int)o->kind < 0 || o->kind > LEVADA_QUEUE_PRIORITY) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind %d of queue is unknown",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind=%d must be a levada_queue_kind",
                            (int)o->kind);
     }
     if (capacity == 0) {

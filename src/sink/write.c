@@ -187,7 +187,8 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
                            (int)w->options.threads);
     if (strlen(path) + 64 >= LEVADA_FILE_SET_PATH)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the path must have at most %d bytes", LEVADA_FILE_SET_PATH - 65);
+                           "the path '%.40s...' has %zu bytes, but must have at most %d", path,
+                           strlen(path), LEVADA_FILE_SET_PATH - 65);
     w->set = w->options.records_per_file > 0 || w->options.bytes_per_file > 0 ||
              strstr(path, LEVADA_FILE_SET_MARK) != NULL;
     w->files.path = w->path = levada_strdup(path);

@@ -114,16 +114,19 @@ static levada_status rejects_take(rejects_saved *s, levada_reject *r, int64_t le
     size_t n;
 
     if (!rejects_take_numbers(r, s->numbers, rows) || r->row < least) {
-        return levada_state_damaged(s->from, s->numbers_key, err, "rejects that cannot be");
+        return levada_state_damaged(s->from, s->numbers_key, err,
+                                    "impossible numbers of a rejected record");
     }
     s->numbers += REJECTS_NUMBERS;
     if (!levada_skips_take_texts(&r->why, &s->at, s->end)) {
-        return levada_state_damaged(s->from, s->text_key, err, "the texts of a reject are cut");
+        return levada_state_damaged(s->from, s->text_key, err,
+                                    "the texts of a rejected record are cut");
     }
     n = strnlen(s->at, (size_t)(s->end - s->at));
     r->loss.counts = n < (size_t)(s->end - s->at) ? find(user, s->at) : NULL;
     if (!r->loss.counts) {
-        return levada_state_damaged(s->from, s->text_key, err, "a reject of no stage");
+        return levada_state_damaged(s->from, s->text_key, err,
+                                    "a rejected record of an unknown stage");
     }
     s->at += n + 1;
     return LEVADA_OK;

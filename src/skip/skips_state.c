@@ -168,7 +168,8 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
         note.lost = numbers[i + 4] != 0;
         if (note.number < 0 || note.number > LEVADA_COUNT_LIMIT || numbers[i + 1] < INT16_MIN ||
             numbers[i + 1] >= 0) {
-            return levada_state_damaged(from, SKIPS_PROBLEMS, err, "problem %lld cannot be",
+            return levada_state_damaged(from, SKIPS_PROBLEMS, err,
+                                        "problem %lld has impossible numbers",
                                         (long long)(i / SKIPS_NUMBERS));
         }
         if (!levada_skips_take_texts(&note.why, &at, end)) {

@@ -132,11 +132,14 @@ static levada_status litdata_plain(const levada_value *config, levada_error *err
         const levada_value *value = levada_value_get(config, keys[i]);
 
         if (value && levada_value_kind_of(value) != LEVADA_VALUE_NULL)
-            return levada_fail(err, LEVADA_EUNIMPLEMENTED, "chunks with %s are not supported",
+            return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                               "chunks with %s are not supported; write the dataset without it",
                                keys[i]);
     }
     if (!loader || strcmp(loader, "PyTreeLoader") == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "chunks of %s are not supported", loader);
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                       "chunks of %s are not supported; levada reads chunks of PyTreeLoader",
+                       loader);
 }
 
 static levada_status litdata_files(const levada_value *chunks, const char *path,

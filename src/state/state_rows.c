@@ -244,7 +244,7 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
         return LEVADA_OK;
     }
     if (!(levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) {
-        return levada_state_damaged(from, name, err, "columns that the description declares");
+        return levada_state_damaged(from, name, err, "columns that the pipeline declares already");
     }
     LEVADA_TRY(levada_state_get_i64s(from, name, &parts, &n, err));
     snprintf(name, sizeof name, "%s.names", key);
@@ -262,7 +262,7 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
         if (!rows_read_field(parts + i * ROWS_FIELD_PARTS, &at, end, &fields[i])) break;
     }
     st = i < n || at != end
-             ? levada_state_damaged(from, name, err, "not the names of %lld columns that can be",
+             ? levada_state_damaged(from, name, err, "names of %lld columns that no spec can have",
                                     (long long)n)
              : levada_spec_create(fields, (int32_t)n,
                                   levada_spec_flags_of(declared) & ~LEVADA_SPEC_OPEN, out, err);

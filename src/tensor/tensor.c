@@ -113,7 +113,8 @@ levada_status levada_tensor_create(levada_env *env, levada_dtype dtype, const le
 
     if (levada_dtype_is_bytes(dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "use levada_tensor_create_strings for byte strings");
+                           "levada_tensor_create makes tensors of numbers; for byte strings use "
+                           "levada_tensor_create_strings");
     }
     LEVADA_TRY(levada_tensor_make(levada_env_pool(env), dtype, shape, &t, err));
     if (data != NULL && t->bytes > 0) memcpy(t->data, data, (size_t)t->bytes);

@@ -248,7 +248,7 @@ levada_status levada_reader_file_init(levada_reader_file *file, levada_env *env,
     levada_dataset    *dataset = NULL;
 
     if ((int)options->kind < 0 || options->kind > LEVADA_READER_IDENTITY) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind %d of reader is unknown",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind=%d must be a levada_reader_kind",
                            (int)options->kind);
     }
     if (!compression) compression = reader_kinds[options->kind].compression;

@@ -41,8 +41,8 @@ static levada_status saver_check(const levada_state_saver_options *o, levada_err
                            (long long)o->state_timeout);
     }
     if (o->zero_length < LEVADA_ZERO_LENGTH_ERROR || o->zero_length > LEVADA_ZERO_LENGTH_SEGMENT) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "zero_length=%d is unknown",
-                           (int)o->zero_length);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "zero_length=%d must be a levada_zero_length", (int)o->zero_length);
     }
     return LEVADA_OK;
 }

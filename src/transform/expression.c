@@ -121,7 +121,8 @@ static levada_status expression_number(const expression_parser *p, levada_expres
         v->f = (double)v->i;
         break;
     case LEVADA_NUMBER_FLOAT: v->number = true; break;
-    case LEVADA_NUMBER_BIG: return expression_wrong(p, "the number before does not fit", err);
+    case LEVADA_NUMBER_BIG:
+        return expression_wrong(p, "the number before needs more than 64 bits", err);
     case LEVADA_NUMBER_NONE: {
         bool yes = strcmp(v->text, "true") == 0;
 
@@ -143,9 +144,10 @@ static levada_status expression_add(expression_parser *p, levada_expression_node
     int32_t            a = node.a >= 0 ? e->nodes[node.a].depth : 0;
     int32_t            b = node.b >= 0 ? e->nodes[node.b].depth : 0;
 
-    if (e->n == LEVADA_EXPRESSION_NODES) return expression_wrong(p, "too many terms", err);
+    if (e->n == LEVADA_EXPRESSION_NODES) return expression_wrong(p, "more than 192 terms", err);
     node.depth = 1 + (a > b ? a : b);
-    if (node.depth > LEVADA_EXPRESSION_DEPTH) return expression_wrong(p, "too many levels", err);
+    if (node.depth > LEVADA_EXPRESSION_DEPTH)
+        return expression_wrong(p, "more than 64 levels", err);
     node.beside = -1;
     *out = e->n;
     e->nodes[e->n++] = node;
@@ -183,7 +185,8 @@ static levada_status expression_or(expression_parser *p, int32_t *out, levada_er
 
 static levada_status expression_inside(expression_parser *p, int32_t *out, levada_error *err)
 {
-    if (++p->depth > LEVADA_EXPRESSION_DEPTH) return expression_wrong(p, "too many levels", err);
+    if (++p->depth > LEVADA_EXPRESSION_DEPTH)
+        return expression_wrong(p, "more than 64 levels", err);
     LEVADA_TRY(expression_or(p, out, err));
     p->depth--;
     return expression_accept(p, ")") ? LEVADA_OK : expression_wrong(p, "')' is missing", err);
@@ -237,7 +240,7 @@ static levada_status expression_factor(expression_parser *p, int32_t *out, levad
 
     if (expression_minus(p)) {
         if (++p->depth > LEVADA_EXPRESSION_DEPTH)
-            return expression_wrong(p, "too many levels", err);
+            return expression_wrong(p, "more than 64 levels", err);
         LEVADA_TRY(expression_factor(p, out, err));
         p->depth--;
         return expression_unary(p, LEVADA_EXPRESSION_NEGATE, *out, out, err);
@@ -347,7 +350,8 @@ static levada_status expression_compare(expression_parser *p, int32_t *out, leva
 static levada_status expression_not(expression_parser *p, int32_t *out, levada_error *err)
 {
     if (!expression_keyword(p, "not")) return expression_compare(p, out, err);
-    if (++p->depth > LEVADA_EXPRESSION_DEPTH) return expression_wrong(p, "too many levels", err);
+    if (++p->depth > LEVADA_EXPRESSION_DEPTH)
+        return expression_wrong(p, "more than 64 levels", err);
     LEVADA_TRY(expression_not(p, out, err));
     p->depth--;
     return expression_unary(p, LEVADA_EXPRESSION_NOT, *out, out, err);

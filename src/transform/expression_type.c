@@ -186,7 +186,7 @@ static levada_status type_unary(const levada_expression_node *node, const levada
                            "floats may not fit in int64(); use the stage cast");
     } else if (a->kind == LEVADA_EXPRESSION_STRONG && a->dtype == LEVADA_BOOL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "booleans must be converted with int64() to be computed");
+                           "booleans cannot be computed with; convert them with int64()");
     }
     return LEVADA_OK;
 }
@@ -215,7 +215,7 @@ static levada_status type_computed(const levada_expression *e, const levada_expr
     t->common = type_both(a, b);
     if (t->common == LEVADA_BOOL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "booleans must be converted with int64() to be computed");
+                           "booleans cannot be computed with; convert them with int64()");
     }
     if (node->op == LEVADA_EXPRESSION_DIVIDE && !type_is_float(t->common))
         t->common = LEVADA_FLOAT64;

@@ -42,8 +42,8 @@ static levada_status filter_check(const void *args, const levada_spec *in, levad
     }
     if (a->fn && !levada_function_info(a->fn)->pure) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "filter may call a function again for the same records; this one is "
-                           "not pure");
+                           "filter needs a pure function, because it may call it again for the "
+                           "same records; use map and filter its result");
     }
     if (a->fn) return LEVADA_OK;
     LEVADA_TRY(levada_expression_parse(a->expression, &e, err));

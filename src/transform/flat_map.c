@@ -39,8 +39,8 @@ static levada_status flat_map_check(const void *args, const levada_spec *in, lev
     LEVADA_TRY(levada_spec_want_records(in, err));
     if (!levada_function_info(a->fn)->pure) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "flat_map may call a function again for the same records; this one is "
-                           "not pure");
+                           "flat_map needs a pure function, because it may call it again for the "
+                           "same records; declare it pure if equal records have equal results");
     }
     return levada_call_spec(a->fn, a->spec, in, out, err);
 }

@@ -38,8 +38,8 @@ static levada_status map_check(const void *args, const levada_spec *in, levada_s
 
     if (!levada_function_info(a->fn)->pure) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "map may call a function again for the same records; this one is not "
-                           "pure: use call");
+                           "map needs a pure function, because it may call it again for the same "
+                           "records; use call");
     }
     LEVADA_TRY(levada_call_spec(a->fn, a->spec, in, out, err));
     if (a->spec || !a->keeps_lengths) return LEVADA_OK;

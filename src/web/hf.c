@@ -36,15 +36,19 @@ static levada_status hf_locate(const char *path, levada_web_target *out, levada_
     if (!levada_web_setting("HF_ENDPOINT", NULL, "https://huggingface.co", hub, sizeof hub) ||
         !levada_web_setting("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "", out->token,
                             sizeof out->token)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "HF_ENDPOINT or HF_TOKEN in the environment is too long");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "HF_ENDPOINT or HF_TOKEN in the environment is too long; the most are %zu "
+            "and %zu bytes",
+            sizeof hub - 1, sizeof out->token - 1);
     }
     used = snprintf(out->url, sizeof out->url, "%s/%.*s/resolve/%.*s/", hub,
                     (int)((revision ? revision : end) - (strstr(path, "://") + 3)),
                     strstr(path, "://") + 3, revision ? (int)(end - revision - 1) : 4,
                     revision ? revision + 1 : "main");
     if (used < 0 || (size_t)used >= sizeof out->url) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the name is too long");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the URL of the name has more than %zu bytes", sizeof out->url - 1);
     }
     return levada_web_append_key(out, file, err);
 }

@@ -46,7 +46,9 @@ static levada_status names_append(levada_web_target *target, const char *key, co
 
     for (; *key; key++) {
         if (used + 4 > sizeof target->url) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the name is too long");
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the URL of the name has more than %zu bytes",
+                               sizeof target->url - 1);
         }
         if (strchr(plain, *key)) target->url[used++] = *key;
         else used += (size_t)snprintf(target->url + used, 4, "%%%02X", (unsigned char)*key);

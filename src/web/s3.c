@@ -48,7 +48,8 @@ static levada_status s3_keys(const char *region, levada_web_target *out, levada_
         !levada_web_setting("AWS_SESSION_TOKEN", NULL, "", out->session, sizeof out->session)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "a key in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
-                           "AWS_SESSION_TOKEN) is too long");
+                           "AWS_SESSION_TOKEN) is too long; the most are %zu, %zu and %zu bytes",
+                           sizeof access - 1, sizeof secret - 1, sizeof out->session - 1);
     }
     if (!*access || !*secret) {
         out->session[0] = '\0';

@@ -378,7 +378,8 @@ static levada_status web_start(web_file *f, int64_t size, levada_error *err)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory while opening a file");
     st = web_perform(&r, err);
     if (st == LEVADA_OK && r.status == 206 && r.head.total < 0) {
-        st = levada_fail(err, LEVADA_EUNIMPLEMENTED, "the server does not say how long it is");
+        st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                         "the server does not send the size of the file; download it");
     }
     if (st == LEVADA_OK) web_know(f, &r);
     else levada_free(r.data);

@@ -77,7 +77,8 @@ static void refuses_nonsense(void **state)
     }
     t_iter_refused("range:3 | filter", LEVADA_EINVALID_ARGUMENT,
                    "exactly one of expression and fn");
-    t_iter_refused("range:3 | filter:fn={c:sum}", LEVADA_EINVALID_ARGUMENT, "not pure");
+    t_iter_refused("range:3 | filter:fn={c:sum}", LEVADA_EINVALID_ARGUMENT,
+                   "needs a pure function");
     t_iter_refused("t_rows:3 | filter:\"x == 2\"", LEVADA_EINVALID_ARGUMENT, "compare len(x)");
 }
 

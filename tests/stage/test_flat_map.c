@@ -51,7 +51,7 @@ static void refuses_what_does_not_fit(void **state)
     it = t_iter_open("range:5 | flat_map:{c:spread},spec={value:int32}", 1, 7);
     t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "got 'value' of int64");
     levada_iter_close(&it);
-    t_iter_refused("range:5 | flat_map:{c:sum}", LEVADA_EINVALID_ARGUMENT, "not pure");
+    t_iter_refused("range:5 | flat_map:{c:sum}", LEVADA_EINVALID_ARGUMENT, "needs a pure function");
     t_iter_refused("range:5 | batch:2 | flat_map:{c:spread}", LEVADA_EINVALID_ARGUMENT, "records");
     assert_int_equal(t_functions_open(), 0);
 }

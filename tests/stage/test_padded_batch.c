@@ -138,7 +138,7 @@ static void refuses_bad_options(void **state)
     t_iter_refused("t_rows:3 | padded_batch:3,pad_to_multiple=0", LEVADA_EINVALID_ARGUMENT,
                    "pad_to_multiple");
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={y:[3]}", LEVADA_EINVALID_ARGUMENT,
-                   "unknown field 'y' in padded_shapes");
+                   "padded_shapes: unknown field 'y'; available: ");
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={x:3}", LEVADA_EINVALID_ARGUMENT,
                    "must be a list of lengths");
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={x:[a]}", LEVADA_EINVALID_ARGUMENT,
@@ -146,7 +146,7 @@ static void refuses_bad_options(void **state)
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={z:[1]}", LEVADA_EINVALID_ARGUMENT,
                    "same rank");
     t_iter_refused("t_rows:3 | padded_batch:3,padding_values={y:1}", LEVADA_EINVALID_ARGUMENT,
-                   "unknown field 'y' in padding_values");
+                   "padding_values: unknown field 'y'; available: ");
     t_iter_refused("t_rows:3 | padded_batch:3,padding_values={x:3000000000}",
                    LEVADA_EINVALID_ARGUMENT, "'x'");
     t_iter_refused("t_rows:3 | padded_batch:3,padding_values={z:32768}", LEVADA_EINVALID_ARGUMENT,

@@ -96,11 +96,11 @@ static void long_expressions_end_somewhere(void **state)
     (void)state;
     for (int i = 0; i < 200; i++) strcat(text, "(");
     strcat(text, "value\"}");
-    t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, "too many levels");
+    t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, "more than 64 levels");
     strcpy(text, "range:3 | with_columns:{y: \"value");
     for (int i = 0; i < 200; i++) strcat(text, " + value");
     strcat(text, "\"}");
-    t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, "too many");
+    t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, "more than 64 levels");
 }
 
 static void goes_on_after_a_restore(void **state)

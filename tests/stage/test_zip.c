@@ -44,7 +44,8 @@ static void refuses_what_does_not_fit(void **state)
     levada_iter_close(&it);
     t_iter_refused("zip(range:3; range:3)", LEVADA_EINVALID_ARGUMENT, "two fields");
     t_iter_refused("zip(range:3; t_rows:3 | batch:2)", LEVADA_EINVALID_ARGUMENT, "emits batches");
-    t_iter_refused("zip(range:3 | batch:2; t_rows:3)", LEVADA_EINVALID_ARGUMENT, "emits records");
+    t_iter_refused("zip(range:3 | batch:2; t_rows:3)", LEVADA_EINVALID_ARGUMENT,
+                   "emits single records");
 }
 
 static void goes_on_after_a_restore(void **state)

@@ -183,7 +183,7 @@ static void hostile_objects_end(void **state)
               (size_t)snprintf(member, sizeof member, "%c\"k%d\":1", i ? ',' : '{', i));
     }
     t_add(&text, "}\n", 3);
-    refused((char *)text.at, "more than 4096");
+    refused((char *)text.at, "more than 4,096");
     t_clear(&text);
 }
 

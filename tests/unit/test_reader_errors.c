@@ -146,7 +146,7 @@ static void wrong_options_are_refused(void **state)
         levada_reader_options options;
         const char           *text;
     } wrong[] = {
-        { { .kind = (levada_reader_kind)9 }, "kind 9 of reader is unknown" },
+        { { .kind = (levada_reader_kind)9 }, "kind=9 must be a levada_reader_kind" },
         { { .kind = LEVADA_READER_TFRECORD, .compression = "rar" }, "compression='rar'" },
         { { .kind = LEVADA_READER_WHOLE_FILE, .compression = "rar" }, "compression='rar'" },
         { { .kind = LEVADA_READER_TEXT_LINE, .skip_header_lines = -1 }, "-1" },

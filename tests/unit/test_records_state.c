@@ -241,7 +241,7 @@ static void columns_of_a_state_are_refused_where_they_are_declared(void **state)
     saved = t_iter_save(it);
     forged = with_columns(saved);
     assert_int_equal(levada_iter_restore(it, forged.at, forged.size, &err), LEVADA_EDATA_LOSS);
-    assert_non_null(strstr(err.message, "columns that the description declares"));
+    assert_non_null(strstr(err.message, "columns that the pipeline declares already"));
     assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err), LEVADA_OK);
     levada_iter_close(&it);
     t_clear(&head);
