@@ -119,6 +119,7 @@ class Batch(_levada.Batch):
     Example:
         batch = lv.range(6).batch(4).first()
         print(len(batch), list(batch), batch["value"])
+        print(batch.origins["record"], len(batch.lanes))
     """
 
     __slots__ = ("__weakref__", "_position")
@@ -205,8 +206,8 @@ class Batch(_levada.Batch):
 
     @property
     def position(self) -> bytes | None:
-        """The position right after this batch, as bytes for ``Iterator.restore``: of batches of
-        ``ds.iterate(position=True)``, else None. It stays right however far a loop reads ahead."""
+        """The position after this batch, as bytes for ``Iterator.restore``. None unless the batch
+        is from ``ds.iterate(position=True)``. It does not depend on how far a loop reads ahead."""
         return getattr(self, "_position", None)
 
     def __len__(self) -> int:
@@ -538,15 +539,15 @@ class Batch(_levada.Batch):
     def origins(self) -> Array:
         """Where records come from: structured array (source, pass_, shard, sub, record, offset).
 
-        Of records that a ``zip`` put together, where those of its first input do: see `lanes`.
+        For a ``zip``, these are the origins of its first input; `lanes` has all of them.
         """
         return self.lanes[0]
 
     @property
     def lanes(self) -> list[Array]:
-        """Arrays like `origins`, one for each input of a ``zip`` (at most four), else one.
+        """Arrays like `origins`: one for each input of a ``zip`` (at most four).
 
-        The source of a record that a lane lacks is -1.
+        If a record has no origin in an array, its source is -1.
         """
         import numpy as np
 
@@ -554,9 +555,9 @@ class Batch(_levada.Batch):
 
     @property
     def record_keys(self) -> list[str]:
-        """Names of the records forever: ["train-3.tfrecord:17", ...].
+        """Permanent names of the records: ["train-3.tfrecord:17", ...].
 
-        Of records that a ``zip`` put together: ["a.tfrecord:17 + b.tfrecord:3", ...].
+        For a ``zip``: ["a.tfrecord:17 + b.tfrecord:3", ...].
         """
         rows = zip(*(lane.tolist() for lane in self.lanes), strict=True)
         return [" + ".join(self._key(lane) for lane in row if lane[0] >= 0) for row in rows]

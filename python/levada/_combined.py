@@ -274,7 +274,7 @@ def mix(
             its pass, or as soon as no dataset with a weight is left. The first step is 0.
         by (str, default "records"): "records" makes weights the chances of each record. A field
             makes them the shares of its tokens (lengths of a sequence, or values of an integer
-            field), which are right up to one record at each moment.
+            field), which the mixture keeps to within one record at any time.
         stop (str, default "all_exhausted"): end of the epoch. "all_exhausted" stops drawing from a
             dataset that is exhausted, until all are; "first_exhausted" ends with the first;
             "all_read" begins exhausted datasets again until each was read once.

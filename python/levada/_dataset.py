@@ -371,10 +371,11 @@ class Dataset(Divided[T]):
     def with_columns(self, **columns: Any) -> Dataset[T]:
         """Adds or replaces fields by expressions, constants or functions of the record.
 
-        Expressions (see `filter`) are computed for whole blocks, without Python. They have ``+ - *
-        / // %``, comparisons, ``and or not in``, ``len abs int64 float16 float32 float64``, and the
-        dtypes of NumPy. Operators stand between spaces, because names of fields may contain ``/``
-        and ``-``. Sequences are computed element by element, and fixed shapes stay fixed.
+        Expressions (see `filter`) are computed for whole blocks, without Python. Expressions
+        support ``+ - * / // %``, comparisons, ``and or not in``, ``len abs int64 float16 float32
+        float64``, and the dtypes of NumPy. Write spaces around operators, because names of fields
+        may contain ``/`` and ``-``. Sequences are computed element by element, and fixed shapes
+        stay fixed.
 
         Args:
             columns (str): name="expression", such as ``x="tokens / 255"``; or name=value, or
@@ -463,16 +464,16 @@ class Dataset(Divided[T]):
     def split(self, *fractions: float, by: str = "record", seed: int = 0) -> tuple[Dataset[T], ...]:
         """Divides the records into disjoint parts, such as training and validation.
 
-        A hash of the record's file and number (or of a field) decides about its part. So a record
-        is in the same part in every epoch, whatever order, threads, ranks and resumed runs there
-        are, even if more files are added.
+        A hash of the record's file and number (or of a field) decides its part. So a record is in
+        the same part in every epoch, for any order, any number of threads and ranks, after a
+        resume, and even if files are added.
 
         Args:
             fractions (float): expected share of each part, such as ``0.9, 0.1``; the sum is at
                 most 1, and the remaining records are in no part.
             by (str, default "record"): "record" divides single records; a field of integers or
                 byte strings keeps all records with an equal value in one part.
-            seed (int, default 0): another seed makes another division.
+            seed (int, default 0): seed of the hash; another seed divides the records differently.
 
         Returns:
             tuple: one dataset for each fraction.
@@ -762,10 +763,9 @@ class Dataset(Divided[T]):
     def fingerprint(self) -> str:
         """Returns 32 hex digits that identify the pipeline, without tuning options and directories.
 
-        Functions count by their names and by the values that they capture, not by their code.
-        Arrays and lists of records count by their length and by 4,096 of their records, spread
-        evenly, and objects of your own classes by their class. Of large arrays fewer records
-        count: about 64 MiB of them.
+        Of functions, it covers the names and the captured values, not the code. Of arrays and lists
+        of records, it covers the length and 4,096 records, spread evenly (of large arrays fewer:
+        about 64 MiB). Of objects of your own classes, it covers the class.
 
         Example:
             print(lv.range(3).fingerprint() == lv.range(3).fingerprint())

@@ -33,16 +33,16 @@ class Divided(Stages[T]):
     def shard(
         self, index: int, count: int, equal: str | None = None, sync: str | None = None
     ) -> Dataset[T]:
-        """One of several parts: record (after batching: batch) number i belongs to part i % count.
+        """Returns one of several parts: record (after batching: batch) i is in part i % count.
 
         `equal`: "drop" or "pad": all parts have the same number of records (batches).
-        `sync="buckets"`, directly after ``bucket_by_sequence_length``: ranks in step. At each step
-        all ranks have a batch of the same bucket, of the same size and length, and all have equally
-        many steps, without communication: each rank places all records and pads its own. It reads
-        all of them, or only its own where an index has their lengths: ``explain()`` says which. At
-        the end copies fill the last batches, with ``is_padding`` True and length 0; with
-        ``equal="drop"`` fewer records than ranks are dropped and counted. What draws before it
-        needs one seed for all ranks.
+        `sync="buckets"`, directly after ``bucket_by_sequence_length``, keeps ranks in step. At each
+        step all ranks have a batch of the same bucket, of the same size and length, and all have
+        equally many steps, without communication, because each rank assigns all records to batches
+        and pads only its own. A rank reads all records, or only its own if an index has their
+        lengths; ``explain()`` shows which. At the end, duplicated records fill the last batches,
+        with ``is_padding`` True and length 0; with ``equal="drop"`` fewer records than ranks are
+        dropped and counted. Random stages before it need the same seed on all ranks.
         """
         options = {"index": index, "count": count, "equal": equal, "sync": sync}
         made = self._stage("shard", **{k: v for k, v in options.items() if v is not None})
@@ -53,13 +53,13 @@ class Divided(Stages[T]):
         return _sharing.in_step(made, count)
 
     def parts(self, count: int) -> list[Dataset[T]]:
-        """`count` datasets that together have each record once, for any number of readers.
+        """Returns `count` datasets that together have each record once, for any number of readers.
 
-        A part reads its own data alone: a range of the records where the files have an index
-        (``index=True``), else whole files. Where neither is possible (sources without files, a
-        ``zip`` whose files have no index, downstream of ``take`` or ``skip``), a part reads all and
-        keeps its share. Batches are made inside a part, so they do not depend on how many readers
-        there are. A part has its own state, which any reader may restore.
+        A part reads its own data alone: a range of the records if the files have an index
+        (``index=True``), else whole files. If neither is possible (sources without files, a ``zip``
+        whose files have no index, downstream of ``take`` or ``skip``), every part reads all records
+        and keeps its share. Batches are made inside a part, so they do not depend on how many
+        readers there are. A part has its own state, which any reader may restore.
         """
         from levada import _sharing
         from levada._dataset import _integer

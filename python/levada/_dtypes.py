@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class DType:
     """Type of the elements of a column: ``levada.int64``, ``levada.text`` (str), ...
 
-    NumPy takes one wherever it takes a dtype. It equals the NumPy dtype and the name.
+    NumPy accepts it as a dtype, and it equals the NumPy dtype and the name.
     """
 
     __slots__ = ("name",)

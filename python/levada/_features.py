@@ -309,7 +309,7 @@ def _partition(name):
 
 
 class UniformRowLength:
-    """Rows of one length; at the end of the partitions a dimension of the values."""
+    """Divides into rows of one length; as the last partition, it adds a dimension to the values."""
 
     def __init__(self, length: int) -> None:
         if int(length) < 1:
@@ -342,7 +342,7 @@ class RaggedFeature:
             name of an int64 feature; or ``RaggedFeature.UniformRowLength(length)``.
         row_splits_dtype (dtype, default "int32"): int32 or int64: dtype of the offsets that the
             functions return.
-        validate (bool, default False): accepted for TensorFlow's signature.
+        validate (bool, default False): ignored; TensorFlow's signature has it.
 
     Raises:
         ValueError, TypeError: a partition is wrong, or partitions have no `value_key`.

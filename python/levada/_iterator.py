@@ -253,11 +253,10 @@ class Iterator(Typed[T], _levada.Iter):
             state (bytes): a result of ``save()``.
             mix ("keep positions" | None): "keep positions" accepts the state of a pipeline whose
                 mixtures with names (``lv.mix({"web": web, ...})``) have other weights or inputs.
-                Inputs are matched by name: those of the state continue where they were, others
-                begin, and those that are gone are noted in ``stats()["problems"]``, which is
-                logged at the end, with the number of their records that were drawn. Their
-                records that wait in a shuffle or a batch are still returned, so their files must
-                exist, and their functions be defined.
+                Inputs are matched by name: inputs of the checkpoint continue, new inputs begin, and
+                removed inputs are listed in ``stats()["problems"]`` (logged at the end) with the
+                number of records drawn from them. Buffered records of removed inputs are still
+                returned, so the files and functions of these inputs must exist.
 
         Raises:
             FailedPreconditionError: the checkpoint belongs to a different pipeline (the message
@@ -322,11 +321,11 @@ class Iterator(Typed[T], _levada.Iter):
         self._columns = [target.columns for target in self._choosing]
 
     def skip_batches(self, n: int) -> int:
-        """Passes the next `n` batches, such as a bad stretch of the data after a restore. The next
-        batch is the one that `n` calls of ``next`` would have left.
+        """Skips the next `n` batches, such as a bad stretch of the data after a restore. Iteration
+        continues as after `n` calls of ``next``.
 
-        The skipped batches are read and decoded. If Ctrl-C ends the call, fewer were skipped, and
-        ``save()`` has the position.
+        The skipped batches are read and decoded. If Ctrl-C ends the call, fewer batches were
+        skipped, and ``save()`` returns the actual position.
 
         Args:
             n (int): batches to skip.

@@ -30,7 +30,7 @@ class LengthHistogram:
 
     Example:
         lengths = lv.LengthHistogram([2, 5, 9], [10, 30, 1])
-        print(lengths.records, lengths.tokens)
+        print(lengths.records, lengths.tokens, dict(zip(lengths.lengths, lengths.counts)))
     """
 
     __slots__ = ("counts", "lengths")
@@ -217,7 +217,8 @@ class PaddingReport:
 
     Example:
         report = lv.padding_report(lv.LengthHistogram([2, 5, 9], [10, 30, 1]), max_tokens=64)
-        print(report.recommended["call"])
+        print(report.recommended["call"], report.quantiles["median"], list(report.strategies))
+        print(report.field, report.histogram[0])
     """
 
     __slots__ = (

@@ -193,7 +193,7 @@ def parse_example(
 
     Raises:
         ValueError, TypeError: the spec is wrong.
-        InvalidArgumentError: a message does not fit the spec, or is none.
+        InvalidArgumentError: a message does not fit the spec, or is not an Example.
 
     Example:
         record = lv.make_example({"label": 3})

@@ -90,7 +90,8 @@ class Bytes(Sequence[bytes]):
         data (ndarray): all bytes, uint8.
         offsets (ndarray): int32 [n + 1]: string i has the bytes ``data[offsets[i]:offsets[i +
             1]]``.
-        text (bool, default False): the strings are valid UTF-8, so ``items()`` returns ``str``.
+        text (bool, default False): True if the strings are valid UTF-8, so that ``items()`` returns
+            ``str``.
 
     Example:
         names = lv.from_arrays({"name": ["ab", "c"]}).batch(2).first()["name"]
@@ -220,7 +221,7 @@ class Ragged:
     Example:
         import numpy as np
         rows = lv.Ragged(np.arange(5), [np.array([0, 2, 5], np.int32)])
-        print(rows[1], rows.lengths)
+        print(rows[1], rows.lengths, rows.values, rows.nested[0])
     """
 
     __slots__ = ("nested", "values")

@@ -461,8 +461,9 @@ def from_random_access(
             value that a record is.
         lengths (Mapping): {field: length of each record}, so that a rank with
             ``shard(sync="buckets")`` fetches only its own records.
-        fingerprint (str | bytes): text that changes with the data. A restore refuses an object with
-            another one. ``None`` = that of the object, or a hash of three of its records.
+        fingerprint (str | bytes): text that changes with the data. ``restore`` refuses an object
+            with another fingerprint. ``None`` = the fingerprint of the object, or a hash of three
+            of its records.
         shuffle_records (bool, default False): returns all records in a different order in each
             epoch. The order is computed, so it needs no memory.
         records (tuple[int, int]): (start, stop): only the records with these numbers.

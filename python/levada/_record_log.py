@@ -70,8 +70,8 @@ class RecordLog:
     """Stores which records each step had, 8 bytes a record, as a context manager.
 
     Each step is appended in one write, so that a crash of the process loses no step before. A
-    log that exists is continued. If its last step is not whole, because the machine stopped while
-    it was written, the log is cut before it, with a warning. One process at a time.
+    log that exists is continued. If the last step is incomplete because the machine stopped, levada
+    removes it, with a warning. Only one process may write to a log.
 
     ``levada steps PATH --step 340`` prints the records of a step.
 
@@ -179,8 +179,8 @@ class RecordLog:
     def add(self, step: int, batch: Batch) -> None:
         """Appends the records of a batch.
 
-        Of a packed record, the first sequence counts. A step that is added again, such as after a
-        resume, replaces what was there.
+        For a packed record, the log stores its first sequence. A step that is added again, such as
+        after a resume, replaces the older entry.
 
         Args:
             step (int): the step of the training loop, at least 0.

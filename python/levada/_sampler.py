@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Sampler:
     """Returns the record numbers of a rank, in another order in each epoch.
 
-    ``Dataset.sampler`` makes it. Each ``iter()`` is the epoch that ``set_epoch`` has set, or the
-    next one. The order is the one of ``shuffle_records=True`` with this seed; it is computed, so it
-    needs no memory. Use a sampler on one thread at a time.
+    ``Dataset.sampler`` makes it. Each ``iter()`` runs the epoch that ``set_epoch`` has set,
+    otherwise the next epoch. The order is the same as with ``shuffle_records=True`` and this seed;
+    it is computed, so it needs no memory. Use a sampler on one thread at a time.
 
     Args:
         numbers (Dataset): the record numbers, in the field "value".
@@ -54,7 +54,7 @@ class Sampler:
             self.set_epoch(epoch + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch that the next ``iter()`` returns.
+        """Sets the epoch that the next ``iter()`` runs.
 
         Args:
             epoch (int): the epoch, from 0.

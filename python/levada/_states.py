@@ -104,7 +104,7 @@ class StateBatch(RequeuedOnError, Batch):
         self._feed(arrays)
 
     def requeue(self) -> None:
-        """Puts the segments back, with the states that they came with: they come again first.
+        """Returns the segments and their states to the queue, which emits them first.
 
         Raises FailedPreconditionError where the batch is finished: all its states are saved, or all
         its rows have the last segment of their sequence and ``next`` was called since.

@@ -28,7 +28,7 @@ class TFRecordWriter:
     Args:
         path (str | os.PathLike[str]): the file.
         compression (str): None, "gzip", "zlib" or "zstd".
-        level (int): of the compression; None = its default.
+        level (int): level of the compression; None = its default.
 
     Raises:
         LevadaError: the file cannot be written.
@@ -74,7 +74,7 @@ class TFRecordWriter:
             ) from None
 
     def flush(self) -> None:
-        """Passes every record so far to the system: the other end of a pipe can read them.
+        """Passes every record so far to the system, so that the other end of a pipe can read it.
 
         Example:
             with lv.TFRecordWriter("out.tfrecord") as writer:
@@ -164,7 +164,8 @@ def write(
             for parquet.
         level (int): level of the compression; None = its default.
         records_per_file (int, default 0): maximum number of records per file; 0 = one file. The
-            files are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path.
+            files are named "a-00000-of-00003.csv", or as a pattern such as "%05d-of-%05d" in the
+            path says.
         bytes_per_file (int, default 0): maximum size per file in bytes, before compression; 0 =
             one file.
         progress (Callable): called with the number of records after each block.

@@ -32,9 +32,9 @@ class DataState:
     """A ``Stateful`` for torch.distributed.checkpoint.
 
     `data`: of ``lv.torch_dataset(ds, parts=n)``, read with ``num_workers=0``. Each rank saves the
-    parts that it reads. Before the first batch it offers all of them, so that a load finds them:
-    load before you iterate. Have at least as many parts as ranks: a rank without parts cannot load.
-    Raises FailedPreconditionError without ``parts=``.
+    parts that it reads. Before the first batch it contains all parts, so that ``dcp.load`` finds
+    them; load before you iterate. Have at least as many parts as ranks: a rank without parts cannot
+    load. Raises FailedPreconditionError without ``parts=``.
     """
 
     def __init__(self, data: TorchDataset) -> None:
@@ -53,8 +53,8 @@ class DataState:
         self._batch = batch
 
     def state_dict(self) -> dict[str, Any]:
-        """{"epoch", "parts", "part_00000": bytes, ...}: keys are the same on no two ranks, or
-        equal in value."""
+        """{"epoch", "parts", "part_00000": bytes, ...}: two ranks never have different values of
+        one key."""
         state = self._data.state_dict(self._batch)
         parts, equal = state["parts"], "pieces" in state
         common = {"epoch": state["epoch"], "parts": parts}
@@ -83,7 +83,7 @@ class DataState:
         return {**keys, **run_value(rank, state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration continues there: what ``state_dict`` of all ranks returned."""
+        """Continues the next iteration where ``state_dict`` of all ranks was called."""
         epoch, parts, states = int(state["epoch"]), int(state["parts"]), part_states(state)
         given: list[Any] = [{"epoch": epoch, "parts": parts, "states": states}]
         if self._data.equal:

@@ -90,13 +90,13 @@ class CancelledError(LevadaError):
 
 
 class UnknownError(LevadaError):
-    """A function of the user raised something of its own."""
+    """A function of the user raised an exception that is not a LevadaError."""
 
     code = -2
 
 
 class InvalidArgumentError(LevadaError, ValueError):
-    """A value does not fit: an option, a field, a record."""
+    """An option, a field or a record has an invalid value."""
 
     code = -3
 
@@ -108,25 +108,25 @@ class DeadlineExceededError(LevadaError, TimeoutError):
 
 
 class NotFoundError(LevadaError, LookupError, FileNotFoundError):
-    """A file, a name or a record that does not exist."""
+    """A file, a name or a record does not exist."""
 
     code = -5
 
 
 class AlreadyExistsError(LevadaError):
-    """A name or key that is taken."""
+    """The name or key exists already."""
 
     code = -6
 
 
 class PermissionDeniedError(LevadaError, PermissionError):
-    """The system did not allow it."""
+    """The system denied access to a file."""
 
     code = -7
 
 
 class ResourceExhaustedError(LevadaError):
-    """A limit, a full disk, or (then also a MemoryError) no memory."""
+    """A limit is exceeded, a disk is full, or memory ran out (then it is also a MemoryError)."""
 
     code = -8
 
@@ -136,37 +136,37 @@ class _OutOfMemoryError(ResourceExhaustedError, MemoryError):
 
 
 class FailedPreconditionError(LevadaError):
-    """Not in this state: a closed object, a checkpoint that does not fit."""
+    """The state does not allow the call: an object is closed, or a checkpoint does not fit."""
 
     code = -9
 
 
 class AbortedError(LevadaError):
-    """Given up because of what others did."""
+    """The call ended because another call or thread failed."""
 
     code = -10
 
 
 class OutOfRangeError(LevadaError):
-    """The end: a queue that is closed and empty."""
+    """The data has ended, such as a queue that is closed and empty."""
 
     code = -11
 
 
 class UnimplementedError(LevadaError, NotImplementedError):
-    """Not possible here: a library that was not built in, a source that cannot be saved."""
+    """levada was built without a library, or a source cannot be saved."""
 
     code = -12
 
 
 class InternalError(LevadaError):
-    """A fault of levada."""
+    """A bug in levada; please report it."""
 
     code = -13
 
 
 class UnavailableError(LevadaError):
-    """The system could not do it now."""
+    """The system could not do this now; a later attempt may succeed."""
 
     code = -14
 

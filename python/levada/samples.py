@@ -23,6 +23,15 @@ def write(directory: str | os.PathLike[str] = ".") -> list[Path]:
       (int64), ``label`` (int64, the number of the speaker) and ``speaker`` (bytes)
     - ``spec.json``: the features ``tokens`` and ``label``, for ``parse_example:@spec.json``
     - ``speeches.txt``: one speech per line
+
+    Args:
+        directory (path, default "."): where the files are written.
+
+    Returns:
+        list: the paths of the files.
+
+    Example:
+        print([path.name for path in lv.samples.write("speeches")])
     """
     from pathlib import Path
 

@@ -11,7 +11,7 @@
     trainer.train(resume_from_checkpoint=True)
 
 The loader is not prepared by accelerate, because levada divides the data between ranks itself. Each
-rank writes ``levada-RANK-of-RANKS.state`` into the folder of a checkpoint.
+rank writes ``levada-RANK-of-RANKS.state`` into the directory of a checkpoint.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings of the public names have one shape: a summary, Args with types, an example."""
+"""Docstrings of the public names have one shape: a summary, Args with types, an example.
+
+Every property and every bridge to a framework is in an example, too."""
 
 import ast
 import inspect
@@ -15,7 +17,8 @@ import pytest
 from levada import _levada, _sources, _stages
 
 # Files that examples read, and whose content is in the corpus of the fuzz targets.
-CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "fuzz" / "corpus"
 FILES = {
     "photo.jpg": "decoder_decode_jpeg/gray.jpg",
     "image.png": "decoder_decode_png/image.png",
@@ -39,6 +42,16 @@ def public():
                     yield f"{module.__name__}.{name}.{method}", getattr(thing, method)
 
 
+def properties():
+    """(class, name) of the properties of public classes."""
+    for module in (lv, lt):
+        things = [getattr(module, name) for name in getattr(module, "__all__", dir(module))]
+        for thing in filter(inspect.isclass, things):
+            for name, value in vars(thing).items():
+                if not name.startswith("_") and inspect.isdatadescriptor(value):
+                    yield thing, name
+
+
 def parameters(thing):
     try:
         return set(inspect.signature(thing).parameters) - {"self", "args", "kwargs", "options"}
@@ -52,7 +65,7 @@ def described(text):
     return dict(re.findall(r"^    \**(\w+)(?: \((.*?)\))?:", args[1], re.M)) if args else {}
 
 
-CALLABLES = dict(public())
+CALLABLES = dict(public()) | {"levada.samples.write": lv.samples.write}
 NOUNS = {"levada.Dataset", "levada.Bytes"}  # classes whose summary is what an object is
 GENERATED = {name: getattr(_sources, name) for name in _sources.__all__} | {
     name: value for name, value in vars(_stages.Stages).items() if not name.startswith("_")
@@ -100,6 +113,23 @@ def example(thing):
 
 
 EXAMPLES = {name: example(thing) for name, thing in CALLABLES.items()}
+
+
+def test_every_property_is_in_an_example():
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/site/reference/*.md")]  # of test_pages.py
+    snippets = re.findall(
+        r"^```python\n(.*?)^```$", "".join(page.read_text() for page in pages), re.M | re.S
+    )
+    code = "".join([*EXAMPLES.values(), *snippets])
+    unused = {name for _, name in properties() if not re.search(rf"\.{name}\b", code)}
+    assert unused == set()
+
+
+@pytest.mark.parametrize("name", ["accelerate", "dcp", "lightning", "transformers"])
+def test_a_bridge_begins_with_an_example_that_the_recipes_run(name):
+    text = (ROOT / f"python/levada/{name}.py").read_text()
+    assert f"levada.{name}." in ast.get_docstring(ast.parse(text)).partition("::\n")[2]
+    assert f"levada.{name}." in (ROOT / "docs/distributed.md").read_text()  # test_frameworks.py
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

@@ -218,7 +218,7 @@ def test_the_picture_of_the_readme_is_that_of_a_run():
     assert done.returncode == 0, "python docs/images/first.py"
     drawn = re.search('aria-label="(.*?)"', (ROOT / "docs/images/first.svg").read_text())[1]
     described = re.search(r"^!\[(.*)\]", (ROOT / "README.md").read_text(), re.MULTILINE)[1]
-    assert re.findall(r"\d+%", described) == re.findall(r"\d+%", drawn)
+    assert re.findall(r"\d+ %", described) == re.findall(r"\d+ %", drawn)
 
 
 def test_the_readme_begins_with_a_short_program():

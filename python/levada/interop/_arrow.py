@@ -239,7 +239,7 @@ def from_arrow(
     pyarrow, Polars, pandas, DuckDB and every object with ``__arrow_c_stream__``. The batches of a
     ``RecordBatchReader`` are read one after the other: once, without checkpoints, and without
     numbers of records. A function that returns a reader (``from_arrow(lambda: reader())``) is
-    called for each epoch, and again to restore a checkpoint, up to whose row it is read.
+    called for each epoch, and again by ``restore``, which reads it up to the row of the checkpoint.
 
     Args:
         obj (Any): a Table, RecordBatch, list of batches, data frame, RecordBatchReader, another
@@ -629,7 +629,7 @@ def parquet(
     part: tuple[int, int] | None = None,
     filesystem: Any = None,
 ) -> Dataset[dict[str, Any]]:
-    """Reads Parquet files by row groups; the next one is decoded ahead (pyarrow must be installed).
+    """Reads Parquet files, and decodes the next row group ahead (pyarrow must be installed).
 
     Footers have the numbers of records, so ``len(ds)``, ``ds[i]``, ``records`` and ``part`` need no
     index. Follow it with ``shuffle(n)`` for a random order.
@@ -640,8 +640,8 @@ def parquet(
         row_groups (Iterable[int]): numbers of the row groups to read, in this order, counted over
             all files from 0; ``None`` = all.
         filters (Any): a pyarrow expression, or tuples such as ``[("x", ">", 3)]``: row groups of
-            which the statistics say that no record matches are not read. Records of the others are
-            not filtered: use ``ds.filter`` for that.
+            which the statistics say that no record matches are not read. Records of the remaining
+            row groups are not filtered: use ``ds.filter`` for that.
         nulls (str, default "error"): as in ``from_arrow``.
         shuffle_records (bool, default False): returns all records in a different order in each
             epoch. Each record decodes its row group, unless that is cached: requires row groups of

@@ -293,8 +293,9 @@ class Shared:
     workers of all ranks. A worker reads its parts one after the other, and batches are made inside
     a part, so their contents do not depend on the number of ranks. ``load_state_dict`` takes a list
     of the states of all workers of all ranks at one step, for any number of ranks and workers then:
-    every record of the epoch is read once. With as many ranks and workers as before, the state of
-    each alone is enough, as torchdata's StatefulDataLoader restores it. `parts` must not change.
+    every record of the epoch is read once. With the same number of ranks and workers, each worker
+    needs only its own state, as torchdata's StatefulDataLoader restores it. `parts` must not
+    change.
 
     ``parts=64, equal="drop"`` or ``"pad"``: the batches of all parts are a line, which the ranks
     cut into equal runs, so a part may be read by two ranks. At the end of an epoch fewer batches
@@ -694,8 +695,8 @@ def torch_dataset(
     Args:
         ds (Dataset | Callable): the pipeline, or a function of (index, count) that returns a
             pipeline and shards it itself.
-        rank (int): number of this rank; None = of torch.distributed, or RANK.
-        world_size (int): number of ranks; None = of torch.distributed, or WORLD_SIZE.
+        rank (int): number of this rank; None = the rank in torch.distributed, or RANK.
+        world_size (int): number of ranks; None = as in torch.distributed, or WORLD_SIZE.
         equal (str | bool): "drop" or "pad" makes all ranks return the same number of batches: it
             drops the last batches that not all ranks have, or adds copies whose ``is_padding`` is
             True and whose lengths and masks are 0. With several ranks, None warns once and False

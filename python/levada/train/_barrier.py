@@ -37,7 +37,7 @@ class Barrier:
         barrier = lt.Barrier([lv.int64, lv.float32], shapes=[(), ()])
         barrier.insert_many(0, ["a", "b"], [1, 2])
         barrier.insert_many(1, ["b"], [0.5])
-        print(barrier.take_many(1))
+        print(barrier.types, barrier.shapes, barrier.take_many(1))
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class Barrier:
             cancel_pending_enqueues (bool, default False): drops incomplete keys.
 
         Raises:
-            CancelledError: the barrier is closed already (a close that cancels may follow a plain
-                one).
+            CancelledError: the barrier is closed already (a close with ``cancel_pending_enqueues``
+                may follow a close without it).
 
         Example:
             barrier = lt.Barrier([lv.int64], shapes=[()])

@@ -93,7 +93,8 @@ class _BucketQueues:
 
 
 class _Input(LateQueue):
-    """The bucket queues, once there are some. Consumers of the top queue get their errors."""
+    """The bucket queues, once there are some. Consumers of the top queue receive the errors of
+    these threads."""
 
     def __init__(self, make: Callable[[list[Any], Any], Any], name: str, top: LateQueue) -> None:
         super().__init__(make, name)
@@ -144,7 +145,7 @@ class _Bucketer(Examples):
         if capacities is not None:
             if _is_one(capacities):
                 raise TypeError(
-                    f"bucket_capacities={capacities} must have an entry for each bucket"
+                    f"bucket_capacities={capacities} must be a list with an entry for each bucket"
                 )
             self._capacities = _integers(capacities, "bucket_capacities")
         n = 0
@@ -462,9 +463,9 @@ def bucket(
         num_threads (int, default 1): threads that call the source, which must then be thread-safe.
             A Dataset is moved by one thread, block by block, where fields and not functions choose
             the bucket.
-        capacity (int, default 32): of the top queue, in batches, and of each bucket queue, in
-            examples; -1 = no limit.
-        bucket_capacities (Iterable[int]): of the bucket queues, an entry for each.
+        capacity (int, default 32): capacity of the top queue, in batches, and of each bucket queue,
+            in examples; -1 = no limit.
+        bucket_capacities (Iterable[int]): capacities of the bucket queues, one for each.
         shapes (list | dict): shape of each field of one example, a list in the order of fields or a
             dict; by default those of the first example.
         dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
@@ -524,9 +525,9 @@ def bucket_by_sequence_length(
             bucket.
         bucket_boundaries (Iterable[int]): increasing lengths: one less than there are buckets.
         num_threads (int, default 1): threads that call the source, which must then be thread-safe.
-        capacity (int, default 32): of the top queue, in batches, and of each bucket queue, in
-            examples; -1 = no limit.
-        bucket_capacities (Iterable[int]): of the bucket queues, an entry for each; None =
+        capacity (int, default 32): capacity of the top queue, in batches, and of each bucket
+            queue, in examples; -1 = no limit.
+        bucket_capacities (Iterable[int]): capacities of the bucket queues, one for each; None =
             `capacity`.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
             example.

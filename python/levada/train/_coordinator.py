@@ -52,6 +52,7 @@ class Coordinator:
         finally:
             coord.request_stop()
             coord.join(threads)
+        print(coord.joined, coord.secondary_errors)
     """
 
     def __init__(
@@ -241,7 +242,7 @@ class Coordinator:
 
     @property
     def joined(self) -> bool:
-        """Whether a ``join`` has ended."""
+        """True if a ``join`` has ended."""
         return self._core.joined()
 
     @property

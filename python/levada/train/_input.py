@@ -200,7 +200,7 @@ def batch(
             examples is not fixed, and a function must be thread-safe; queues are, and iterables are
             read under a lock. One thread moves a Dataset whose columns are known, with the
             interpreter released.
-        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        capacity (int, default 32): capacity of the queue, in examples; -1 = no limit.
         enqueue_many (bool, default False): an example holds many: every field has rows. Rows of a
             field may differ in length (``levada.Ragged``, a RaggedFeature of ``parse_example``)
             with `dynamic_pad`.
@@ -210,8 +210,8 @@ def batch(
             largest on the right (0, b"", False). None in `shapes` means a dimension that varies;
             without `shapes` all do.
         allow_smaller_final_batch (bool, default False): the last batch may be smaller. Otherwise
-            the examples that do not fill one are dropped, and ``stats()["dropped_records"]`` counts
-            them.
+            the examples that do not fill a batch are dropped, and ``stats()["dropped_records"]``
+            counts them.
         shared_name (str): batchers of one name share a queue.
         name (str): replaces "batch" in the names of the queue and the gauge.
 
@@ -250,7 +250,7 @@ def maybe_batch(
         batch_size (int): examples in a batch.
         num_threads (int, default 1): threads that call the source. With several, the order of
             examples is not fixed, and a function must be thread-safe.
-        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        capacity (int, default 32): capacity of the queue, in examples; -1 = no limit.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
@@ -295,7 +295,7 @@ def batch_join(
     Args:
         sources (list): the sources, each as in `batch`; one thread reads each of them.
         batch_size (int): examples in a batch.
-        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        capacity (int, default 32): capacity of the queue, in examples; -1 = no limit.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
@@ -343,7 +343,7 @@ def maybe_batch_join(
             of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
             single rows.
         batch_size (int): examples in a batch.
-        capacity (int, default 32): of the queue, in examples; -1 = no limit.
+        capacity (int, default 32): capacity of the queue, in examples; -1 = no limit.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
@@ -395,8 +395,8 @@ def shuffle_batch(
             examples mix better.
         num_threads (int, default 1): threads that call the source. With several, the order of
             examples is not fixed, and a function must be thread-safe.
-        seed (int): of the draws; None picks a random seed. The order also depends on the number of
-            examples in the queue.
+        seed (int): seed of the draws; None picks a random seed. The order also depends on the
+            number of examples in the queue.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
@@ -449,8 +449,8 @@ def maybe_shuffle_batch(
             single rows.
         num_threads (int, default 1): threads that call the source. With several, the order of
             examples is not fixed, and a function must be thread-safe.
-        seed (int): of the draws; None picks a random seed. The order also depends on the number of
-            examples in the queue.
+        seed (int): seed of the draws; None picks a random seed. The order also depends on the
+            number of examples in the queue.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
@@ -496,8 +496,8 @@ def shuffle_batch_join(
             limit.
         min_after_dequeue (int): examples that stay in the queue after a draw, until the end. More
             examples mix better.
-        seed (int): of the draws; None picks a random seed. The order also depends on the number of
-            examples in the queue.
+        seed (int): seed of the draws; None picks a random seed. The order also depends on the
+            number of examples in the queue.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first
@@ -549,8 +549,8 @@ def maybe_shuffle_batch_join(
         keep_input (bool | str | int | Callable): which examples to keep: a bool, the name or number
             of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
             single rows.
-        seed (int): of the draws; None picks a random seed. The order also depends on the number of
-            examples in the queue.
+        seed (int): seed of the draws; None picks a random seed. The order also depends on the
+            number of examples in the queue.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
         shapes (list | dict): shape of each field of one example; None = the shapes of the first

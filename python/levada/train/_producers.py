@@ -210,8 +210,8 @@ def input_producer(
         element_shape (Sequence[int]): shape of a row, all dimensions known.
         num_epochs (int): how many times each row is returned; None = forever.
         shuffle (bool, default True): another order in each epoch.
-        seed (int): of the orders; None picks a random seed.
-        capacity (int, default 32): of the queue, in rows.
+        seed (int): seed of the orders; None picks a random seed.
+        capacity (int, default 32): capacity of the queue, in rows.
         shared_name (str): producers of one name share a queue.
         summary_name (str): name under which ``stats()`` has size / capacity.
         name (str): replaces "input_producer" in the names of the queue and the gauge.
@@ -254,8 +254,8 @@ def string_input_producer(
             them.
         num_epochs (int): how many times each row is returned; None = forever.
         shuffle (bool, default True): another order in each epoch.
-        seed (int): of the orders; None picks a random seed.
-        capacity (int, default 32): of the queue, in rows.
+        seed (int): seed of the orders; None picks a random seed.
+        capacity (int, default 32): capacity of the queue, in rows.
         shared_name (str): producers of one name share a queue.
         name (str): replaces "input_producer" in the names of the queue and the gauge.
         cancel_op (Callable): function that a stop of the coordinator calls in place of cancelling
@@ -302,8 +302,8 @@ def range_input_producer(
         limit (int): number of integers, below 2**31.
         num_epochs (int): how many times each row is returned; None = forever.
         shuffle (bool, default True): another order in each epoch.
-        seed (int): of the orders; None picks a random seed.
-        capacity (int, default 32): of the queue, in rows.
+        seed (int): seed of the orders; None picks a random seed.
+        capacity (int, default 32): capacity of the queue, in rows.
         shared_name (str): producers of one name share a queue.
         name (str): replaces "input_producer" in the names of the queue and the gauge.
 
@@ -342,8 +342,8 @@ def slice_input_producer(
         tensor_list (Sequence): arrays [n, ...] with the same number of rows.
         num_epochs (int): how many times each row is returned; None = forever.
         shuffle (bool, default True): another order in each epoch.
-        seed (int): of the orders; None picks a random seed.
-        capacity (int, default 32): of the queue, in rows.
+        seed (int): seed of the orders; None picks a random seed.
+        capacity (int, default 32): capacity of the queue, in rows.
         shared_name (str): producers of one name share a queue.
         name (str): replaces "input_producer" in the names of the queue and the gauge.
 

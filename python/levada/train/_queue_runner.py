@@ -77,6 +77,8 @@ class QueueRunner:
         runner = lt.QueueRunner(queue, [queue.enqueue_from(lv.range(5))])
         runner.create_threads(start=True)
         print(queue.dequeue_many(5))
+        print(runner.queue.name, len(runner.enqueue_ops), runner.exceptions_raised)
+        print(runner.queue_closed_exception_types, runner.close_op, runner.cancel_op)
     """
 
     def __init__(
@@ -144,12 +146,12 @@ class QueueRunner:
 
     @property
     def close_op(self) -> _Op:
-        """What the last thread calls."""
+        """The function that the last thread calls."""
         return self._close_queue if self._close_op is None else self._close_op
 
     @property
     def cancel_op(self) -> _Op:
-        """What a stop of the coordinator calls."""
+        """The function that a stop of the coordinator calls."""
         return self._cancel_queue if self._cancel_op is None else self._cancel_op
 
     @property

@@ -2,8 +2,8 @@
 """Queues: FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue.
 
 The contract is TensorFlow's (core/kernels/queue_base.cc, python/ops/data_flow_ops.py) with its
-defects mended. Every method acts at once, may be called from any thread and releases the
-interpreter while it waits. A waiting call ends with ``CancelledError`` at ``cancel()``, with
+defects mended. Every method takes effect immediately, may be called from any thread and releases
+the interpreter while it waits. A waiting call ends with ``CancelledError`` at ``cancel()``, with
 ``DeadlineExceededError`` past ``timeout`` seconds (None: no limit, 0: only try) and with
 ``KeyboardInterrupt`` at Ctrl-C; nothing is lost by either.
 """
@@ -130,7 +130,7 @@ class QueueBase:
 
     Example:
         queue = lt.FIFOQueue(10, [lv.int64], shapes=[()])
-        print(isinstance(queue, lt.QueueBase))
+        print(isinstance(queue, lt.QueueBase), queue.dtypes, queue.shapes, queue.names)
     """
 
     def __init__(self) -> None:
@@ -359,7 +359,7 @@ class QueueBase:
         return self._take(n, False, timeout)
 
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
-        """Takes n elements, or the remaining ones of a closed queue.
+        """Takes n elements, or the remaining elements of a closed queue.
 
         Args:
             n (int): most elements.
@@ -393,7 +393,7 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
         """Closes the queue: it accepts no more elements, and its elements can still be taken.
 
-        The call waits for the enqueues that wait before it.
+        The call first waits for enqueues that were already waiting.
 
         Args:
             cancel_pending_enqueues (bool, default False): ends waiting enqueues with CancelledError
@@ -401,8 +401,8 @@ class QueueBase:
             timeout (float): seconds to wait; None = no limit.
 
         Raises:
-            CancelledError: the queue is closed already (a close that cancels may follow a plain
-                one).
+            CancelledError: the queue is closed already (a close with ``cancel_pending_enqueues``
+                may follow a close without it).
             DeadlineExceededError: the timeout has passed; the close takes effect later, in its
                 turn.
 
@@ -465,10 +465,10 @@ class FIFOQueue(QueueBase):
 
     Args:
         capacity (int): most elements; -1 = no limit.
-        dtypes (dtype | list): of the components.
-        shapes (Sequence): of the components, fully known; None = any shape, and only ``dequeue``
-            works.
-        names (list[str]): of the components; elements are then dicts.
+        dtypes (dtype | list): dtypes of the components.
+        shapes (Sequence): shapes of the components, fully known; None = any shape, and only
+            ``dequeue`` works.
+        names (list[str]): names of the components; elements are then dicts.
         shared_name (str): every constructor call with this name returns the same queue while a
             reference to it exists.
         name (str, default "fifo_queue"): the name in messages.
@@ -508,9 +508,9 @@ class PaddingFIFOQueue(QueueBase):
 
     Args:
         capacity (int): most elements; -1 = no limit.
-        dtypes (dtype | list): of the components.
-        shapes (Sequence): of the components; None stands for a dimension that varies.
-        names (list[str]): of the components; elements are then dicts.
+        dtypes (dtype | list): dtypes of the components.
+        shapes (Sequence): shapes of the components; None stands for a dimension that varies.
+        names (list[str]): names of the components; elements are then dicts.
         shared_name (str): every constructor call with this name returns the same queue while a
             reference to it exists.
         name (str, default "padding_fifo_queue"): the name in messages.
@@ -564,11 +564,11 @@ class RandomShuffleQueue(QueueBase):
     Args:
         capacity (int): most elements; -1 = no limit.
         min_after_dequeue (int): elements that stay in an open queue, so that draws mix.
-        dtypes (dtype | list): of the components.
-        shapes (Sequence): of the components, fully known; None = any shape, and only ``dequeue``
-            works.
-        names (list[str]): of the components; elements are then dicts.
-        seed (int): of the draws; None picks a random seed.
+        dtypes (dtype | list): dtypes of the components.
+        shapes (Sequence): shapes of the components, fully known; None = any shape, and only
+            ``dequeue`` works.
+        names (list[str]): names of the components; elements are then dicts.
+        seed (int): seed of the draws; None picks a random seed.
         shared_name (str): every constructor call with this name returns the same queue while a
             reference to it exists.
         name (str, default "random_shuffle_queue"): the name in messages.
@@ -616,9 +616,9 @@ class PriorityQueue(QueueBase):
 
     Args:
         capacity (int): most elements; -1 = no limit.
-        types (dtype | list): of the components after the priority.
-        shapes (Sequence): of the components after the priority.
-        names (list[str]): of all components, the priority included; elements are then dicts.
+        types (dtype | list): dtypes of the components after the priority.
+        shapes (Sequence): shapes of the components after the priority.
+        names (list[str]): names of all components, the priority included; elements are then dicts.
         shared_name (str): every constructor call with this name returns the same queue while a
             reference to it exists.
         name (str, default "priority_queue"): the name in messages.

@@ -59,8 +59,8 @@ class _Reader:
         Raises:
             OutOfRangeError: the queue is closed and empty, and no file is open.
             NotFoundError, PermissionDeniedError, InvalidArgumentError, UnimplementedError: the next
-                file cannot be opened (it does not exist, may not be read, is a folder). The next
-                call takes the name after it.
+                file cannot be opened (it does not exist, may not be read, or is a directory). The
+                next call takes the name after it.
             DataLossError: the file is damaged; again at each call until ``reset()``, as is any
                 other error of a file.
         """

@@ -131,7 +131,8 @@ class NextQueuedSequenceBatch(RequeuedOnError):
             iter([("a", [1, 2, 3, 4])]), 1, 2, None, 0, {"x": 1}, {}, {"sum": 0}, pad=True)
         saver.prefetch_op()
         batch = saver.next_batch()
-        print(batch.key, batch.sequences["x"])
+        print(batch.key, batch.sequences["x"], batch.length, batch.total_length, batch.context)
+        print(batch.sequence, batch.sequence_count, batch.next_key, batch.insertion_index)
     """
 
     def __init__(self, core: _Core, batch: Any, unroll: int) -> None:
@@ -346,6 +347,7 @@ class SequenceQueueingStateSaver:
         saver.prefetch_op()
         batch = saver.next_batch()
         batch.save_state("sum", batch.state("sum") + batch.sequences["x"].sum(1))
+        print(saver.num_unroll, saver.batch_size, saver.barrier.ready_size())
     """
 
     def __init__(
@@ -575,8 +577,8 @@ class SequenceQueueingStateSaver:
             name (str): ignored.
 
         Raises:
-            CancelledError: the saver is closed already (a close that cancels may follow a plain
-                one).
+            CancelledError: the saver is closed already (a close with ``cancel_pending_enqueues``
+                may follow a close without it).
 
         Example:
             saver = lt.SequenceQueueingStateSaver(

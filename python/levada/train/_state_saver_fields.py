@@ -33,6 +33,7 @@ class SparseTensorValue(NamedTuple):
     Example:
         import numpy as np
         value = lt.SparseTensorValue(np.array([[0], [2]]), np.array([5, 6]), np.array([3]))
+        print(value.indices, value.values, value.dense_shape)
     """
 
     indices: Any
