@@ -72,6 +72,7 @@ PRONOUN = [
 # in all pages: 39364 and 39 364 are 39,364; years and ISO 8601 are names
 NUMBER = [
     (r"(?<![\w.,:/#=+-])(?<!ISO )(?!(19|20)\d\d\b)\d{4,}", "groups of digits: 39,364"),
+    (r"(?<![\d.:])\d+(\.\d+)?(?=%)", "a space: 14 %"),
     (r"(?<![\d.,])\d{1,3}[ '\u00a0\u202f]\d{3}", "groups of digits: 39,364"),
 ]
 # at the beginning of a comment in a public header, and of a summary of a docstring

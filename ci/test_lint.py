@@ -279,6 +279,7 @@ def test_phrases_are_found_in_docstrings_and_comments_of_python(tree):
         ("docs/a.md", "A saved state is small.", "saved state"),
         ("docs/a.md", "It has 39364 records.", "39364"),
         ("docs/design/a.md", "It has 39 364 records.", "39 364"),
+        ("docs/a.md", "It pads 14% less.", "14"),
         ("CHANGES.md", "It has 1\N{NO-BREAK SPACE}364 records.", "1\N{NO-BREAK SPACE}364"),
         ("include/levada/a.h", "/* Of the first part. */", "of"),
         ("include/levada/a.h", "/* The same for bytes. */", "the same"),

@@ -98,17 +98,18 @@ def picture() -> str:
     plain, budgeted, size, resumed = runs()
     shapes = [(len(batch), max(batch)) for batch in budgeted]
     assert resumed == shapes[SAVED:], "the second process reads the same batches"
+    before, after = (round(100 * padding(batches)) for batches in (plain, budgeted))
     right, records = 400, sum(map(len, plain))
     bottom = TOP + records * ROW + len(budgeted) * 1.5
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {bottom + 122:.0f}" role="img" '
-        f'aria-label="Padding falls from {padding(plain):.0%} to {padding(budgeted):.0%}, and a '
+        f'aria-label="Padding falls from {before} % to {after} %, and a '
         'killed program resumes at the same batch">',
         f"<style>{STYLE}</style>",
-        f'<text class="head" x="8" y="18">batches of 32: {padding(plain):.0%} padding</text>',
+        f'<text class="head" x="8" y="18">batches of 32: {before} % padding</text>',
         f'<text class="note" x="8" y="36">{records} records; a line is a record, gray is padding'
         "</text>",
-        f'<text class="head" x="{right}" y="18">levada: {padding(budgeted):.0%} padding</text>',
+        f'<text class="head" x="{right}" y="18">levada: {after} % padding</text>',
         f'<text class="note" x="{right}" y="36">the same records, at most 4,096 tokens a batch'
         "</text>",
         *panel(8, plain),
