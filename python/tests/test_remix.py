@@ -442,3 +442,41 @@ def test_each_rank_of_divided_inputs_changes_its_own_mixture():
             it.restore(state, mix="keep positions")
             seen += [int(r["value"]) for r in it]
     assert sorted(seen) == [100 * k + i for k in range(3) for i in range(40)]
+
+
+@pytest.mark.parametrize("cut", [1, 9, 20])
+def test_a_torch_dataset_changes_its_mixture(files, cut):
+    pytest.importorskip("torch")
+
+    def data(names):
+        inputs = {name: lv.text_lines(str(files / f"{NAMES.index(name)}-*.txt")) for name in names}
+        ds = lv.mix(inputs, weights=[1] * len(names), seed=1).shuffle(9, seed=2).batch(4)
+        return lv.torch_dataset(ds.with_options(seed=3, block_rows=1), rank=0, world_size=1)
+
+    def lines(batches):
+        return [line for batch in batches for line in batch["line"]]
+
+    old, new = data(["web", "code"]), data(["web", "code", "books"])
+    it = iter(old)
+    seen, state = lines(itertools.islice(it, cut)), old.state_dict()
+    new.load_state_dict(state)
+    with pytest.raises(lv.errors.FailedPreconditionError, match="another pipeline"):
+        next(iter(new))
+    new.load_state_dict(state, mix="keep positions")
+    seen += lines(new)
+    counts = collections.Counter(seen)
+    assert len(counts) == 3 * SIZE and set(counts.values()) == {1}
+    assert lines(new) and len(lines(new)) == 3 * SIZE  # the next epoch has no state
+
+
+def test_parts_of_a_torch_dataset_keep_their_mixture(files):
+    pytest.importorskip("torch")
+    ds = lv.torch_dataset(
+        mixture(files, ["web", "code"], [1, 1], [], {"web": 0, "code": 0}), parts=2
+    )
+    with pytest.raises(
+        lv.errors.UnimplementedError, match=r"torch_dataset.parts=. inside of an epoch"
+    ):
+        ds.load_state_dict(ds.state_dict(), mix="keep positions")
+    with pytest.raises(lv.errors.InvalidArgumentError, match="'keep positions' or None"):
+        ds.load_state_dict(ds.state_dict(), mix="keep")

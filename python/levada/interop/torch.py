@@ -17,7 +17,12 @@ from levada._batch import Batch
 from levada._dataset import Dataset, _integer
 from levada._front import with_fronts
 from levada._iterator import Iterator
-from levada.errors import FailedPreconditionError, InvalidArgumentError, LevadaError
+from levada.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    LevadaError,
+    UnimplementedError,
+)
 from levada.interop import _equal_parts, _parts, _positions
 from levada.interop._counters import Counted, Counters
 from levada.interop._epochs import Epochs
@@ -27,7 +32,7 @@ from levada.interop._tensors import batch_to_torch
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
 
 def _position(rank, world_size):
@@ -184,8 +189,12 @@ class _Part(Iterator):
     def state_dict(self) -> dict[str, Any]:
         return {"levada": self.save(), "part": self._part, "epoch": self._epoch}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        super().load_state_dict(_positions.own_of(state, *self._part))
+    def load_state_dict(self, state: Mapping[str, Any], mix: str | None = None) -> None:
+        own = _positions.own_of(state, *self._part)
+        if mix is None:
+            super().load_state_dict(own)
+        else:
+            self.restore(own["levada"], mix=mix)
         self._epoch = self.stats()["epoch"]
 
     def close(self) -> None:
@@ -355,6 +364,7 @@ class Shared:
         self._iterator: weakref.ref[Any] | None = None  # a weak reference to the running one
         self._left: Any = None  # the state of an iteration that a loop left, or its error
         self._state: Any = None
+        self._mix: str | None = None  # how it may differ
         self._token = ""  # names the state
 
     def __repr__(self) -> str:
@@ -561,7 +571,7 @@ class Shared:
         iterator._part, iterator._epoch = self.part(), epoch
         if state is not None:
             if "levada" in state:
-                iterator.load_state_dict(state)
+                iterator.load_state_dict(state, self._mix)
             self._epochs.resume(iterator.stats()["epoch"], worker, seed)
             self._restored(seed)
         return self._running(iterator)
@@ -624,16 +634,29 @@ class Shared:
             return {"epoch": epoch, "part": (index, count)}
         return self._plan().fresh(epoch, index, count).to_dict()
 
-    def load_state_dict(self, state: Any) -> None:
+    def load_state_dict(self, state: Any, *, mix: Literal["keep positions"] | None = None) -> None:
         """The next iteration continues there. A list of states of several workers and ranks is
         searched for the state of this one; with ``parts=`` it must have those of all workers of
-        all ranks, whatever their number was."""
+        all ranks, whatever their number was.
+
+        `mix`: "keep positions" accepts other weights and inputs of mixtures with names, as
+        ``Iterator.restore`` does; not with ``parts=``, because the parts that were read to their
+        end would not have the new inputs.
+        """
+        if mix not in (None, "keep positions"):
+            raise InvalidArgumentError(f"mix={mix!r} must be 'keep positions' or None")
+        if mix and self._divided is not None:
+            raise UnimplementedError(
+                "mix= cannot change the mixture of torch_dataset(parts=) inside of an epoch, "
+                "because parts that were read to their end would lack the new inputs; change it "
+                "between two epochs, with set_epoch() and without a state"
+            )
         if not isinstance(state, (Mapping, list, tuple)):
             raise TypeError(
                 "a state must be the dict that state_dict() returned, or a list of them; got "
                 f"{type(state).__name__}"
             )
-        self._state, self._left, self._iterator = state, None, None
+        self._state, self._left, self._iterator, self._mix = state, None, None, mix
         self._epochs.loading()
         self._token = f"{os.getpid()}.{time.monotonic_ns()}"
 
