@@ -13,6 +13,7 @@ from levada._batch import column_of
 from levada._columns import Columns
 from levada._dataset import Dataset, with_spec
 from levada._objects import declaration
+from levada._reader import Reader
 from levada._values import integer
 from levada.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -23,38 +24,6 @@ if TYPE_CHECKING:
 
 CALL = 1 << 20  # bytes that a call reads of storage that likes large calls
 FIRST = 8  # records that fix the columns where no spec does
-
-
-class Reader:
-    """Reads records by ascending numbers: ``reader(numbers)`` returns columns or rows.
-
-    A subclass for a kind of object may know more than the values say: ``spec``, ``mark`` (text that
-    changes with the object), ``lengths()``, how many numbers of a call are ``preferred``. Records
-    of ``table`` (``_levada.pieces``) are read without a call.
-    """
-
-    spec: Any = None
-    mark: str | None = None
-    table: Any = None
-    preferred: int = 0
-    count: int
-
-    def __init__(self, obj, name=None):
-        self.obj = obj
-        self.name = name or type(obj).__name__
-        self.count = len(obj)
-
-    def another(self):
-        """Returns a reader of the same records for another iterator; itself if it keeps nothing."""
-        return self
-
-    def check(self):
-        """Raises an error where a run begins and the object is not the one that it was."""
-
-    def named(self):
-        """How a description names it (`_identity`)."""
-        known = {"mark": self.mark} if self.mark else {"object": self.obj}
-        return f"random_access {type(self).__name__}", {"name": self.name, **known}
 
 
 class Rows(Reader):

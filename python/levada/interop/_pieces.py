@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from levada import _levada
 from levada._columns import Kind
 from levada._objects import declaration
-from levada._random_access import Reader
+from levada._reader import Reader
 from levada.errors import DataLossError
 from levada.interop._pyarrow import pyarrow
 
