@@ -85,8 +85,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_batch_receipt_parse(const char  
 /* Returns batch number `step` of the epoch of an iterator, bit for bit, in a new iterator with the
  * same seed; `it` does not move. `state` (NULL = none) is a checkpoint of the same run from before
  * that batch, with which it begins, so that less is read. Both iterators run the functions of the
- * dataset. END: the epoch has fewer batches. EFAILED_PRECONDITION: a source cannot be read twice,
- * or the checkpoint is later. */
+ * dataset. EOUT_OF_RANGE: the epoch has fewer batches. EFAILED_PRECONDITION: a source cannot be
+ * read twice, or the checkpoint is later. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_replay(levada_iter *it, const void *state,
                                                             size_t size, int64_t step,
                                                             levada_block **out,
@@ -108,7 +108,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_receipts_merge(const char *const
                                                                levada_error *err);
 /* Runs an iterator to its end, and compares what it returned with a receipt. Its dataset may be the
  * source alone if all records of that were to be delivered. `epochs`: how often each record must be
- * there; 0 = the multiple that is nearest. ECANCELLED: interrupted.
+ * there, at most 1,000,000; 0 = the multiple that is nearest. ECANCELLED: interrupted.
  *
  * *out is JSON, to be freed with levada_string_free:
  *

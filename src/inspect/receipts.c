@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#define RECEIPTS_EPOCHS 1000000
 #define RECEIPTS_SLICE INT64_C(100000000) /* nanoseconds between two looks for a signal */
 
 typedef struct receipts_file {
@@ -232,9 +233,9 @@ levada_status levada_receipts_check(levada_iter *it, const char *receipt, int64_
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(receipt != NULL, "receipt", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    if (epochs < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "epochs=%lld must be at least 0",
-                           (long long)epochs);
+    if (epochs < 0 || epochs > RECEIPTS_EPOCHS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "epochs=%lld must be from 0 to %d",
+                           (long long)epochs, RECEIPTS_EPOCHS);
     }
     LEVADA_TRY(levada_receipt_parse(receipt, &given, err));
     st = receipts_run(&c);
@@ -252,6 +253,10 @@ levada_status levada_receipts_merge(const char *const *receipts, int64_t n, char
     levada_text    text = { 0 };
 
     LEVADA_TRY(levada_require(receipts != NULL || n == 0, "receipts", err));
+    if (n < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%lld must be at least 0",
+                           (long long)n);
+    }
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     for (int64_t i = 0; i < n; i++) {
         LEVADA_TRY(levada_require(receipts[i] != NULL, "receipts", err));

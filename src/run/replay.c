@@ -139,8 +139,12 @@ static levada_status replay_walk(levada_iter *it, int64_t step, levada_block **o
         levada_block_unref(out);
         st = levada_iter_next(it, out, err);
     }
-    if (st != LEVADA_OK) levada_block_unref(out);
-    return st;
+    if (st == LEVADA_OK) return LEVADA_OK;
+    levada_block_unref(out);
+    if (st != LEVADA_END) return st;
+    return levada_fail(err, LEVADA_EOUT_OF_RANGE,
+                       "batch %lld does not exist: the epoch has %lld batches", (long long)step,
+                       (long long)atomic_load(&it->blocks));
 }
 
 levada_status levada_iter_replay(levada_iter *it, const void *state, size_t size, int64_t step,

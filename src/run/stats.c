@@ -283,12 +283,12 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
                        (long long)atomic_load(&run->meter.retries),
                        (long long)atomic_load(&run->meter.received));
     levada_text_add(text, stages.at, stages.size);
-    levada_text_put(text, ",\"problems\":[");
-    stats_notes(text, run);
-    levada_text_put(text, "],\"receipt\":\"");
+    levada_text_put(text, ",\"receipt\":\"");
     stats_receipt(it, &receipt);
     levada_receipt_print(&receipt, text);
-    levada_text_put(text, "\"}");
+    levada_text_put(text, "\",\"problems\":[");
+    stats_notes(text, run);
+    levada_text_put(text, "]}");
     text->failed = text->failed || stages.failed;
     levada_text_clear(&stages);
 }

@@ -108,7 +108,7 @@ static void refuses_names_without_a_key(void **state)
 
         (void)snprintf(text, sizeof text, "text_lines:\"%s\"", names[i]);
         it = t_iter_open(text, 1, 256);
-        (void)t_iter_ends(it, LEVADA_EINVALID_ARGUMENT, "s3://BUCKET/KEY");
+        (void)t_iter_ends(it, LEVADA_EINVALID_ARGUMENT, "s3://BUCKET/");
     }
 }
 

@@ -53,12 +53,13 @@ static levada_status open_index(const levada_op *op, levada_index **out, levada_
         levada_file_args files;
     } args;
     static char        *path;
+    levada_bytes_options plain = { .compression = "none" };
     static levada_files files;
 
     memset(&args, 0, sizeof args);
     path = (char *)(uintptr_t)t_path("f");
     files = (levada_files){ .path = &path, .n = 1 };
-    return levada_index_open(t_env(), &files, op, &args, NULL, out, err);
+    return levada_index_open(t_env(), &files, op, &args, &plain, out, err);
 }
 
 static void refuses(foreign_rows want, levada_status code, const char *message)

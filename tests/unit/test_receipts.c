@@ -243,7 +243,8 @@ static void test_replay(void **state)
     }
     assert_int_equal(levada_iter_replay(it, saved.at, saved.size, 20, &again, NULL),
                      LEVADA_EFAILED_PRECONDITION);
-    assert_int_equal(levada_iter_replay(it, NULL, 0, n, &again, NULL), LEVADA_END);
+    assert_int_equal(levada_iter_replay(it, NULL, 0, n, &again, NULL),
+                     LEVADA_EOUT_OF_RANGE);
     assert_int_equal(levada_iter_replay(it, NULL, 0, -1, &again, NULL), LEVADA_EINVALID_ARGUMENT);
     assert_null(again);
     assert_int_equal(levada_batch_receipt_parse("lvb1_AAAA", &back, NULL),
