@@ -363,7 +363,8 @@ static levada_status cmd_verify_apart(const levada_cli_args *args, const char *q
     }
     if (quarantine && repair && strcmp(quarantine, repair) == 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "--quarantine and --repair must be different files");
+                           "--quarantine and --repair must be different files, got %s for both",
+                           repair);
     return LEVADA_OK;
 }
 

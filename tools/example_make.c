@@ -175,7 +175,9 @@ static levada_status example_make_named(const levada_value *kind, levada_dtype *
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "\"kinds\" must be int64, float, bytes or none");
+                       "a kind in \"kinds\" must be int64, float, bytes or none, got %s%.100s%s",
+                       name ? "'" : "", name ? name : "a number, a list or an object",
+                       name ? "'" : "");
 }
 
 static levada_status example_make_fill(make_values *v, const levada_value *value,
@@ -205,8 +207,10 @@ static levada_status example_make_feature(levada_example *out, const make_name *
     levada_status         status = LEVADA_OK;
 
     if (dtype == LEVADA_NONE && values.count > 0)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a feature must hold numbers or strings, or one list of them");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "a feature must be numbers or strings, or one list of them, got a list of other "
+            "values");
     status = example_make_fill(&v, value, &values, err);
     if (status == LEVADA_OK)
         status = levada_example_add_values(out, name ? name->at : NULL, name ? name->size : 0,
@@ -232,7 +236,11 @@ static levada_status example_make_list(levada_example *out, const make_name *nam
     levada_dtype dtype = LEVADA_NONE;
 
     if (name->kinds && levada_value_count(name->kinds) != n)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" must have one for each step");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "\"kinds\" of list '%.*s' must have one kind for each of %lld steps, got %lld",
+            (int)(name->size < 100 ? name->size : 100), name->at, (long long)n,
+            (long long)levada_value_count(name->kinds));
     for (int64_t i = 0; i < n && !levada_dtype_is_bytes(dtype); i++)
         dtype = example_make_dtype(example_make_item(value, i), dtype);
     LEVADA_TRY(levada_example_begin_list_key(out, name->at, name->size, err));
@@ -295,7 +303,8 @@ static levada_status example_make_check(const levada_value *kinds, const levada_
                                         levada_error *err)
 {
     if (kinds && !example_make_is_map(kinds))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" must hold objects");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "\"kinds\" and its \"context\" and \"sequence\" must be objects");
     for (int64_t i = 0; i < levada_value_count(kinds); i++) {
         const char *key = levada_value_key(kinds, i);
 
@@ -314,7 +323,8 @@ static levada_status example_make_sequence(levada_example *out, const levada_val
 
     LEVADA_TRY(example_make_check(kinds, json, err));
     if (levada_value_get(kinds, "kinds"))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" has no kinds itself");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "\"kinds\" must not contain an entry \"kinds\"; remove the entry");
     for (int i = 0; i < 2; i++)
         LEVADA_TRY(example_make_check(levada_value_get(kinds, sections[i]),
                                       levada_value_get(json, sections[i]), err));
@@ -358,7 +368,8 @@ levada_status levada_cli_example_make(levada_cli_buffer *record, levada_example 
                                       const levada_value *json, levada_error *err)
 {
     if (!example_make_is_map(json))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a line must hold a JSON object");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a line must be a JSON object, got a list, a string or a number");
     if (!example_make_is_raw(json)) return example_make_message(record, example, json, err);
     if (example_make_bytes(record, levada_value_get(json, "record"))) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'record': the base64 is damaged");

@@ -117,7 +117,9 @@ def _read(path):
     except FileNotFoundError:
         raise NotFoundError("the checkpoint does not exist", file=path) from None
     except IsADirectoryError:
-        raise InvalidArgumentError("a checkpoint must be a regular file", file=path) from None
+        raise InvalidArgumentError(
+            "a checkpoint must be a regular file, got a directory", file=path
+        ) from None
     except PermissionError:
         raise PermissionDeniedError("no permission to read the checkpoint", file=path) from None
     except OSError as error:

@@ -188,7 +188,7 @@ def _kind_of(name, given):
         if len(given) != 1:
             raise InvalidArgumentError(
                 f"field {name!r}: a list must have one dtype or object: [lv.int64], "
-                f"[{{'a': lv.int64}}]"
+                f"[{{'a': lv.int64}}], got {_shown(given)}"
             )
         return [_kind_of(name, given[0])]
     if isinstance(given, dict) and isinstance(given.get("dtype", {}), (dict, list)):
@@ -498,13 +498,15 @@ def _name(name):
 
 def _entries(name, column):
     """Records of a whole column."""
+    given = column
     if isinstance(column, (str, bytes, bytearray)) or getattr(column, "shape", None) == ():
         column = None
     try:
         return len(column)
     except TypeError:
         raise TypeError(
-            f"field {name!r} must be an array or a list with one entry per record"
+            f"field {name!r} must be an array or a list with one entry per record, "
+            f"got {_shown(given)}"
         ) from None
 
 

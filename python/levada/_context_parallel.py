@@ -120,12 +120,15 @@ def part_of(batch, rank, size, fields, length, values):
     names = [fields] if isinstance(fields, str) else list(fields or _fields(batch))
     if not names:
         raise InvalidArgumentError(
-            "context_parallel: the batch must have a sequence of numbers; pack() makes some"
+            "context_parallel: the batch must have a sequence of numbers, got none; add pack()"
         )
     made = {}
     for name in names:
         if not _is_sequence(batch, name):
-            raise InvalidArgumentError(f"context_parallel: {name!r} must be a sequence of numbers")
+            raise InvalidArgumentError(
+                f"context_parallel: {name!r} must be a sequence of numbers, got "
+                f"{type(batch[name]).__name__}"
+            )
         fill = values.get(name, 0) if hasattr(values, "get") else values
         made |= _cut(batch, name, Part(batch, name, rank, size), length, size, fill)
     return {name: batch[name] for name in batch if name not in made} | made

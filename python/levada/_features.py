@@ -215,7 +215,10 @@ class FixedLenSequenceFeature:
         if isinstance(default, list):
             default = list(_leaves(default))
             if len(default) != 1:
-                raise ValueError(f"the default of feature {name} pads: it must be one value")
+                raise ValueError(
+                    f"default_value of feature {name} must be one value, which pads, "
+                    f"got {len(default)}"
+                )
             default = default[0]
         if default is not None and name is not None:
             _check_default(name, dtype, [default])

@@ -460,7 +460,8 @@ def _check_levels(block, made, names, like):
             was, now = (b.parts(b.find(name))[1][level] for b in (block, made))
             if not np.array_equal(np.asarray(was), np.asarray(now)):
                 raise errors.InvalidArgumentError(
-                    f"member {name!r} of a list of objects must have the lengths that it had"
+                    f"member {name!r} of a list of objects must have the lengths that it had, "
+                    f"{np.asarray(was)!r:.60}, got {np.asarray(now)!r:.60}"
                 )
 
 

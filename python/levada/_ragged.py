@@ -176,7 +176,9 @@ def check_offsets(nested, n):
         if not isinstance(marks, np.ndarray):  # tensors, made of arrays that were checked
             return
         if len(marks) == 0 or marks[0] < 0 or marks[-1] > n or (marks[1:] < marks[:-1]).any():
-            raise ValueError(f"offsets must ascend and be from 0 to {n}, the number of values")
+            raise ValueError(
+                f"offsets must ascend and be from 0 to {n}, the number of values, got {marks!r:.60}"
+            )
         n = len(marks) - 1
 
 
@@ -272,7 +274,8 @@ class Ragged:
         inner = np.asarray(self._inner[self.offsets[0] : self.offsets[-1]])
         if (self.lengths != self.lengths[:1]).any():
             raise ValueError(
-                "the rows of an array must have the same length; to_padded() pads them"
+                f"the rows of an array must have the same length, got {self.lengths!r:.60}; "
+                "to_padded() pads them"
             )
         length = int(self.lengths[0]) if len(self) else 0
         array = inner.reshape(len(self), length, *inner.shape[1:])

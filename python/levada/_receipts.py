@@ -67,7 +67,7 @@ def merge_receipts(*receipts: Any) -> str:
         str: the receipt of all their records.
 
     Raises:
-        InvalidArgumentError: a text is not a receipt, or nothing has one.
+        InvalidArgumentError: a text is not a receipt, or no argument contains a receipt.
 
     Example:
         ranks = [iter(lv.range(9).shard(k, 2).batch(2)) for k in (0, 1)]
@@ -77,7 +77,7 @@ def merge_receipts(*receipts: Any) -> str:
     """
     found = tuple(_found(list(receipts)))
     if not found:
-        raise InvalidArgumentError("no receipt was given: pass receipts or checkpoints")
+        raise InvalidArgumentError("no receipts or checkpoints to check; pass at least one")
     return _levada.receipts_merge(found)
 
 
@@ -98,8 +98,7 @@ class ReceiptReport(dict):
 
     Its keys: complete (bool), epochs, delivered, expected, skipped, unknown (records without an
     origin), files, differences (a list of dicts: file, first, last, records, all; records below 0
-    are missing, above 0 came too often) and named (False: others differ, too, in too many places to
-    be named).
+    are missing, above 0 came too often) and named (False: further places differ, too many to list).
 
     Example:
         it = iter(lv.range(9).batch(2))
@@ -131,21 +130,21 @@ class ReceiptReport(dict):
 def check_receipts(
     dataset: Dataset[Any], *receipts: Any, epochs: int | None = None
 ) -> ReceiptReport:
-    """Finds out whether all records of a dataset were delivered, and as often as they should be.
+    """Checks whether each record of a dataset was delivered the right number of times.
 
-    Runs the dataset from begin to end, and compares its records with those of epoch receipts
-    (``it.stats()["receipt"]``). Each iterator keeps one, which its checkpoints contain, so the
-    receipts of all ranks after any number of crashes add up to one of the epoch.
+    Runs the dataset from beginning to end, and compares its records with epoch receipts
+    (``it.stats()["receipt"]``). Each iterator keeps an epoch receipt, which its checkpoints
+    contain, so the receipts of all ranks add up to the receipt of the epoch, even after crashes.
 
-    A record is known by the name of its file, without directories, and its number. One that ``zip``
-    joined counts as each of its parts. A row that ``pack``, ``collect`` or ``group_by`` made of
-    several records counts as the first record.
+    A receipt identifies a record by its number and the name of its file, without directories. A
+    record that ``zip`` joined counts as each of its parts. A row that ``pack``, ``collect`` or
+    ``group_by`` made of several records counts as the first record.
 
     Args:
         dataset (Dataset): the records that had to be delivered: the pipeline, or its source alone.
         receipts (str | bytes | dict | list): receipts, checkpoints, or dicts and lists of them,
             which are added up.
-        epochs (int): how often each record must be there; None = the number that is nearest.
+        epochs (int): number of times that each record must be delivered; None = the nearest number.
 
     Returns:
         ReceiptReport: a dict that prints as text, with the files and records that are missing or

@@ -107,10 +107,10 @@ def csv(
         header_columns (str, default 'all'): columns that the header of each file must have, in
             any order: all = the columns of record_defaults; any = a column that the header
             lacks has its default, and other columns are ignored (all, any)
-        misplaced_quotes (str, default 'resync'): after a quote inside of quotes that neither a
-            delimiter nor a line end follows: resync = the row ends at the first line end where
-            it has all its fields, or before a line that is a whole row; tensorflow = the field
-            continues until such a quote, as in CsvDataset (resync, tensorflow)
+        misplaced_quotes (str, default 'resync'): what ends a field after a misplaced quote
+            inside quotes: resync = the first line end that completes the fields of the row, or
+            a line end before a whole row; tensorflow = a quote directly before a delimiter or a
+            line end, as in CsvDataset (resync, tensorflow)
         skip_rows (int, default 0): lines to skip at the start of every file, before the header
         comment (str): character that begins a line of comment, which is not a row; None = none
         field_delim (str, default ','): one character between fields

@@ -79,7 +79,10 @@ class _Without:
 def windows(ds, key, reduce, size_func, options):
     """``Dataset.group_by_window``: functions become fields that the stage reads."""
     if (size_func is None) == ("window_size" not in options):
-        raise errors.InvalidArgumentError("set exactly one of window_size and window_size_func")
+        found = "both" if size_func else "neither"
+        raise errors.InvalidArgumentError(
+            f"set exactly one of window_size and window_size_func, got {found}"
+        )
     known = None if ds._core.flags & 1 else tuple(ds.spec)
     if (reduce or size_func) and isinstance(key, str) and key not in (known or ()):
         ds._append("group_by_window", {"key": key, "window_size": 1})  # says what is wrong with it

@@ -392,7 +392,10 @@ def _same_kind(key, steps):
     kinds = {kind for _, kind, _ in steps if kind}
     if "b" in kinds:
         if len(kinds) > 1:
-            raise TypeError(f"feature list {key!r} must have byte strings or numbers, not both")
+            raise TypeError(
+                f"feature list {key!r} must have steps of byte strings or of numbers, got both; "
+                "write two feature lists"
+            )
         return [(None, kind or "b", values if kind else []) for _, kind, values in steps]
     if "f" not in kinds:
         return [(None, "i", values) for _, _, values in steps]

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "run/iter.h"
+#include "tensor/tensor_priv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -85,10 +86,14 @@ static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ou
 static levada_status stream_export(stream_held *s, const levada_block *block,
                                    struct ArrowArray *out, levada_error *err)
 {
+    char shown[LEVADA_SPEC_DIFFERENCE];
+
     if (!levada_spec_equal(levada_block_spec(block), s->spec)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "all blocks of an Arrow stream must have the same fields and dtypes; "
-                           "declare them with a spec");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "all blocks of an Arrow stream must have the same fields, but %s; declare "
+            "them with a spec",
+            levada_spec_difference(s->spec, levada_block_spec(block), shown));
     }
     return levada_arrow_export_block(block, out, err);
 }

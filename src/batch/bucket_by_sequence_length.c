@@ -125,7 +125,9 @@ static levada_status bucket_check_sizes(const levada_bucket_stage_args *a, int64
 {
     if (a->batch_sizes.n <= 1) return LEVADA_OK;
     if (!a->boundaries)
-        return bucket_fail("batch_sizes must be one number unless boundaries are set", err);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "batch_sizes must be one number unless boundaries are set, got %lld",
+                           (long long)a->batch_sizes.n);
     if (a->batch_sizes.n == buckets) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "len(batch_sizes)=%lld must be len(boundaries)+1=%lld",
@@ -141,8 +143,10 @@ static levada_status bucket_check_boundaries(const levada_bucket_stage_args *a, 
     if (st == LEVADA_OK) st = bucket_check_sizes(a, buckets.n, err);
     if (st == LEVADA_OK && a->boundaries && levada_bucket_stage_is_bounded(a) && buckets.n > 1 &&
         a->too_long == LEVADA_TOO_LONG_TRUNCATE && buckets.at[buckets.n - 2] - 1 > a->max_tokens) {
-        st = bucket_fail("too_long='truncate' with pad_to_bucket_boundary: the last boundary is "
-                         "larger than max_tokens", err);
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "too_long='truncate' with pad_to_bucket_boundary pads to %lld, which "
+                         "exceeds max_tokens=%lld; raise max_tokens, or lower the last boundary",
+                         (long long)buckets.at[buckets.n - 2] - 1, (long long)a->max_tokens);
     }
     levada_buckets_clear(&buckets);
     return st;
@@ -190,7 +194,8 @@ static levada_status bucket_check_cost(const levada_bucket_stage_args *a, const 
     LEVADA_TRY(bucket_read_cost(a, &kind, err));
     if (a->too_long != LEVADA_TOO_LONG_TRUNCATE) return LEVADA_OK;
     if (kind == LEVADA_COST_FUNCTION) {
-        return bucket_fail("too_long='truncate' needs one of the costs linear, quadratic, 2d", err);
+        return bucket_fail(
+            "too_long='truncate' needs a cost of linear, quadratic or 2d, got a function", err);
     }
     return levada_truncation_check(&a->length, in, err);
 }

@@ -234,7 +234,7 @@ static levada_status choice_restore_indexed(levada_choice *c, bool made, levada_
     if (has && (c->fixed || c->pending) && (uint64_t)lengths != c->lengths) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the lengths in the index differ from the checkpoint, so the data has "
-                           "changed");
+                           "changed; restore the data and the index of the checkpoint");
     }
     if (has && !made && !c->pending) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,

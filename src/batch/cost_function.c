@@ -217,8 +217,9 @@ static levada_status cost_function_keep(levada_cost_function *f, const levada_bl
     } else if (!cost || made->n != f->nunknown) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                          "the function of cost must return one int64 or float64 for each of %lld "
-                         "rows",
-                         (long long)f->nunknown);
+                         "rows, got %lld rows%s",
+                         (long long)f->nunknown, (long long)made->n,
+                         cost ? "" : " of another dtype or shape");
     }
     for (int64_t k = 0; st == LEVADA_OK && k < f->nunknown; k++) {
         cost_function_entry *e = &f->entries[f->unknown[k]];

@@ -84,7 +84,8 @@ static levada_status group_check_options(const group_args *a, const levada_spec 
 
     if ((a->window_size == LEVADA_NULL_INT) == !a->window_size_field) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "set exactly one of window_size and window_size_field");
+                           "set exactly one of window_size and window_size_field, got %s",
+                           a->window_size_field ? "both" : "neither");
     }
     LEVADA_TRY(levada_window_key_parse(a->key, &key, err));
     st = levada_window_key_check(&key, in, err);

@@ -216,7 +216,8 @@ levada_status levada_ready_restore(levada_unroll_state *s, levada_state_reader *
     if (levada_state_has(from, "saver")) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the checkpoint was saved by an older version, whose layout=ready had "
-                           "its sequences in a state saver");
+                           "its sequences in a state saver; use the version of levada that "
+                           "saved it");
     }
     LEVADA_TRY(levada_state_get_i64s(from, "sequences", &r.numbers, &r.n, err));
     if (r.n % STATE_EACH != 0 || r.n > LEVADA_COUNT_LIMIT / (int64_t)sizeof *records) {

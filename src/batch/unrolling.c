@@ -59,6 +59,7 @@ static levada_status unrolling_check_state(const levada_unrolling *u, const leva
                                            levada_error *err)
 {
     const levada_field *state = levada_spec_field(u->states, levada_spec_find(u->states, f->name));
+    char a[LEVADA_FIELD_SHOWN], b[LEVADA_FIELD_SHOWN];
     bool same = f->dtype == state->dtype && f->depth <= 1 && f->depth + f->ndim == state->ndim;
 
     for (int32_t d = 0; same && d < f->ndim; d++) {
@@ -66,9 +67,8 @@ static levada_status unrolling_check_state(const levada_unrolling *u, const leva
     }
     if (same && !unrolling_names(&u->sequences, f->name)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' has the name of a state, but not its dtype and shape: rename "
-                       "one of them",
-                       f->name);
+                       "field '%s' is %s, but the state of this name is %s; rename one of them",
+                       f->name, levada_field_shown(f, a), levada_field_shown(state, b));
 }
 
 static levada_status unrolling_check_field(const levada_unrolling *u, const levada_field *f,

@@ -9,6 +9,7 @@
 #include "tensor/gather.h"
 #include "tensor/pad.h"
 #include "tensor/segments.h"
+#include "tensor/tensor_priv.h"
 
 #include <string.h>
 
@@ -277,13 +278,17 @@ static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *ho
     const levada_column *first = &j->rows->from[0]->columns[how->from];
     int32_t skip = how->steps && first->field->depth == 0 ? 1 : 0;
     int64_t dims[LEVADA_MAX_DIMS] = { j->u->width };
+    char text_a[LEVADA_FIELD_SHOWN], text_b[LEVADA_FIELD_SHOWN];
 
     for (int32_t k = 1; k < j->rows->nfrom; k++) {
         if (unrolling_alike(&j->rows->from[k]->columns[how->from], first, skip)) continue;
+        levada_field a = *first->field, b = *j->rows->from[k]->columns[how->from].field;
+        memcpy(a.dims, first->dims, sizeof a.dims);
+        memcpy(b.dims, j->rows->from[k]->columns[how->from].dims, sizeof b.dims);
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' must have one shape in all records of a batch; pad it, or "
-                           "drop "
-                           "it with select", f->name);
+                           "field '%s' must have one shape in all records of a batch, got %s and "
+                           "%s; pad it, or drop it with select",
+                           f->name, levada_field_shown(&a, text_a), levada_field_shown(&b, text_b));
     }
     how->inner = unrolling_inner(first, how->steps);
     how->each = how->inner * (how->steps ? j->u->width : 1);
@@ -539,13 +544,16 @@ static levada_status unrolling_origins(const unrolling_job *j, levada_pool *pool
  * different times. */
 static levada_status unrolling_same(const levada_block *rows, levada_error *err)
 {
+    char shown[LEVADA_SPEC_DIFFERENCE];
+
     for (int32_t i = 0; i < rows->nfrom; i++) {
         const levada_spec *spec = rows->from[i]->spec;
 
         if (spec == rows->spec || levada_spec_equal(spec, rows->spec)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the records of a batch must have the same columns; select the columns "
-                           "that all of them have");
+                           "the records of a batch must have the same columns, but %s; select the "
+                           "columns that all of them have",
+                           levada_spec_difference(rows->spec, spec, shown));
     }
     return LEVADA_OK;
 }

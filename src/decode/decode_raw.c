@@ -71,7 +71,7 @@ static levada_status decode_raw_check(const void *args, levada_spec **out, levad
 
     if (levada_dtype_is_bytes(a->dtype)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "dtype=string must be a dtype of numbers");
+                           "dtype=string must be a dtype of numbers, such as int32 or float32");
     }
     if (decode_raw_is_fixed(a)) {
         LEVADA_TRY(decode_raw_check_length(a, err));

@@ -115,9 +115,11 @@ static levada_status spec_dtype(levada_feature *f, const levada_value *value, le
 static levada_status spec_dim(levada_feature *f, int64_t dim, levada_error *err)
 {
     if (f->ndim == LEVADA_MAX_DIMS) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': the shape must have at most %d dimensions",
-                           f->name, LEVADA_MAX_DIMS);
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "feature '%s': the shape must have at most %d dimensions, got more; reshape "
+            "the decoded field instead",
+            f->name, LEVADA_MAX_DIMS);
     }
     if (dim < 0 || (dim > 0 && f->per > INT32_MAX / dim)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -280,15 +282,17 @@ static levada_status spec_partition(levada_proto_plan *plan, levada_feature *f,
                                     const levada_value *entry, levada_partition *out,
                                     levada_error *err)
 {
-    int32_t kind = spec_index(spec_partitions, 6, levada_value_get(entry, "type"));
+    const levada_value *type = levada_value_get(entry, "type");
+    int32_t kind = spec_index(spec_partitions, 6, type);
+    char shown[LEVADA_VALUE_SHOWN];
     size_t size = 0;
     const char *key = levada_value_as_text(levada_value_get(entry, "key"), &size);
 
     if (kind < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "feature '%s': a partition must be of type RowSplits, RowLengths, "
-                           "RowStarts, RowLimits, ValueRowIds or UniformRowLength",
-                           f->name);
+                           "RowStarts, RowLimits, ValueRowIds or UniformRowLength, got %s",
+                           f->name, levada_value_shown(type, LEVADA_PRINT_TEXT, shown));
     }
     out->kind = (levada_partition_kind)kind;
     out->slot = -1;
@@ -340,13 +344,17 @@ static levada_status spec_sparse(levada_proto_plan *plan, levada_feature *f,
     const levada_value *keys = levada_value_get(entry, "index_key");
     bool list = levada_value_kind_of(keys) == LEVADA_VALUE_LIST;
     int64_t n = list ? levada_value_count(keys) : 1;
+    char shown[LEVADA_VALUE_SHOWN];
 
-    if (f->steps || !keys || n < 1 || n > LEVADA_MAX_DIMS) {
+    if (f->steps)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           f->steps ? "feature '%s': Sparse is not supported in a feature list"
-                                    : "feature '%s': index_key must name 1 to 8 features",
+                           "feature '%s': Sparse is not supported in a feature list; use Ragged "
+                           "or VarLen",
                            f->name);
-    }
+    if (!keys || n < 1 || n > LEVADA_MAX_DIMS)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "feature '%s': index_key must name 1 to %d features, got %s", f->name,
+                           LEVADA_MAX_DIMS, levada_value_shown(keys, LEVADA_PRINT_TEXT, shown));
     f->sorted = levada_value_as_bool(levada_value_get(entry, "already_sorted"));
     f->nindex = (int32_t)n;
     for (int32_t i = 0; i < f->nindex; i++) {
@@ -392,7 +400,9 @@ levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
                                   const levada_value *entry, bool steps, levada_feature *out,
                                   levada_error *err)
 {
-    int32_t kind = spec_index(spec_kinds, 5, levada_value_get(entry, "kind"));
+    const levada_value *kind_of = levada_value_get(entry, "kind");
+    int32_t kind = spec_index(spec_kinds, 5, kind_of);
+    char shown[LEVADA_VALUE_SHOWN];
     const levada_value *key;
     const char *text = name;
     size_t size = strlen(name);
@@ -403,14 +413,14 @@ levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
     if (levada_value_kind_of(entry) != LEVADA_VALUE_MAP) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "feature '%s' must be a feature such as {kind: VarLen, dtype: int64}, "
-                           "in Python VarLenFeature(int64)",
-                           name);
+                           "in Python VarLenFeature(int64), got %s",
+                           name, levada_value_shown(entry, LEVADA_PRINT_TEXT, shown));
     }
     if (kind < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "feature '%s': kind must be FixedLen, VarLen, FixedLenSequence, Ragged "
-                           "or Sparse",
-                           name);
+                           "or Sparse, got %s",
+                           name, levada_value_shown(kind_of, LEVADA_PRINT_TEXT, shown));
     }
     out->kind = (levada_feature_kind)kind;
     LEVADA_TRY(spec_check_names(out, entry, err));

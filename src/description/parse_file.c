@@ -32,7 +32,9 @@ static levada_status parse_file_size(int fd, const char *path, size_t *out, leva
 
     if (fstat(fd, &info) != 0) return parse_file_fail(path, errno, err);
     if (!S_ISREG(info.st_mode)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "@%s is not a file", path);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "@%s must be a regular file; write @ before the path of a pipeline",
+                           path);
     }
     if (info.st_size > PARSE_FILE_MOST) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "@%s must have at most 16 MiB", path);

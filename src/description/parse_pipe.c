@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "option/value_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -283,6 +284,15 @@ static levada_status parse_json_keys(const levada_value *map, const char *where,
     return LEVADA_OK;
 }
 
+static levada_status parse_json_must(const char *what, const char *rule, const levada_value *value,
+                                     levada_error *err)
+{
+    char shown[LEVADA_VALUE_SHOWN];
+
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s must be %s, got %s", what, rule,
+                       levada_value_shown(value, LEVADA_PRINT_JSON, shown));
+}
+
 static levada_status parse_json_plugin(const levada_parser *p, const levada_value *plugin,
                                        levada_error *err)
 {
@@ -290,7 +300,7 @@ static levada_status parse_json_plugin(const levada_parser *p, const levada_valu
     int64_t     version = levada_value_as_int(levada_value_get(plugin, "version"));
 
     if (levada_value_kind_of(plugin) != LEVADA_VALUE_MAP || name == NULL) {
-        return parse_json_fail(err, "each of plugins must be {\"name\": ..., \"version\": ...}");
+        return parse_json_must("each of plugins", "{\"name\": ..., \"version\": ...}", plugin, err);
     }
     LEVADA_TRY(parse_json_keys(plugin, "plugins", "name, version", err));
     const levada_plugin_info *info = levada_env_plugin(p->env, name, NULL);
@@ -331,11 +341,13 @@ static levada_status parse_json_make(const levada_parser *p, const char *name, l
                                      levada_dataset **out, levada_error *err)
 {
     const levada_op *op = levada_registry_find(p->env, name);
+    char             shown[LEVADA_VALUE_SHOWN];
 
     if (op == NULL) return levada_registry_unknown(p->env, name, "", err);
     if (levada_value_kind_of(args) == LEVADA_VALUE_NULL) args = NULL;
     if (args != NULL && levada_value_kind_of(args) != LEVADA_VALUE_MAP) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s: args must be a map", name);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s: args must be a map, got %s", name,
+                           levada_value_shown(args, LEVADA_PRINT_JSON, shown));
     }
     LEVADA_TRY(parse_json_args(p, name, args, err));
     levada_making by = {.env = p->env, .within = p->within};
@@ -353,10 +365,13 @@ static levada_status parse_json_combiner(const levada_parser *p, const char *nam
     int64_t          n = levada_value_count(lists), done = 0;
     levada_status    status = LEVADA_OK;
     levada_dataset **inputs = NULL;
+    char             shown[LEVADA_VALUE_SHOWN];
 
     if (levada_value_kind_of(lists) != LEVADA_VALUE_LIST || n > LEVADA_DATASET_NODES) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s: inputs must be a list of lists of "
-                           "stages", name);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s: inputs must be a list of at most %d lists of stages, got %s", name,
+                           LEVADA_DATASET_NODES,
+                           levada_value_shown(lists, LEVADA_PRINT_JSON, shown));
     }
     inputs = levada_alloc_zero((size_t)n * sizeof(*inputs));
     if (inputs == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
@@ -383,7 +398,7 @@ static levada_status parse_json_stage(const levada_parser *p, levada_value *stag
     levada_status   status;
 
     if (levada_value_kind_of(stage) != LEVADA_VALUE_MAP || name == NULL) {
-        return parse_json_fail(err, "each of stages must be {\"op\": ..., \"args\": {...}}");
+        return parse_json_must("each of stages", "{\"op\": ..., \"args\": {...}}", stage, err);
     }
     LEVADA_TRY(parse_json_keys(stage, "a stage", "op, inputs, args", err));
     if (levada_value_get(stage, "inputs") != NULL && *top != NULL) {
@@ -409,7 +424,7 @@ static levada_status parse_json_stages(const levada_parser *p, levada_value *sta
     levada_status   status = LEVADA_OK;
 
     if (levada_value_kind_of(stages) != LEVADA_VALUE_LIST || levada_value_count(stages) == 0) {
-        return parse_json_fail(err, "a sub-pipeline must be a list of stages");
+        return parse_json_must("a pipeline", "a list of at least one stage", stages, err);
     }
     for (int64_t i = 0; status == LEVADA_OK && i < levada_value_count(stages); i++) {
         levada_value *stage = levada_value_take_at(stages, i);
@@ -427,15 +442,15 @@ static levada_status parse_json_root(const levada_parser *p, levada_value *root,
     const levada_value *format = levada_value_get(root, "levada");
     const levada_value *plugins = levada_value_get(root, "plugins");
 
-    LEVADA_TRY(parse_json_keys(root, "the description", "levada, plugins, stages", err));
+    LEVADA_TRY(parse_json_keys(root, "the pipeline", "levada, plugins, stages", err));
     if (levada_value_kind_of(format) != LEVADA_VALUE_INT || levada_value_as_int(format) != 1) {
-        return parse_json_fail(err, "a pipeline in JSON begins with {\"levada\": 1");
+        return parse_json_must("\"levada\" of a pipeline in JSON", "1", format, err);
     }
     for (int64_t i = 0; i < levada_value_count(plugins); i++) {
         LEVADA_TRY(parse_json_plugin(p, levada_value_item(plugins, i), err));
     }
     levada_value *stages = levada_value_take(root, "stages");
-    if (stages == NULL) return parse_json_fail(err, "the pipeline has no stages");
+    if (stages == NULL) return parse_json_fail(err, "a pipeline must have \"stages\", got none");
     levada_status status = parse_json_stages(p, stages, out, err);
     levada_value_destroy(&stages);
     return status;

@@ -8,6 +8,7 @@
 #include "description/parse.h"
 
 #include "base/alloc.h"
+#include "option/value_priv.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,6 +50,16 @@ static int64_t resolve_decode(const char *text, size_t n, uint8_t *to)
     return to - begin;
 }
 
+/* Reports that the value of {"key": ...} is not what the key stands for. */
+static levada_status resolve_must(const char *key, const char *what, const levada_value *content,
+                                  levada_error *err)
+{
+    char shown[LEVADA_VALUE_SHOWN];
+
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "{\"%s\": ...} must hold %s, got %s", key,
+                       what, levada_value_shown(content, LEVADA_PRINT_JSON, shown));
+}
+
 static levada_status resolve_base64(const levada_value *content, levada_value **out,
                                     levada_error *err)
 {
@@ -56,7 +67,7 @@ static levada_status resolve_base64(const levada_value *content, levada_value **
     const char *text = levada_value_as_text(content, &n);
 
     if (levada_value_kind_of(content) != LEVADA_VALUE_TEXT) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "base64 must be a string");
+        return resolve_must("base64", "a string of base64", content, err);
     }
     uint8_t *bytes = levada_alloc(n);
     if (bytes == NULL) return resolve_no_memory(err);
@@ -64,8 +75,7 @@ static levada_status resolve_base64(const levada_value *content, levada_value **
     if (size >= 0) *out = levada_value_bytes(bytes, (size_t)size);
     levada_free(bytes);
     if (size < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "{\"base64\": ...} must hold valid base64");
+        return resolve_must("base64", "valid base64", content, err);
     }
     return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
 }
@@ -84,8 +94,7 @@ static levada_status resolve_float(const levada_value *content, levada_value **o
     } else if (text != NULL && strcmp(text, "-inf") == 0) {
         *out = levada_value_float(-INFINITY);
     } else {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "{\"float\": ...} must hold \"nan\", \"inf\" or \"-inf\"");
+        return resolve_must("float", "\"nan\", \"inf\" or \"-inf\"", content, err);
     }
     return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
 }
@@ -103,8 +112,7 @@ static levada_status resolve_function(levada_env *env, const char *kind,
                            "it");
     }
     if (levada_value_kind_of(content) != LEVADA_VALUE_TEXT) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "{\"%s\": ...} must hold the name of a function", kind);
+        return resolve_must(kind, "the name of a function", content, err);
     }
     LEVADA_TRY(levada_env_find_function(env, kind, name, &function, err));
     *out = levada_value_function(function);
@@ -153,8 +161,7 @@ static levada_status resolve_mark(const levada_parser *p, bool names, levada_val
     } else if (strcmp(key, "map") == 0) {
         status = resolve_inside(p, names, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {
-            status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                                 "{\"map\": ...} must hold a map, such as {\"map\": {\"a\": 1}}");
+            status = resolve_must("map", "a map, such as {\"a\": 1}", content, err);
         }
         if (status == LEVADA_OK) {
             *out = content;

@@ -102,8 +102,9 @@ levada_status levada_listing_find(const levada_env *env, const char *pattern,
                            "file, or write {0000..0127}");
     }
     if (strlen(pattern) > LISTING_PATTERN) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the pattern has more than %d bytes",
-                           LISTING_PATTERN);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the pattern must have at most %d bytes, got %zu", LISTING_PATTERN,
+                           strlen(pattern));
     }
     memcpy(prefix, pattern, size);
     prefix[size] = '\0';

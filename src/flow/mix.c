@@ -135,12 +135,13 @@ static levada_status mix_check_phase(const mix_args *a, int64_t phase, levada_er
 {
     const levada_value *one = levada_value_item(a->weights, phase);
     bool pair = levada_value_kind_of(one) == LEVADA_VALUE_LIST && levada_value_count(one) == 2;
+    char shown[LEVADA_VALUE_SHOWN];
 
     if (!pair || levada_value_kind_of(levada_value_item(one, 0)) != LEVADA_VALUE_INT ||
         levada_value_kind_of(levada_value_item(one, 1)) != LEVADA_VALUE_LIST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "weights[%lld] must be [step, [a number for each input]]",
-                           (long long)phase);
+                           "weights[%lld] must be [step, [a number for each input]], got %s",
+                           (long long)phase, levada_value_shown(one, LEVADA_PRINT_TEXT, shown));
     }
     if (phase ? mix_begin(a, phase) > mix_begin(a, phase - 1) : mix_begin(a, phase) == 0) {
         return LEVADA_OK;
@@ -174,7 +175,8 @@ static levada_status mix_check_numbers(const levada_value *weights, int32_t n, l
         sum += w;
     }
     if (sum > 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "at least one weight must be more than 0");
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "at least one weight must be more than 0, but all are 0");
 }
 
 static levada_status mix_check_weights(const mix_args *a, int32_t n, levada_error *err)

@@ -97,11 +97,14 @@ static void env_release(void *env, bool child)
 static levada_status env_check(const levada_env_options *o, levada_error *err)
 {
     if ((o->alloc == NULL) != (o->free == NULL)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set alloc and free together");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "set alloc and free together, got only %s",
+                           o->alloc != NULL ? "alloc" : "free");
     }
     if ((int)o->cpu < 0 || o->cpu > LEVADA_CPU_AVX512) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "cpu=%d is not a levada_cpu_level",
-                           (int)o->cpu);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "cpu=%d must be a levada_cpu_level, from 0 to %d", (int)o->cpu,
+                           (int)LEVADA_CPU_AVX512);
     }
     if (o->max_bytes < -1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -109,7 +112,7 @@ static levada_status env_check(const levada_env_options *o, levada_error *err)
                            (long long)o->max_bytes);
     }
     if (o->log_level < LEVADA_LOG_DEBUG || o->log_level > LEVADA_LOG_ERROR) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "log_level=%d is not a levada_log_level",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "log_level=%d must be a levada_log_level",
                            (int)o->log_level);
     }
     return LEVADA_OK;

@@ -143,6 +143,7 @@ levada_status levada_csv_header_map(const levada_csv_args *args, const levada_va
 {
     const levada_value *defaults = args->record_defaults;
     int64_t             n = levada_value_count(defaults), has = levada_value_count(names);
+    int64_t             wrong = 0;
 
     *in_order = header_in_order(defaults, names);
     if (*in_order) return LEVADA_OK;
@@ -158,9 +159,13 @@ levada_status levada_csv_header_map(const levada_csv_args *args, const levada_va
                                "it, or set header_columns=any",
                                header_text(names, i));
     if (args->select_cols.n == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "the columns that select_cols numbers must have the order of "
-                       "record_defaults in the header; omit select_cols to match them by name");
+    while (wrong + 1 < n && map[wrong] == wrong) wrong++;
+    return levada_fail(
+        err, LEVADA_EINVALID_ARGUMENT,
+        "record_defaults must have the order of the header, but entry %lld is '%.80s', "
+        "column %d of those that select_cols selects; omit select_cols to match "
+        "columns by name",
+        (long long)wrong, levada_value_key(defaults, wrong), (int)map[wrong]);
 }
 
 /* Sets map[name] = a copy of the entry. */

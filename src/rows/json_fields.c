@@ -61,7 +61,7 @@ static levada_status fields_add(fields_walk *w, levada_error *err)
 
     if (w->n == FIELDS_MOST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "fields must have at most %d entries", FIELDS_MOST);
+                           "fields must have at most %d entries, got more; drop some", FIELDS_MOST);
     name = levada_alloc(w->used + 1);
     if (!name || !levada_reserve(&w->columns, &w->capacity, w->n + 1, sizeof *w->columns)) {
         levada_free(name);
@@ -173,9 +173,11 @@ static levada_status fields_leaf(fields_walk *w, const levada_value *entry, leva
                            "an entry must hold dtype, default and path only, got %s",
                            levada_value_shown(entry, LEVADA_PRINT_TEXT, shown));
     if (path && (levada_value_kind_of(path) != LEVADA_VALUE_TEXT || w->nesting > 0))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a path must be a string, and is for fields outside of lists and "
-                           "objects");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "a path must be a string, and of a field outside of lists and objects, got "
+            "%s",
+            levada_value_shown(path, LEVADA_PRINT_TEXT, shown));
     if (levada_value_kind_of(otherwise) == LEVADA_VALUE_NULL) otherwise = NULL;
     if (otherwise && levada_value_kind_of(type) == LEVADA_VALUE_LIST)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

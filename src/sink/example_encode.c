@@ -67,7 +67,7 @@ static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *
 {
     if (more > INT32_MAX || b->size + more > INT32_MAX) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "the message is larger than 2 GiB");
+                           "a message must be smaller than 2 GiB; write fewer values in a record");
     }
     if (levada_reserve(&b->at, &b->capacity, (int64_t)(b->size + more), 1)) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for an example");
@@ -171,7 +171,8 @@ static levada_status encode_check(const void *values, int64_t n, levada_error *e
 {
     LEVADA_TRY(levada_require_range(n, 0, INT64_MAX, "n", err));
     if (n > INT32_MAX) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "the message is larger than 2 GiB");
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a message must be smaller than 2 GiB; write fewer values in a record");
     }
     return levada_require(values != NULL || n == 0, "values", err);
 }

@@ -2,18 +2,23 @@
 /* Lines of text: the bytes of the only column. A record with a newline would be read as two. */
 #include "sink/row_text.h"
 
+#include "tensor/tensor_priv.h"
+
 #include <string.h>
 
 static levada_status lines_check(const levada_spec *spec, levada_error *err)
 {
     const levada_field *field = levada_spec_field(spec, 0);
+    char                shown[LEVADA_FIELD_SHOWN];
 
     if (levada_spec_count(spec) == 1 && levada_dtype_is_bytes(field->dtype) && field->depth == 0 &&
         field->ndim == 0)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "text_lines: the input must have one column, a string of each record; "
-                       "use select");
+                       "text_lines: the input must have one column, a string of each record, got "
+                       "%d columns, the first '%s' of %s; use select",
+                       levada_spec_count(spec), field ? field->name : "",
+                       field ? levada_field_shown(field, shown) : "");
 }
 
 static levada_status lines_row(levada_row_writer *w, const levada_block *block, int64_t row,

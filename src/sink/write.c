@@ -8,6 +8,7 @@
 #include "sink/file_set.h"
 #include "sink/row_text.h"
 #include "sink/writer_priv.h"
+#include "tensor/tensor_priv.h"
 
 #include <levada/inspect.h>
 #include <levada/write.h>
@@ -113,11 +114,14 @@ static bool write_alike(const levada_spec *a, const levada_spec *b)
 
 static levada_status write_columns(levada_sink *w, const levada_spec *spec, levada_error *err)
 {
+    char shown[LEVADA_SPEC_DIFFERENCE];
+
     if (w->spec && (spec == w->spec || levada_spec_equal(spec, w->spec))) return LEVADA_OK;
     if (w->spec && !write_alike(spec, w->spec))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "record %lld must have the columns of the first record; select them, "
-                           "or declare them with spec=", (long long)w->row.record);
+                           "record %lld must have the columns of the first record, but %s; select "
+                           "the columns, or declare them with spec=",
+                           (long long)w->row.record, levada_spec_difference(w->spec, spec, shown));
     LEVADA_TRY(levada_row_check(spec, w->format->name, err));
     LEVADA_TRY(w->format->check(spec, err));
     if (!w->spec) w->spec = levada_spec_ref(spec);

@@ -104,7 +104,11 @@ static levada_status beside_lines(const char *at, bool named, levada_beside_line
         else if (!beside_parse(&at, named, numbers))
             return levada_fail(err, LEVADA_EDATA_LOSS, "line %lld must consist of numbers",
                                (long long)line);
-        else LEVADA_TRY(each(user, numbers, err));
+        else {
+            levada_status st = each(user, numbers, err);
+
+            if (st != LEVADA_OK) return levada_error_wrap(err, "line %lld", (long long)line), st;
+        }
     }
     return LEVADA_OK;
 }

@@ -60,10 +60,10 @@ static const levada_arg csv_options[] = {
                       "columns of record_defaults; any = a column that the header lacks has its "
                       "default, and other columns are ignored"),
     LEVADA_ARG(CHOICE, levada_csv_args, misplaced_quotes, .choices = "resync|tensorflow",
-               .doc = "after a quote inside of quotes that neither a delimiter nor a line end "
-                      "follows: resync = the row ends at the first line end where it has all its "
-                      "fields, or before a line that is a whole row; tensorflow = the field "
-                      "continues until such a quote, as in CsvDataset"),
+               .doc = "what ends a field after a misplaced quote inside quotes: resync = the first "
+                      "line end that completes the fields of the row, or a line end before a whole "
+                      "row; tensorflow = a quote directly before a delimiter or a line end, as in "
+                      "CsvDataset"),
     LEVADA_ARG(INT, levada_csv_args, skip_rows, .otherwise = "0", .min = 0, .max = INT64_MAX,
                .doc = "lines to skip at the start of every file, before the header"),
     LEVADA_ARG(TEXT, levada_csv_args, comment,

@@ -31,7 +31,9 @@ static levada_status delimited_damage(int64_t header, int64_t size, int64_t left
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "invalid length: it must have at most 5 bytes and be below 2 GiB");
     if (!at_end) return LEVADA_OK;
-    if (header == 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the file ends in a length");
+    if (header == 0)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "truncated record: the file ends inside its length");
     return levada_fail(err, LEVADA_EDATA_LOSS, "truncated record: %lld of %lld bytes",
                        (long long)left, (long long)(header + size));
 }

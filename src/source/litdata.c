@@ -146,7 +146,9 @@ static levada_status litdata_files(const levada_value *chunks, const char *path,
                                    levada_value *files, levada_error *err)
 {
     if (levada_value_count(chunks) < 1)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "an index.json of LitData must list chunks");
+        return levada_fail(
+            err, LEVADA_EDATA_LOSS,
+            "an index.json of LitData must list at least one chunk in \"chunks\", got none");
     for (int64_t i = 0; i < levada_value_count(chunks); i++) {
         const levada_value *chunk = levada_value_item(chunks, i);
         const char *name = levada_value_as_text(levada_value_get(chunk, "filename"), NULL);

@@ -122,12 +122,16 @@ static levada_status mds_add_shard(const levada_value *shard, const char *path,
 {
     const levada_value *data = levada_value_get(shard, "zip_data");
     const char         *name;
-    char               *file = NULL;
+    char               *file = NULL, shown[LEVADA_VALUE_SHOWN];
     levada_status       st;
 
     if (levada_value_kind_of(data) != LEVADA_VALUE_MAP) data = levada_value_get(shard, "raw_data");
     name = levada_value_as_text(levada_value_get(data, "basename"), NULL);
-    if (!name) return levada_fail(err, LEVADA_EDATA_LOSS, "a shard of index.json has no basename");
+    if (!name)
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "a shard of index.json must have raw_data or zip_data with a basename, "
+                           "got %s",
+                           levada_value_shown(shard, LEVADA_PRINT_JSON, shown));
     LEVADA_TRY(levada_mds_join(path, false, name, true, &file, err));
     st = levada_mds_put(files, NULL, file, err);
     levada_free(file);
@@ -138,7 +142,9 @@ static levada_status mds_add_shards(const levada_value *shards, const char *path
                                     levada_value *files, levada_value **columns, levada_error *err)
 {
     if (levada_value_count(shards) < 1)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "an index.json of MDS must list shards");
+        return levada_fail(
+            err, LEVADA_EDATA_LOSS,
+            "an index.json of MDS must list at least one shard in \"shards\", got none");
     for (int64_t i = 0; i < levada_value_count(shards); i++) {
         const levada_value *shard = levada_value_item(shards, i);
         levada_value       *more = NULL;

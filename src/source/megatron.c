@@ -279,7 +279,7 @@ static levada_status megatron_check(const void *args, levada_spec **out, levada_
     if (a->dtype == LEVADA_NONE) field.dtype = LEVADA_INT32; /* until it is inferred */
     if (levada_dtype_is_bytes(field.dtype))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "dtype=string must be a dtype of numbers");
+                           "dtype=string must be a dtype of numbers, such as int32 or uint16");
     return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
 }
 

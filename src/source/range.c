@@ -61,7 +61,8 @@ static levada_status range_check(const void *args, levada_spec **out, levada_err
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "step=0 must not be 0");
     }
     if (count == stop) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set exactly one of count and stop");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "set exactly one of count and stop, got %s", count ? "both" : "neither");
     }
     if (range_count(a) < 0 || !range_fits(a, range_count(a))) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -132,10 +132,12 @@ static levada_status sequence_index_line(void *user, const int64_t *line, levada
     if (line[3] >= 0 && from >= 0 && (line[4] < 0 || x->qualities))
         end = sequence_end(from, line[0], line[2], line[3], x->to->size);
     if (end < begin)
-        return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "a line of the index does not fit the file; make it again with samtools "
-                           "%s",
-                           x->qualities ? "fqidx" : "faidx");
+        return levada_fail(
+            err, LEVADA_EDATA_LOSS,
+            "the sequence at byte %lld with %lld letters does not follow byte %lld in a "
+            "file of %lld bytes; make the index again with samtools %s",
+            (long long)line[1], (long long)line[0], (long long)begin, (long long)x->to->size,
+            x->qualities ? "fqidx" : "faidx");
     x->end = end;
     return x->to->add(x->to, begin, end - begin, line[0], err);
 }

@@ -172,8 +172,10 @@ static levada_status tfrecord_index_line(void *user, const int64_t *line, levada
 
     if (line[1] < 0 || line[2] >= 0 || line[0] != x->end || line[1] > x->to->size - x->end)
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "a line of the index does not fit the file; make it again with "
-                           "tfrecord2idx");
+                           "the record at byte %lld with %lld bytes does not follow byte %lld in a "
+                           "file of %lld bytes; make the index again with tfrecord2idx",
+                           (long long)line[0], (long long)line[1], (long long)x->end,
+                           (long long)x->to->size);
     x->end += line[1];
     return x->to->add(x->to, line[0], line[1], 0, err);
 }

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "tensor/builder_priv.h"
 #include "tensor/prefetch_row.h"
+#include "tensor/tensor_priv.h"
 
 #include <string.h>
 
@@ -51,12 +52,15 @@ static bool gather_is_whole(const levada_gather *g)
 
 static levada_status gather_same_spec(const levada_block *from, levada_error *err)
 {
+    char shown[LEVADA_SPEC_DIFFERENCE];
+
     for (int32_t i = 1; i < from->nfrom; i++) {
         if (from->from[i]->spec == from->spec) continue;
         if (!levada_spec_equal(from->from[i]->spec, from->spec)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the records of a block must have the same columns; select the "
-                               "columns that all of them have");
+                               "the records of a block must have the same columns, but %s; select "
+                               "the columns that all of them have",
+                               levada_spec_difference(from->spec, from->from[i]->spec, shown));
         }
     }
     return LEVADA_OK;

@@ -36,9 +36,11 @@ static levada_status image_of_lines(const levada_column *c, int64_t row, levada_
     out->width = end > begin ? l[1].end[begin] - l[1].begin[begin] : 0;
     for (int64_t y = begin; y < end; y++) {
         if (l[1].end[y] - l[1].begin[y] == out->width) continue;
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has an image whose rows have different lengths",
-                           c->field->name);
+        return levada_fail(
+            why, LEVADA_EINVALID_ARGUMENT,
+            "field '%s': the rows of an image must have the same length, got %lld and "
+            "%lld",
+            c->field->name, (long long)out->width, (long long)(l[1].end[y] - l[1].begin[y]));
     }
     return LEVADA_OK;
 }

@@ -99,3 +99,26 @@ const char *levada_field_shown(const levada_field *f, char text[LEVADA_FIELD_SHO
              f->padded ? ", padded" : "");
     return text;
 }
+
+const char *levada_spec_difference(const levada_spec *a, const levada_spec *b,
+                                   char text[LEVADA_SPEC_DIFFERENCE])
+{
+    int32_t n = levada_spec_count(a) > levada_spec_count(b) ? levada_spec_count(a)
+                                                            : levada_spec_count(b);
+    char    x[LEVADA_FIELD_SHOWN], y[LEVADA_FIELD_SHOWN];
+
+    for (int32_t i = 0; i < n; i++) {
+        const levada_field *f = levada_spec_field(a, i), *g = levada_spec_field(b, i);
+
+        if (!f || !g || strcmp(f->name, g->name) != 0)
+            snprintf(text, LEVADA_SPEC_DIFFERENCE, "column %d is %s%.80s%s and %s%.80s%s", i,
+                     f ? "'" : "", f ? f->name : "missing", f ? "'" : "", g ? "'" : "",
+                     g ? g->name : "missing", g ? "'" : "");
+        else if (strcmp(levada_field_shown(f, x), levada_field_shown(g, y)) != 0)
+            snprintf(text, LEVADA_SPEC_DIFFERENCE, "'%.80s' is %s and %s", f->name, x, y);
+        else continue;
+        return text;
+    }
+    snprintf(text, LEVADA_SPEC_DIFFERENCE, "their lists of objects differ");
+    return text;
+}

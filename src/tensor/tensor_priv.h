@@ -71,4 +71,11 @@ const char *levada_shape_print(const levada_shape *shape, char text[LEVADA_SHAPE
 /* Prints dtype and shape of a field for a message, such as "float32 [?,3]". Returns `text`. */
 const char *levada_field_shown(const levada_field *f, char text[LEVADA_FIELD_SHOWN]);
 
+#define LEVADA_SPEC_DIFFERENCE (2 * LEVADA_FIELD_SHOWN + 128)
+
+/* Prints the first difference of two specs for a message, such as "field 'x' is int64 [?] and
+ * float32 [?]". Returns `text`. */
+const char *levada_spec_difference(const levada_spec *a, const levada_spec *b,
+                                   char text[LEVADA_SPEC_DIFFERENCE]);
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include "description/columns.h"
 #include "tensor/convert.h"
+#include "tensor/tensor_priv.h"
 #include "transform/expression_priv.h"
 
 #include <string.h>
@@ -88,18 +89,28 @@ static void type_take_shape(levada_expression_type *to, const levada_expression_
     memcpy(to->dims, from->dims, sizeof to->dims);
 }
 
+static const char *type_shape_shown(const levada_expression_type *t, char text[LEVADA_FIELD_SHOWN])
+{
+    levada_field f = { .dtype = t->dtype, .depth = t->depth, .ndim = t->ndim };
+
+    memcpy(f.dims, t->dims, sizeof f.dims);
+    return levada_field_shown(&f, text);
+}
+
 static levada_status type_shape(levada_expression_type *to, const levada_expression_type *a,
                                 const levada_expression_type *b, levada_error *err)
 {
     bool same = a->depth == b->depth && a->ndim == b->ndim;
+    char x[LEVADA_FIELD_SHOWN], y[LEVADA_FIELD_SHOWN];
 
     for (int32_t d = 0; same && d < a->ndim; d++) {
         same = a->dims[d] == b->dims[d] || a->dims[d] < 0 || b->dims[d] < 0;
     }
     if (!type_is_scalar(a) && !type_is_scalar(b) && !same) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "two operands have different shapes; an operand must have one value "
-                           "per record, or the shape of the other");
+                           "an operand must have one value per record or the shape of the other, "
+                           "got %s and %s",
+                           type_shape_shown(a, x), type_shape_shown(b, y));
     }
     type_take_shape(to, type_is_scalar(a) ? b : a);
     return LEVADA_OK;

@@ -38,7 +38,9 @@ static levada_status filter_check(const void *args, const levada_spec *in, levad
     (void)out;
     LEVADA_TRY(levada_spec_want_records(in, err));
     if (!a->expression == !a->fn) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set exactly one of expression and fn");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "set exactly one of expression and fn, got %s",
+                           a->fn ? "both" : "neither");
     }
     if (a->fn && !levada_function_info(a->fn)->pure) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -9,6 +9,7 @@
 #include "option/value_priv.h"
 #include "registry/env_priv.h"
 #include "run/call.h"
+#include "tensor/tensor_priv.h"
 
 typedef struct flat_map_args {
     const levada_function *fn;
@@ -64,11 +65,13 @@ static levada_status flat_map_rows(const levada_block *in, const levada_block *m
 {
     const levada_column *c = levada_block_at(made, 0);
     const int64_t       *rows;
+    char                 shown[LEVADA_FIELD_SHOWN];
 
     if (!c || c->field->dtype != LEVADA_INT64 || c->field->depth || c->field->ndim) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "the first column of the result must be the row that each record was "
-                           "made of: int64, one per record");
+                           "made of, one int64 per record, got %s",
+                           c ? levada_field_shown(c->field, shown) : "no column");
     }
     rows = levada_column_i64(c);
     for (int64_t i = 0; i < made->n; i++) {

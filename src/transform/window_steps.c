@@ -177,7 +177,7 @@ static levada_status window_uneven(window_state *s, levada_error *err)
 
     (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
                       "the windowed fields of a record must have the same length; set fields= to "
-                      "those that have");
+                      "fields of equal lengths");
     LEVADA_TRY(levada_block_select(s->rest.block, &row, 1, &record, err));
     s->rest.row++;
     st = levada_context_reject(s->context, record, s->rest.block->n - s->rest.row, &why, err);

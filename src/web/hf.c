@@ -28,8 +28,9 @@ static levada_status hf_locate(const char *path, levada_web_target *out, levada_
     end = *end ? hf_part(end + 1) : end;
     if (!*end || !end[1]) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a name in the hub is hf://datasets/OWNER/NAME/PATH or "
-                           "hf://OWNER/NAME/PATH");
+                           "a name in the hub must be hf://datasets/OWNER/NAME/PATH or "
+                           "hf://OWNER/NAME/PATH, got %.100s",
+                           path);
     }
     file = end + 1;
     revision = memchr(owner, '@', (size_t)(end - owner));

@@ -114,8 +114,9 @@ levada_status levada_s3_list(void *user, const char *prefix, const levada_cancel
     if (!target) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a list");
     if (!slash) {
         levada_free(target);
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a pattern in S3 must be s3://BUCKET/..., with * after the bucket");
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "a pattern in S3 must be s3://BUCKET/..., with * after the bucket, got %.100s", prefix);
     }
     page.nbucket = (size_t)(slash - prefix) + 1;
     do {

@@ -435,7 +435,12 @@ static void refuses_specs_that_mean_nothing(void **state)
     (void)state;
     refused("{}", empty, "the spec is empty");
     refused("automatic", empty, "must be a map");
-    refused("{a:{kind:Var,dtype:int64}}", empty, "kind must be");
+    refused("{a:{kind:Var,dtype:int64}}", empty, "Ragged or Sparse, got Var");
+    refused("{a:5}", empty, "in Python VarLenFeature(int64), got 5");
+    refused("{a:{kind:Ragged,dtype:int64,partitions:[{type:Rows,key:b}]}}", empty,
+            "UniformRowLength, got Rows");
+    refused("{a:{kind:Sparse,index_key:[],value_key:v,size:9,dtype:int64}}", empty,
+            "index_key must name 1 to 8 features, got []");
     refused("{a:{kind:VarLen,dtype:complex64}}", empty, "complex64");
     refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no option 'shape'");
     refused("{a:{kind:FixedLen,dtype:int64}}", empty, "Missing shape");

@@ -74,7 +74,7 @@ static void refuses_what_has_no_value(void **state)
 {
     (void)state;
     t_iter_refused("t_rows:9 | with_columns:{y: \"x + v\"}", LEVADA_EINVALID_ARGUMENT,
-                   "different shapes");
+                   "got int32 [?] and float32 [2]");
     t_iter_refused("t_rows:9 | with_columns:{y: \"z + 1\"}", LEVADA_EINVALID_ARGUMENT, "len(z)");
     t_iter_refused("t_rows:9 | with_columns:{y: \"s + 1\"}", LEVADA_EINVALID_ARGUMENT,
                    "byte strings cannot be computed");

@@ -240,7 +240,7 @@ static void conflicts_are_refused(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5,max_tokens=9,pad_to_bucket_boundary=true",
                    LEVADA_EINVALID_ARGUMENT, "needs boundaries");
     t_iter_refused("t_rows:3" BUCKET "x,lookahead=5,batch_sizes=[1,2]", LEVADA_EINVALID_ARGUMENT,
-                   "batch_sizes must be one number unless boundaries are set");
+                   "batch_sizes must be one number unless boundaries are set, got 2");
 }
 
 int main(void)

@@ -129,17 +129,17 @@ static void refuses_bad_json(void **state)
 {
     (void)state;
     t_ops_refused(env, "{}", LEVADA_EINVALID_ARGUMENT,
-                  "a pipeline in JSON begins with {\"levada\": 1");
+                  "\"levada\" of a pipeline in JSON must be 1, got null");
     t_ops_refused(env, "{\"levada\":2,\"stages\":[]}", LEVADA_EINVALID_ARGUMENT,
-                  "a pipeline in JSON begins with {\"levada\": 1");
+                  "\"levada\" of a pipeline in JSON must be 1, got 2");
     t_ops_refused(env, "{\"levada\":1}", LEVADA_EINVALID_ARGUMENT,
-                  "the pipeline has no stages");
+                  "a pipeline must have \"stages\", got none");
     t_ops_refused(env, "{\"levada\":1,\"stages\":[]}", LEVADA_EINVALID_ARGUMENT,
-                  "a sub-pipeline must be a list of stages");
+                  "a pipeline must be a list of at least one stage, got []");
     t_ops_refused(env, "{\"levada\":1,\"x\":1}", LEVADA_EINVALID_ARGUMENT,
-                  "unknown name 'x' in the description; allowed: levada, plugins, stages");
+                  "unknown name 'x' in the pipeline; allowed: levada, plugins, stages");
     t_ops_refused(env, "{\"levada\":1,\"stages\":[{\"op\":5}]}", LEVADA_EINVALID_ARGUMENT,
-                  "each of stages must be {\"op\": ..., \"args\": {...}}");
+                  "each of stages must be {\"op\": ..., \"args\": {...}}, got {\"op\":5}");
     t_ops_refused(env, "{\"levada\":1,\"stages\":[{\"op\":\"t_numbers\",\"arg\":{}}]}",
                   LEVADA_EINVALID_ARGUMENT,
                   "unknown name 'arg' in a stage; allowed: op, inputs, args");
@@ -245,7 +245,7 @@ static void inlines_files(void **state)
     snprintf(message, sizeof(message), "t_all: @%s: no such file", file_name);
     t_ops_refused(env, text, LEVADA_ENOT_FOUND, message);
     t_ops_refused(env, "t_numbers:3|t_all:v=@/", LEVADA_EINVALID_ARGUMENT,
-                  "t_all: @/ is not a file");
+                  "t_all: @/ must be a regular file; write @ before the path of a pipeline");
     t_ops_refused(env, "t_numbers:3|t_all:v=@", LEVADA_EINVALID_ARGUMENT,
                   "t_all: @ needs the path of a file at column 21");
 }

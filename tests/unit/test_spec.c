@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/tensor_priv.h"
 #include <levada/spec.h>
 
 #include <setjmp.h>
@@ -135,12 +136,33 @@ static void dtypes(void **state)
     assert_int_equal(levada_dtype_size((levada_dtype)-1), 0);
 }
 
+static void names_the_first_difference(void **state)
+{
+    levada_field  other[3];
+    levada_spec  *a = NULL, *b = NULL, *two = NULL;
+    char          text[LEVADA_SPEC_DIFFERENCE];
+
+    (void)state;
+    memcpy(other, fields, sizeof other);
+    other[1].depth = 2;
+    assert_int_equal(levada_spec_create(fields, 3, 0, &a, NULL), LEVADA_OK);
+    assert_int_equal(levada_spec_create(other, 3, 0, &b, NULL), LEVADA_OK);
+    assert_int_equal(levada_spec_create(fields, 2, 0, &two, NULL), LEVADA_OK);
+    assert_string_equal(levada_spec_difference(a, b, text), "'b' is string [?] and string [?,?]");
+    assert_string_equal(levada_spec_difference(a, two, text), "column 2 is 'c' and missing");
+    assert_string_equal(levada_spec_difference(two, a, text), "column 2 is missing and 'c'");
+    levada_spec_unref(&two);
+    levada_spec_unref(&b);
+    levada_spec_unref(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_what_it_is_given), cmocka_unit_test(finds_fields),
         cmocka_unit_test(may_be_empty),            cmocka_unit_test(refuses_what_is_no_field),
         cmocka_unit_test(equality),                cmocka_unit_test(dtypes),
+        cmocka_unit_test(names_the_first_difference),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,11 +102,11 @@ static void refuses(void **state)
     refused("1 2", "expected the end, found '2' at column 3");
     refused("\xC3\xA9\xFF", "the text is not valid UTF-8 at column 2");
     refused("[\n  1,\n  \xC3\xA9;]", "expected ']', found ';' at line 3 column 4");
-    refused("{base64:x}", "{\"base64\": ...} must hold valid base64");
-    refused("{base64:\"AB==\"}", "{\"base64\": ...} must hold valid base64");
-    refused("{base64:5}", "base64 must be a string");
-    refused("{float:1}", "{\"float\": ...} must hold \"nan\", \"inf\" or \"-inf\"");
-    refused("{map:1}", "{\"map\": ...} must hold a map, such as {\"map\": {\"a\": 1}}");
+    refused("{base64:x}", "{\"base64\": ...} must hold valid base64, got \"x\"");
+    refused("{base64:\"AB==\"}", "{\"base64\": ...} must hold valid base64, got \"AB==\"");
+    refused("{base64:5}", "{\"base64\": ...} must hold a string of base64, got 5");
+    refused("{float:1}", "{\"float\": ...} must hold \"nan\", \"inf\" or \"-inf\", got 1");
+    refused("{map:1}", "{\"map\": ...} must hold a map, such as {\"a\": 1}, got 1");
     refused("{\"a\\u0000\":1}", "a name must not contain a zero byte at column 2");
 }
 

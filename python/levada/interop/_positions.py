@@ -176,7 +176,7 @@ def run_state(value: Any) -> dict[str, Any]:
         states = {int(i): bytes.fromhex(each or "") or False for i, each in state["states"].items()}
     except (ValueError, TypeError, KeyError):
         raise FailedPreconditionError(
-            "the checkpoint was saved without equal=; pass the same"
+            "the checkpoint was saved without equal=; pass equal=False to resume from it"
         ) from None
     return {**state, "states": states}
 

@@ -113,7 +113,7 @@ def _names_of(names: Any, count: int) -> tuple[str, ...] | None:
             f"len(names)={len(names)}, len(dtypes)={count}"
         )
     if len(set(names)) != len(names):
-        raise ValueError(f"names of components must differ: {names}")
+        raise ValueError(f"names of components must differ, got {names!r:.200}")
     return tuple(names)
 
 
