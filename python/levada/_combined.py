@@ -270,11 +270,11 @@ def mix(
             ``stats()`` has the number of records of each of the first 8 inputs, under its name.
         weights (Iterable | Mapping): one number per dataset, at least 0, as a list or {name:
             number}; None = equal weights. ``[(0, weights), (10_000, weights)]`` are weights by
-            step: a step holds once the mixture has delivered that number of records (batches) in
-            its pass, or as soon as no dataset with a weight is left. The first step is 0.
+            step: the second weights apply after 10,000 records (batches) of a pass, or once every
+            dataset with a weight has ended. The first step is 0.
         by (str, default "records"): "records" makes weights the chances of each record. A field
-            makes them the shares of its tokens (lengths of a sequence, or values of an integer
-            field), which the mixture keeps to within one record at any time.
+            makes weights the shares of its tokens (lengths of a sequence, or values of an integer
+            field); at any time, the mixture is within one record of these shares.
         stop (str, default "all_exhausted"): end of the epoch. "all_exhausted" stops drawing from a
             dataset that is exhausted, until all are; "first_exhausted" ends with the first;
             "all_read" begins exhausted datasets again until each was read once.

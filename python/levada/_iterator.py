@@ -350,12 +350,12 @@ class Iterator(Typed[T], _levada.Iter):
     def replay(self, n: int, *, state: bytes | None = None) -> T:
         """Returns batch `n` of this epoch again, bit for bit. The iterator does not move.
 
-        A second iterator with the same seed reads from the begin of the epoch up to the batch, or
-        from a checkpoint before it. Its functions are called again, so what they draw outside of
-        ``rng`` may differ; ``Batch.receipt`` tells.
+        A second iterator with the same seed reads from the beginning of the epoch up to the batch,
+        or from a checkpoint before the batch. Its functions are called again, so random numbers
+        that do not come from ``rng`` may differ; ``Batch.receipt`` shows whether they do.
 
         Args:
-            n (int): number of the batch, from 0 at the begin of the epoch.
+            n (int): number of the batch, from 0 at the beginning of the epoch.
             state (bytes): a checkpoint of this run, from before the batch.
 
         Raises:
@@ -420,12 +420,12 @@ class Iterator(Typed[T], _levada.Iter):
     def stats(self) -> dict[str, Any]:  # type: ignore[override]
         """Returns counters as a dict. Any thread may call, at any time.
 
-        What the iterator has returned, for any number of threads, and counted on after a restore:
-        ``records``, ``batches``, ``skipped_records``, ``damaged_bytes``, ``missing_files``,
-        ``empty_files``, ``dropped_records``, ``elements`` of padded columns, of which
-        ``padding`` are padding, ``padding_fraction``; also ``seed`` and ``epoch``.
+        Counts of what the iterator has returned; they do not depend on threads, and continue after
+        a restore: ``records``, ``batches``, ``skipped_records``, ``damaged_bytes``,
+        ``missing_files``, ``empty_files``, ``dropped_records``, ``elements`` of padded columns, of
+        which ``padding`` are padding, ``padding_fraction``; also ``seed`` and ``epoch``.
 
-        Work since it was opened or restored, also that of threads ahead:
+        Work since the iterator was opened or restored, including work of threads that read ahead:
 
         - ``wait_seconds``: the time that your loop spent in ``next``; ``seconds``: the time from
           its first call to the end of its last one. ``wait_seconds / seconds`` is the share of the
@@ -434,13 +434,12 @@ class Iterator(Typed[T], _levada.Iter):
         - ``bytes`` of the input files; of remote files, ``requests``, ``retries`` and
           ``received_bytes``.
         - ``stages``: a dict for each stage: ``path``, ``records``, ``blocks``, ``seconds`` (of the
-          stage itself, without its inputs, added up over threads), and where threads work ahead,
-          ``ready`` of ``window`` results that wait downstream of it.
+          stage itself, without its inputs, added up over threads), and if threads work ahead,
+          ``ready`` of ``window`` results that wait downstream of the stage.
 
-        ``problems``: what ``errors`` skipped and files without a record, the first 64, each
-        {stage, file, record, offset, message}.
-        ``receipt``: the epoch receipt, which says which records were delivered
-        (``check_receipts``).
+        ``problems``: the first 64 problems (skipped records and files, and files without records),
+        each a dict {stage, file, record, offset, message}. ``receipt``: the epoch receipt, which
+        says which records were delivered (``check_receipts``).
 
         Example:
             it = iter(lv.range(9).batch(2))

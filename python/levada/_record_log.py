@@ -69,7 +69,7 @@ def _has_frame(rest):
 class RecordLog:
     """Stores which records each step had, 8 bytes a record, as a context manager.
 
-    Each step is appended in one write, so that a crash of the process loses no step before. A
+    Each step is appended in one write, so that a crash of the process loses no earlier step. A
     log that exists is continued. If the last step is incomplete because the machine stopped, levada
     removes it, with a warning. Only one process may write to a log.
 

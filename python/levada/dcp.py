@@ -31,10 +31,10 @@ __all__ = ["DataState"]
 class DataState:
     """A ``Stateful`` for torch.distributed.checkpoint.
 
-    `data`: of ``lv.torch_dataset(ds, parts=n)``, read with ``num_workers=0``. Each rank saves the
-    parts that it reads. Before the first batch it contains all parts, so that ``dcp.load`` finds
-    them; load before you iterate. Have at least as many parts as ranks: a rank without parts cannot
-    load. Raises FailedPreconditionError without ``parts=``.
+    `data` must be made by ``lv.torch_dataset(ds, parts=n)`` and read with ``num_workers=0``. Each
+    rank saves the parts that it reads. Before the first batch it contains all parts, so that
+    ``dcp.load`` finds them; load before you iterate. Have at least as many parts as ranks: a rank
+    without parts cannot load. Raises FailedPreconditionError without ``parts=``.
     """
 
     def __init__(self, data: TorchDataset) -> None:
@@ -83,7 +83,7 @@ class DataState:
         return {**keys, **run_value(rank, state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues the next iteration where ``state_dict`` of all ranks was called."""
+        """Makes the next iteration continue at the position of ``state_dict``."""
         epoch, parts, states = int(state["epoch"]), int(state["parts"]), part_states(state)
         given: list[Any] = [{"epoch": epoch, "parts": parts, "states": states}]
         if self._data.equal:

@@ -84,7 +84,7 @@ def _again(kind, parts):
 
 
 class CancelledError(LevadaError):
-    """The call was cancelled, or a producer met a closed queue."""
+    """The call was cancelled, or the queue is closed for enqueues."""
 
     code = -1
 

@@ -158,7 +158,7 @@ def opentelemetry(
 
     Args:
         source (Iterator | TorchDataset): the running pipeline. It is held weakly.
-        meter (opentelemetry.metrics.Meter): of ``MeterProvider.get_meter``.
+        meter (opentelemetry.metrics.Meter): a meter, as ``MeterProvider.get_meter`` returns it.
         name (str, default "train"): the attribute. A later pipeline of the same name replaces an
             earlier one.
 
@@ -202,7 +202,8 @@ def log(
 
     Args:
         source (Iterator | TorchDataset): the running pipeline.
-        every (int, default 1): returns an empty dict except at each call of this number.
+        every (int, default 1): returns rates at every n-th call, and an empty dict at the other
+            calls.
         prefix (str, default "data/"): begins the names.
 
     Returns:

@@ -639,9 +639,9 @@ def parquet(
         columns (str | Sequence[str]): names of the columns to read; ``None`` = all.
         row_groups (Iterable[int]): numbers of the row groups to read, in this order, counted over
             all files from 0; ``None`` = all.
-        filters (Any): a pyarrow expression, or tuples such as ``[("x", ">", 3)]``: row groups of
-            which the statistics say that no record matches are not read. Records of the remaining
-            row groups are not filtered: use ``ds.filter`` for that.
+        filters (Any): a pyarrow expression, or tuples such as ``[("x", ">", 3)]``: levada skips row
+            groups whose statistics exclude every record. Records of the remaining row groups are
+            not filtered: use ``ds.filter`` for that.
         nulls (str, default "error"): as in ``from_arrow``.
         shuffle_records (bool, default False): returns all records in a different order in each
             epoch. Each record decodes its row group, unless that is cached: requires row groups of

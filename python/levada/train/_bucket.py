@@ -444,8 +444,8 @@ def bucket(
 
     Input threads put each example into the queue of its bucket. One thread for each bucket moves
     full batches to a top queue, from which the calls take them. With one input thread a bucket
-    keeps the order of arrival. Batches of different buckets arrive in any order. If nobody takes
-    the batches of a bucket, it blocks the input.
+    keeps the order of arrival. Batches of different buckets arrive in any order. A bucket whose
+    batches nobody takes blocks the input.
 
     Args:
         source (Callable | Iterable | Dataset | QueueBase): where examples come from: a function of
@@ -467,16 +467,16 @@ def bucket(
             in examples; -1 = no limit.
         bucket_capacities (Iterable[int]): capacities of the bucket queues, one for each.
         shapes (list | dict): shape of each field of one example, a list in the order of fields or a
-            dict; by default those of the first example.
+            dict; by default the shapes of the first example.
         dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
             largest on the right (0, b"", False). None in `shapes` means a dimension that varies;
             without `shapes` all do.
         allow_smaller_final_batch (bool, default False): at the end each bucket delivers its
-            remainder as a smaller batch, in the order of the buckets. Else
-            ``stats()["dropped_records"]`` counts them.
+            remainder as a smaller batch, in the order of the buckets. Otherwise
+            ``stats()["dropped_records"]`` counts the remaining examples.
         keep_input (bool | str | int | Callable, default True): a bool, a field, or a function of
-            the example: whether to keep it. ``stats()["filtered_records"]`` counts those that are
-            not kept.
+            the example: whether to keep it. ``stats()["filtered_records"]`` counts the other
+            examples.
         shared_name (str): the bucket queues are shared under ``<shared_name>_<i>``, the top queue
             under ``<shared_name>``.
         name (str): replaces "bucket" in the names of queues and gauges.
@@ -523,7 +523,7 @@ def bucket_by_sequence_length(
             the example.
         batch_size (int | Iterable[int]): examples in a batch, or a list with an entry for each
             bucket.
-        bucket_boundaries (Iterable[int]): increasing lengths: one less than there are buckets.
+        bucket_boundaries (Iterable[int]): increasing lengths, one fewer than buckets.
         num_threads (int, default 1): threads that call the source, which must then be thread-safe.
         capacity (int, default 32): capacity of the top queue, in batches, and of each bucket
             queue, in examples; -1 = no limit.

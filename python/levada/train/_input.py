@@ -196,16 +196,16 @@ def batch(
             repeats. ``iter(examples)`` reads a list of examples. Threads of levada read the source
             after ``start_queue_runners``.
         batch_size (int): examples in a batch.
-        num_threads (int, default 1): threads that call the source. With several, the order of
-            examples is not fixed, and a function must be thread-safe; queues are, and iterables are
-            read under a lock. One thread moves a Dataset whose columns are known, with the
-            interpreter released.
+        num_threads (int, default 1): threads that call the source. With several threads, the order
+            of examples is not fixed, and a function must be thread-safe; queues are thread-safe,
+            and levada reads iterables under a lock. One thread moves a Dataset whose columns are
+            known, with the interpreter released.
         capacity (int, default 32): capacity of the queue, in examples; -1 = no limit.
-        enqueue_many (bool, default False): an example holds many: every field has rows. Rows of a
-            field may differ in length (``levada.Ragged``, a RaggedFeature of ``parse_example``)
-            with `dynamic_pad`.
+        enqueue_many (bool, default False): an example has many rows: every field has one more
+            dimension. Rows of a field may differ in length (``levada.Ragged``, a RaggedFeature of
+            ``parse_example``) with `dynamic_pad`.
         shapes (list | dict): shape of each field of one example (one row), a list in the order of
-            fields or a dict; by default those of the first example.
+            fields or a dict; by default the shapes of the first example.
         dynamic_pad (bool, default False): fields may differ in shape, and a batch is padded to the
             largest on the right (0, b"", False). None in `shapes` means a dimension that varies;
             without `shapes` all do.
@@ -248,8 +248,8 @@ def maybe_batch(
             of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
             single rows.
         batch_size (int): examples in a batch.
-        num_threads (int, default 1): threads that call the source. With several, the order of
-            examples is not fixed, and a function must be thread-safe.
+        num_threads (int, default 1): threads that call the source. With several threads, the order
+            of examples is not fixed, and a function must be thread-safe.
         capacity (int, default 32): capacity of the queue, in examples; -1 = no limit.
         enqueue_many (bool, default False): an example has many rows: every field has one more
             dimension.
@@ -393,8 +393,8 @@ def shuffle_batch(
             limit.
         min_after_dequeue (int): examples that stay in the queue after a draw, until the end. More
             examples mix better.
-        num_threads (int, default 1): threads that call the source. With several, the order of
-            examples is not fixed, and a function must be thread-safe.
+        num_threads (int, default 1): threads that call the source. With several threads, the order
+            of examples is not fixed, and a function must be thread-safe.
         seed (int): seed of the draws; None picks a random seed. The order also depends on the
             number of examples in the queue.
         enqueue_many (bool, default False): an example has many rows: every field has one more
@@ -447,8 +447,8 @@ def maybe_shuffle_batch(
         keep_input (bool | str | int | Callable): which examples to keep: a bool, the name or number
             of a field, or a function of the example. With `enqueue_many`, a vector keeps and drops
             single rows.
-        num_threads (int, default 1): threads that call the source. With several, the order of
-            examples is not fixed, and a function must be thread-safe.
+        num_threads (int, default 1): threads that call the source. With several threads, the order
+            of examples is not fixed, and a function must be thread-safe.
         seed (int): seed of the draws; None picks a random seed. The order also depends on the
             number of examples in the queue.
         enqueue_many (bool, default False): an example has many rows: every field has one more

@@ -250,10 +250,10 @@ class FixedLengthRecordReader(_Native):
         header_bytes (int, default 0): bytes to skip at the start of each file.
         footer_bytes (int, default 0): bytes to skip at the end of each file.
         hop_bytes (int, default 0): bytes from the start of a record to the start of the next; 0 =
-            `record_bytes`. With less, records overlap; with more, bytes between records are
-            skipped.
+            `record_bytes`. A smaller number makes records overlap; a larger number skips bytes
+            between records.
         name (str): the name in messages.
-        encoding (str): None (files as they are), "GZIP" or "ZLIB"; sizes are those of the content.
+        encoding (str): None (files as they are), "GZIP" or "ZLIB"; sizes count decompressed bytes.
 
     Raises:
         ValueError: an argument is out of range.

@@ -304,8 +304,8 @@ class SequenceQueueingStateSaver:
     saved with ``save_state``, the next segments of its examples are ready. Earlier examples have
     priority, so adjacent steps receive adjacent segments of an example.
 
-    Choose a capacity of a few times ``batch_size``, because an unbounded one costs memory. If keys
-    repeat from epoch to epoch, keep it below the number of examples.
+    Choose a capacity of a few times ``batch_size``, because an unbounded capacity costs memory. If
+    keys repeat from epoch to epoch, keep the capacity below the number of examples.
 
     Args:
         source (Callable | Iterable | Dataset | QueueBase): where examples come from: a function
@@ -665,9 +665,9 @@ class SequenceQueueingStateSaver:
         the source, pass ``data=True``, and restore its position yourself.
 
         Args:
-            data (bool): True adds the data of unfinished examples for any source. False omits it,
-                which only a source that is read again from its beginning allows. None = as the
-                source needs.
+            data (bool): True adds the data of unfinished examples for any source. False omits this
+                data; the source must then be read again from its beginning. None = as the source
+                needs.
 
         Returns:
             Bytes for ``restore``.

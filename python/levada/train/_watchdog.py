@@ -64,7 +64,7 @@ class Watchdog:
         return f"levada.train.Watchdog({self._limit} s, {'cancels' if self._cancel else 'reports'})"
 
     def close(self) -> None:
-        """Stops it; its report is not called any more. May be called again.
+        """Stops the watchdog, which then calls ``report`` no more. May be called again.
 
         Example:
             watchdog = lt.Watchdog(60)
