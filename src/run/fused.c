@@ -169,15 +169,23 @@ static levada_status fused_reserve(levada_fused *fused, levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a stage");
 }
 
-/* Returns true if a stage calls a function for each record, which may take long. */
-static bool fused_paced(const levada_dataset *at)
+/* Returns the function of the user that a stage calls, or NULL. */
+static const levada_function *fused_function(const levada_dataset *at)
 {
-    for (int64_t i = 0; i < levada_value_count(at->options); i++) {
-        const levada_function *f = levada_value_as_function(levada_value_item(at->options, i));
+    const levada_function *f = NULL;
 
-        if (f && levada_function_info(f)->per_record) return true;
-    }
-    return false;
+    for (int64_t i = 0; !f && i < levada_value_count(at->options); i++)
+        f = levada_value_as_function(levada_value_item(at->options, i));
+    return f;
+}
+
+/* Returns true if the columns that a function of the user makes are not declared, although they
+ * could be: those of its first result then apply to all. */
+static bool fused_infers(const levada_dataset *at)
+{
+    const levada_value *spec = levada_value_get(at->options, "spec");
+
+    return fused_function(at) && spec && levada_value_kind_of(spec) == LEVADA_VALUE_NULL;
 }
 
 levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
@@ -192,7 +200,8 @@ levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
     l->at = at;
     l->op = at->op;
     l->decoder = levada_op_decoder(at->op);
-    l->paced = fused_paced(at);
+    l->paced = fused_function(at) && levada_function_info(fused_function(at))->per_record;
+    l->infers = fused_infers(at);
     l->args = at->args;
     l->out = at->spec;
     l->context = *context;
@@ -276,6 +285,16 @@ levada_status levada_fused_measure(const levada_fused *fused, const levada_block
 }
 
 void levada_fused_pulled(levada_fused *fused, int64_t rows) { fused->pulled += rows; }
+
+bool levada_fused_in_turn(const levada_fused *fused)
+{
+    for (int32_t i = 0; i < fused->n; i++) {
+        const levada_fused_link *l = fused->links[i];
+
+        if (l->infers && atomic_load_explicit(&l->records, memory_order_relaxed) == 0) return true;
+    }
+    return false;
+}
 
 /* -- stages */
 

@@ -52,6 +52,9 @@ LEVADA_MUST_USE levada_status levada_fused_measure(const levada_fused *fused,
                                                    levada_error *err);
 /* Counts rows of the input, by the thread that pulls; less than 0: they were returned. */
 void levada_fused_pulled(levada_fused *fused, int64_t rows);
+/* Returns true if a block must wait for the result of the one before it, because the first record
+ * that leaves a function of the user chooses the columns: threads must not change which one. */
+bool levada_fused_in_turn(const levada_fused *fused);
 /* Prepares for the input and the consumer to begin again. */
 void levada_fused_rewind(levada_fused *fused);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,

@@ -24,6 +24,7 @@ typedef struct levada_fused_link {
     size_t                state_size;
     int32_t               opened; /* states that open() saw */
     bool                  paced;  /* calls a function of the user for each record */
+    bool                  infers; /* a function of the user chooses the columns */
     levada_pace           pace;
     atomic_llong          nanoseconds, records, blocks;
 } levada_fused_link;

@@ -133,7 +133,8 @@ static void workers_snapshot_locked(levada_workers *workers, levada_result_ring 
 static bool workers_can_work_locked(const levada_workers *workers, const levada_result_ring *j)
 {
     return !j->intake && !j->resting && j->closed == LEVADA_OK && j->tail - j->head < j->window &&
-           (j->bytes < j->window_bytes || j->tail == j->head) && !workers->stop &&
+           (j->tail == j->head ||
+            (j->bytes < j->window_bytes && !levada_fused_in_turn(j->fused))) && !workers->stop &&
            !atomic_load_explicit(&workers->run->cancelled, memory_order_relaxed);
 }
 
@@ -227,6 +228,7 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
     levada_ticket *t = &j->tickets[number % j->window];
     levada_item   out = { 0 };
     levada_error  why = LEVADA_ERROR_INIT;
+    bool          in_turn = levada_fused_in_turn(j->fused);
     levada_status st;
 
     LEVADA_ASSERT(!t->done);
@@ -245,6 +247,7 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
     t->done = true;
     j->bytes += t->bytes;
     if (number == j->head || j->halting) workers_tell_locked(workers, j);
+    if (in_turn) workers_offer_locked(workers, j);
 }
 
 /* Does one unit of work: pull, draw a ticket, apply. The lock is held before and after. */
