@@ -299,3 +299,26 @@ def test_a_pickle_keeps_objects():
     rows = [{"m": [{"r": "a"}] * k, "n": k} for k in range(4)]
     ds = lv.from_arrow(pa.Table.from_pylist(rows))
     assert plain(ds.to_list()) == plain(pickle.loads(pickle.dumps(ds)).to_list()) == rows
+
+
+@pytest.mark.parametrize("depth", range(1, 8))
+@pytest.mark.parametrize("objects", [False, True])
+def test_lists_of_any_depth_keep_their_json(depth, objects, tmp_path):
+    """Up to four levels as lists; beyond that the rest is a string with its JSON."""
+    value = 7
+    for _ in range(depth):
+        value = [{"a": value}] if objects else [value, value]
+    rows = [{"x": value, "n": n} for n in range(3)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lv.write(lv.open(tmp_path / "in.jsonl"), tmp_path / "out.jsonl")
+
+    def whole(given):
+        if isinstance(given, str):
+            return whole(json.loads(given))
+        if isinstance(given, list):
+            return [whole(each) for each in given]
+        return {k: whole(v) for k, v in given.items()} if isinstance(given, dict) else given
+
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [whole(row) for row in written] == rows
+    assert depth > 4 or written == rows
