@@ -86,7 +86,7 @@ static levada_status example_make_string(make_values *v, const levada_value *val
     if (!example_make_bytes(&v->bytes, value))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "an object must be {\"base64\":\"...\"} with valid base64, or "
-                           "{\"float\":\"NaN\"}");
+                           "{\"float\":\"NaN\"}, got another object");
     levada_cli_add(&v->ends, &v->bytes.size, sizeof v->bytes.size);
     return LEVADA_OK;
 }

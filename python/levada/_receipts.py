@@ -40,7 +40,7 @@ def _found(given: Any) -> Iterator[str]:
         if "parts" in given and isinstance(parts, Mapping) and None in parts.values():
             raise FailedPreconditionError(
                 "the state of a loader has no receipts of the parts that were read to their ends; "
-                "take those of iterators of ds.shard(i, n) instead"
+                "pass the receipts of iterators of ds.shard(i, n) instead"
             )
         for value in given.values():  # also of other things, such as the weights of a model
             position = isinstance(value, bytes) and value.startswith(b"LVD")

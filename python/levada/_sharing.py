@@ -94,7 +94,7 @@ def equal_parts(dataset, made, equal):
     if _found(dataset._core, _skips) or dataset._settings.get("errors") not in (None, "fail"):
         raise FailedPreconditionError(
             f"parts= with {equal=} counts the batches of the parts before they are read, and "
-            'errors= other than "fail" may skip records: leave errors= or parts= out'
+            'errors= other than "fail" may skip records: omit errors= or parts='
         )
     try:
         counts = [length(part._core) for part in made]

@@ -172,9 +172,7 @@ def test_states_without_receipts_say_so(files):
         lv.merge_receipts(3)
     with pytest.raises(DataLossError):
         lv.merge_receipts(b"nothing")
-    with pytest.raises(
-        InvalidArgumentError, match="no receipts or checkpoints to check"
-    ):
+    with pytest.raises(InvalidArgumentError, match="no receipts or checkpoints to check"):
         lv.merge_receipts({"model": b"weights"}, [])
     both = {"data": it.save(), "model": b"weights", "step": 3}
     assert lv.merge_receipts(both) == it.stats()["receipt"]

@@ -110,9 +110,7 @@ def test_integers_among_floats_keep_their_value(steps):
 
 
 def test_steps_of_bytes_and_numbers_are_refused():
-    with pytest.raises(
-        TypeError, match="'x' must have steps .* got both"
-    ):
+    with pytest.raises(TypeError, match=r"'x' must have steps .* got both"):
         lv.make_sequence_example({}, {"x": [[b"a"], [1]]})
 
 

@@ -270,12 +270,16 @@ static levada_status ready_initial(const levada_ready_state *own, const levada_b
     }
     if (!same) {
         levada_shape want = { f->ndim, { 0 } };
-        char         text[LEVADA_SHAPE_TEXT];
+        levada_shape have = { c->field->depth + c->field->ndim, { 0 } };
+        char         text[LEVADA_SHAPE_TEXT], got[LEVADA_SHAPE_TEXT];
 
+        if (c->field->depth > 0) have.dims[0] = levada_column_length(c, at);
+        for (int32_t d = 0; d < c->field->ndim; d++) have.dims[c->field->depth + d] = c->dims[d];
         memcpy(want.dims, f->dims, f->ndim * sizeof f->dims[0]);
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' must have the shape %s of the state in every record",
-                           f->name, levada_shape_print(&want, text));
+                           "field '%s' must have the shape %s of the state in every record, got %s",
+                           f->name, levada_shape_print(&want, text),
+                           levada_shape_print(&have, got));
     }
     if (bytes) memcpy(e->bytes + own->at[i], c->values + first, bytes);
     return LEVADA_OK;

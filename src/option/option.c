@@ -109,7 +109,8 @@ static levada_status option_check_names(const option_binder *b, levada_error *er
     for (int64_t i = 0; i < levada_value_count(b->given); i++) {
         const char *name = levada_value_key(b->given, i);
         if (name == NULL) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "options must be a map of names");
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "options must be a map of names to values, got a list");
         }
         if (levada_option_find(b->by->args, name) < 0) {
             return levada_option_unknown(b->by->args, name, "", err);

@@ -281,7 +281,7 @@ static int64_t mds_head(const levada_mds_column *c, const uint8_t *p, int64_t si
     return c->form == LEVADA_MDS_BYTES || size % width == 0 ? 0 : -1;
 }
 
-static levada_status mds_reject(const char *name, levada_builder *out, int64_t row,
+static levada_status mds_reject(const char *name, int32_t size, levada_builder *out, int64_t row,
                                 levada_error *err)
 {
     levada_error why = LEVADA_ERROR_INIT;
@@ -289,7 +289,8 @@ static levada_status mds_reject(const char *name, levada_builder *out, int64_t r
     if (name) (void)levada_fail(&why, LEVADA_EDATA_LOSS,
                                 "the bytes of column '%.100s' do not fit its encoding", name);
     else (void)levada_fail(&why, LEVADA_EDATA_LOSS,
-                           "the sizes of the columns do not add up to the size of the record");
+                           "the sizes of the columns do not add up to the %d bytes of the record",
+                           size);
     return levada_builder_reject(out, row, &why, err);
 }
 
@@ -312,7 +313,7 @@ static levada_status mds_split_all(const levada_mds_layout *l, const levada_mds_
         }
         if (good) continue;
         memset(&parts[i], 0, sizeof parts[i]);
-        LEVADA_TRY(mds_reject(name, out, i, err));
+        LEVADA_TRY(mds_reject(name, in->size[i], out, i, err));
     }
     return LEVADA_OK;
 }

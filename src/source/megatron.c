@@ -139,7 +139,8 @@ static levada_status megatron_add(const megatron_index *x, int64_t first, int64_
                                "sequences before it end at byte %lld",
                                (long long)i, (long long)place, (long long)at);
         if (length < 0 || at > INT64_MAX - length * width)
-            return levada_fail(err, LEVADA_EDATA_LOSS, "sequence %lld has %lld tokens",
+            return levada_fail(err, LEVADA_EDATA_LOSS,
+                               "sequence %lld must have a number of tokens in [0, 2^63), got %lld",
                                (long long)i, (long long)length);
         at += length * width;
     }

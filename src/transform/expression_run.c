@@ -547,7 +547,8 @@ static levada_status run_check_steps(const expression_run *r, levada_error *err)
 }
 
 /* Returns true if the sequences of a row have one length, which is that of *first. */
-static bool run_even(const expression_run *r, int64_t row, const levada_column **first)
+static bool run_even(const expression_run *r, int64_t row, const levada_column **first,
+                     const levada_column **other)
 {
     *first = NULL;
     for (int32_t i = 0; i < r->e->n; i++) {
@@ -559,6 +560,7 @@ static bool run_even(const expression_run *r, int64_t row, const levada_column *
             continue;
         }
         c = &r->block->columns[t->column];
+        *other = c;
         if (*first && run_steps(c, row) != run_steps(*first, row)) return false;
         if (!*first) *first = c;
     }
@@ -570,7 +572,7 @@ static bool run_even(const expression_run *r, int64_t row, const levada_column *
 static levada_status run_measure(expression_run *r, levada_builder *b, int32_t i,
                                  levada_error *err)
 {
-    const levada_column *c = NULL;
+    const levada_column *c = NULL, *other = NULL;
     int32_t             *offsets = NULL;
     int64_t              steps = 0, n = r->block->n;
     bool                 ragged = r->types[r->e->n - 1].depth > 0;
@@ -584,12 +586,14 @@ static levada_status run_measure(expression_run *r, levada_builder *b, int32_t i
     if (ragged) LEVADA_TRY(levada_builder_offsets(b, i, 0, n, &offsets, err));
     if (offsets) offsets[0] = 0;
     for (int64_t row = 0; row < n; row++) {
-        bool even = run_even(r, row, &c);
+        bool even = run_even(r, row, &c, &other);
 
         if (!even) {
             (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                              "the sequences of an expression must have the same length in a "
-                              "record; cut them with slice");
+                              "fields '%s' and '%s' of an expression must have the same length in "
+                              "a record, got %lld and %lld; cut them with slice",
+                              c->field->name, other->field->name, (long long)run_steps(c, row),
+                              (long long)run_steps(other, row));
             LEVADA_TRY(levada_builder_reject(b, row, &why, err));
         }
         steps += even || !ragged ? run_steps(c, row) : 0;

@@ -124,7 +124,8 @@ static void window_close(void *state) { levada_cursor_clear(&((window_state *)st
 /* -- which windows */
 
 /* Counts the steps of a record; -1 if its fields differ. */
-static int64_t window_length(const window_args *a, const levada_block *in, int64_t row)
+static int64_t window_length(const window_args *a, const levada_block *in, int64_t row,
+                             int64_t odd[2])
 {
     int64_t length = -1;
 
@@ -134,6 +135,8 @@ static int64_t window_length(const window_args *a, const levada_block *in, int64
 
         if (!window_cuts(a, c->field)) continue;
         steps = c->level[0].end[row] - c->level[0].begin[row];
+        odd[0] = length;
+        odd[1] = steps;
         if (length >= 0 && steps != length) return -1;
         length = steps;
     }
@@ -168,16 +171,18 @@ static void window_add(window_state *s, const window_args *a, int64_t length, in
     s->window = 0;
 }
 
-static levada_status window_uneven(window_state *s, levada_error *err)
+static levada_status window_uneven(window_state *s, const int64_t odd[2], levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
     int32_t       row = (int32_t)s->rest.row;
     levada_block *record = NULL;
     levada_status st;
 
-    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "the windowed fields of a record must have the same length; set fields= to "
-                      "fields of equal lengths");
+    (void)levada_fail(
+        &why, LEVADA_EINVALID_ARGUMENT,
+        "the windowed fields of a record must have the same length, got %lld and %lld; set "
+        "fields= to fields of equal lengths",
+        (long long)odd[0], (long long)odd[1]);
     LEVADA_TRY(levada_block_select(s->rest.block, &row, 1, &record, err));
     s->rest.row++;
     st = levada_context_reject(s->context, record, s->rest.block->n - s->rest.row, &why, err);
@@ -189,12 +194,13 @@ static levada_status window_uneven(window_state *s, levada_error *err)
 static levada_status window_choose(window_state *s, const window_args *a, levada_error *err)
 {
     const levada_block *in = s->rest.block;
+    int64_t             odd[2] = {0};
 
     for (s->n = 0; s->rest.row < in->n && s->n < WINDOW_BLOCK;) {
-        int64_t length = window_length(a, in, s->rest.row), windows;
+        int64_t length = window_length(a, in, s->rest.row, odd), windows;
 
         if (length < 0 && s->n > 0) return LEVADA_OK; /* those before it leave first */
-        if (length < 0) return window_uneven(s, err);
+        if (length < 0) return window_uneven(s, odd, err);
         windows = window_count(a, length);
         if (windows == 0) levada_context_dropped(s->context, 1);
         window_add(s, a, length, windows);
