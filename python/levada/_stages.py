@@ -1153,13 +1153,17 @@ class Stages(Typed[T]):
             drop_remainder=drop_remainder,
         )
 
-    def parse_example(self, spec: Any, *, field: str | None = None) -> Dataset[T]:
+    def parse_example(
+        self, spec: Any, *, invalid: str = "error", field: str | None = None
+    ) -> Dataset[T]:
         """Parses tf.train.Example messages to columns.
 
         Args:
             spec (Any): features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse,
                 dtype: ..., shape: [...], default: ...}}; auto = infer them from the first 1,000
                 records when the dataset is created; the pipeline then contains them
+            invalid (str, default 'error'): bytes of text that are not UTF-8: error rejects the
+                record, replace reads each of them as U+FFFD (error, replace)
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes
 
@@ -1172,10 +1176,15 @@ class Stages(Typed[T]):
         Example:
             lv.tfrecord("train.tfrecord").parse_example({"tokens": lv.VarLenFeature(lv.int64)})
         """
-        return self._stage("parse_example", spec=spec, field=field)
+        return self._stage("parse_example", spec=spec, invalid=invalid, field=field)
 
     def parse_sequence_example(
-        self, context: Any = None, sequences: Any = None, *, field: str | None = None
+        self,
+        context: Any = None,
+        sequences: Any = None,
+        *,
+        invalid: str = "error",
+        field: str | None = None,
     ) -> Dataset[T]:
         """Parses tf.train.SequenceExample messages to columns.
 
@@ -1184,6 +1193,8 @@ class Stages(Typed[T]):
             sequences (Any): feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype:
                 ..., shape: [...]}}; auto = infer these and the context from the first 1,000
                 records when the dataset is created; the pipeline then contains them
+            invalid (str, default 'error'): bytes of text that are not UTF-8: error rejects the
+                record, replace reads each of them as U+FFFD (error, replace)
             field (str): column to decode; None = the default of the decoder, or the only column
                 of bytes
 
@@ -1202,7 +1213,11 @@ class Stages(Typed[T]):
             )
         """
         return self._stage(
-            "parse_sequence_example", context=context, sequences=sequences, field=field
+            "parse_sequence_example",
+            context=context,
+            sequences=sequences,
+            invalid=invalid,
+            field=field,
         )
 
     def prefetch(self, n: int = 2, *, bytes: int | str | None = None) -> Dataset[T]:

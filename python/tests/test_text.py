@@ -171,3 +171,38 @@ def test_drawn_lines_are_those_that_python_decodes(tmp_path, caplog):
             assert str(path) in str(caught.value)
             assert caught.value.offset == sum(len(line) + 1 for line in raw[: bad[0]])
             assert f"0x{line[at]:02x} at position {at} " in str(caught.value)
+
+
+@pytest.mark.parametrize("sequence", [False, True])
+@pytest.mark.parametrize("kind", ["one", "list"])
+def test_text_of_examples_is_checked_or_replaced(sequence, kind, tmp_path):
+    """Bad bytes name file, record and byte; bytes stay bytes."""
+    values = [b"h\xc3\xa9", b"a\xffb\xfe", b""]
+    spec = {
+        "s": lv.FixedLenFeature([], lv.text) if kind == "one" else lv.VarLenFeature(lv.text),
+        "b": lv.FixedLenFeature([], lv.string),
+    }
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(str(path)) as writer:
+        for value in values:
+            features = {"s": value, "b": value}
+            made = lv.make_sequence_example(features, {}) if sequence else lv.make_example(features)
+            writer.write(made)
+
+    def parsed(**options):
+        source = lv.tfrecord(path)
+        if sequence:
+            return source.parse_sequence_example(spec, **options)
+        return source.parse_example(spec, **options)
+
+    def text(record):
+        return record["s"] if kind == "one" else record["s"].tolist()[0]
+
+    with pytest.raises(InvalidArgumentError, match=r"got byte 0xff at position 1 of") as error:
+        parsed().to_list()
+    assert "a.tfrecord record 1 at byte" in str(error.value)
+    kept = parsed().with_options(errors="skip").to_list()
+    assert [text(record) for record in kept] == ["h\xe9", ""]
+    replaced = parsed(invalid="replace").to_list()
+    assert [text(record) for record in replaced] == ["h\xe9", "a\ufffdb\ufffd", ""]
+    assert [record["b"] for record in replaced] == values

@@ -10,9 +10,11 @@
 #include "decode/proto.h"
 #include "decode/proto_infer.h"
 #include "rows/infer.h"
+#include "tensor/text_columns.h"
 
 typedef struct parse_example_args {
     const levada_value *spec;
+    int64_t             invalid;
 } parse_example_args;
 
 static const levada_arg parse_example_options[] = {
@@ -20,6 +22,7 @@ static const levada_arg parse_example_options[] = {
                .doc = "features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, "
                       "dtype: ..., shape: [...], default: ...}}; auto = infer them from the first "
                       "1,000 records when the dataset is created; the pipeline then contains them"),
+    LEVADA_PROTO_INVALID(parse_example_args),
     LEVADA_ARG_END
 };
 
@@ -68,7 +71,9 @@ static void parse_example_close(void *state) { levada_proto_close(state); }
 static levada_status parse_example_decode(void *state, const void *args, const levada_strings *in,
                                           levada_builder *out, levada_error *err)
 {
-    (void)args;
+    const parse_example_args *a = args;
+
+    if (a->invalid) levada_builder_text_rule(out, LEVADA_TEXT_REPLACE);
     return levada_proto_decode(state, in, out, err);
 }
 

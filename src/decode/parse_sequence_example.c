@@ -9,9 +9,11 @@
 #include "decode/proto.h"
 #include "decode/proto_infer.h"
 #include "rows/infer.h"
+#include "tensor/text_columns.h"
 
 typedef struct parse_sequence_example_args {
     const levada_value *sequences, *context;
+    int64_t             invalid;
 } parse_sequence_example_args;
 
 static const levada_arg parse_sequence_example_options[] = {
@@ -21,6 +23,7 @@ static const levada_arg parse_sequence_example_options[] = {
                       "records when the dataset is created; the pipeline then contains them"),
     LEVADA_ARG(VALUE, parse_sequence_example_args, context,
                .doc = "features of the context, as in parse_example"),
+    LEVADA_PROTO_INVALID(parse_sequence_example_args),
     LEVADA_ARG_END
 };
 
@@ -77,7 +80,9 @@ static levada_status parse_sequence_example_decode(void *state, const void *args
                                                    const levada_strings *in, levada_builder *out,
                                                    levada_error *err)
 {
-    (void)args;
+    const parse_sequence_example_args *a = args;
+
+    if (a->invalid) levada_builder_text_rule(out, LEVADA_TEXT_REPLACE);
     return levada_proto_decode(state, in, out, err);
 }
 
