@@ -517,11 +517,11 @@ class Batch(_levada.Batch):
             value (object, default 0): padding value, or a mapping of fields to padding values.
 
         Returns:
-            A dict of all fields. A padded field of the fields to cut is [n, T / size, ...], a
-            ragged one [values / size, ...]. Next to it are ``<name>_positions`` (int32, positions
-            in the sequence, 0 in padding), ``<name>_segment_ids`` (int32, from 1, 0 in padding)
-            and ``<name>_cu_seqlens`` (int32 [sequences + 1]: starts of the padded sequences over
-            all ranks).
+            A dict of all fields. Of the fields that are cut, a padded field has the shape [n, T /
+            size, ...], and a ragged field [values / size, ...]. Next to it are ``<name>_positions``
+            (int32, positions in the sequence, 0 in padding), ``<name>_segment_ids`` (int32, from 1,
+            0 in padding) and ``<name>_cu_seqlens`` (int32 [sequences + 1]: starts of the padded
+            sequences over all ranks).
 
         Raises:
             InvalidArgumentError: `rank` is not below `size`, a field has no sequences of numbers,

@@ -147,8 +147,8 @@ def decode_png(
 
     Args:
         contents (bytes): the file as bytes.
-        channels (int, default 0): 0 = as stored (of a palette 3, or 4 where colors are
-            transparent), 1 = gray, 2 = gray and alpha, 3 = RGB, 4 = RGBA.
+        channels (int, default 0): 0 = as stored (3 for a palette, or 4 if colors are transparent),
+            1 = gray, 2 = gray and alpha, 3 = RGB, 4 = RGBA.
         dtype (dtype, default "uint8"): uint8 (16 bits lose the lower 8) or uint16 (8 bits are
             multiplied by 257).
         name (str): ignored.

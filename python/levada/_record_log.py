@@ -190,8 +190,8 @@ class RecordLog:
             InvalidArgumentError: the step is negative, or the log has no number for a file or a
                 record.
             FailedPreconditionError: the log is closed.
-            UnavailableError: the step was not written, such as on a full disk; the log is as
-                before.
+            UnavailableError: the step was not written, for example because the disk is full; the
+            log has not changed.
 
         Example:
             with lv.RecordLog("steps.lvlog") as log:

@@ -461,8 +461,8 @@ def bucket(
             bucket.
         num_buckets (int): how many buckets there are.
         num_threads (int, default 1): threads that call the source, which must then be thread-safe.
-            A Dataset is moved by one thread, block by block, where fields and not functions choose
-            the bucket.
+            If fields choose the bucket, and not functions, one thread moves a Dataset block by
+            block.
         capacity (int, default 32): capacity of the top queue, in batches, and of each bucket queue,
             in examples; -1 = no limit.
         bucket_capacities (Iterable[int]): capacities of the bucket queues, one for each.

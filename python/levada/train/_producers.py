@@ -265,8 +265,8 @@ def string_input_producer(
         A stream: call it, or iterate it, for the next string, after ``start_queue_runners``.
 
     Raises:
-        ValueError, TypeError: an argument is wrong. An empty list is a ValueError; an empty array,
-            or a function that returns no string, an InvalidArgumentError in the thread.
+        ValueError, TypeError: an argument is wrong. An empty list raises ValueError; an empty
+        array, or a function that returns no string, raises InvalidArgumentError in the thread.
 
     Example:
         names = lt.string_input_producer(["a.txt", "b.txt"], num_epochs=1, shuffle=False)

@@ -313,7 +313,7 @@ class QueueRunner:
         """Returns the names of the runner as a message that ``from_proto`` and TensorFlow read.
 
         The message has the names of ``register_op``, or the ``__name__`` of other functions. The
-        defaults of `close_op` and `cancel_op` have their names in TensorFlow.
+        defaults of `close_op` and `cancel_op` have the names that TensorFlow uses.
 
         Args:
             export_scope (str): removed from the beginning of the names.

@@ -117,9 +117,9 @@ class _Sizes:
 class NextQueuedSequenceBatch(RequeuedOnError):
     """Holds one segment of each of several examples; ``next_batch`` makes it.
 
-    Save every declared state in every step, so that the next segments become ready. Return a step
-    that failed with ``requeue()``, or drop it with ``discard()``. As a context manager, the batch
-    is requeued if the block raises. Any thread may use it.
+    Save every declared state in every step, so that the next segments become ready. If a step
+    fails, return the batch by ``requeue()``, or drop it by ``discard()``. As a context manager, the
+    batch is requeued if the block raises. Any thread may use it.
 
     Args:
         core (object): the state saver.
