@@ -161,7 +161,7 @@ static levada_status resolve_mark(const levada_parser *p, bool names, levada_val
     } else if (strcmp(key, "map") == 0) {
         status = resolve_inside(p, names, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {
-            status = resolve_must("map", "a map, such as {\"a\": 1}", content, err);
+            status = resolve_must(key, "a map, such as {\"a\": 1}", content, err);
         }
         if (status == LEVADA_OK) {
             *out = content;
