@@ -194,8 +194,8 @@ def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None)
         key (str): for the attribute ``key`` of errors.
 
     Returns:
-        Name to value: of one byte string, a number, ``bytes`` or an array; of a list, a column of
-        a ``Batch``.
+        {name: value}. For one byte string, a value is a number, ``bytes`` or an array; for a list,
+        it is a column of a ``Batch``.
 
     Raises:
         InvalidArgumentError: ``fields`` is wrong, or an object does not fit.
