@@ -84,7 +84,10 @@ def test_values_for_torch_are_given_again(batched, monkeypatch):
             made.load_state_dict(state)
         return made
 
-    expected = [plain(value) for value in shared()]
+    whole = shared()
+    expected = [plain(value) for value in whole]
+    counted = whole.stats()["records"]
+    assert counted == 5
     for interrupt in everywhere(__file__):
         got, one = [], shared()
         it = iter(one)
@@ -97,6 +100,7 @@ def test_values_for_torch_are_given_again(batched, monkeypatch):
         state = one.state_dict()
         rest = [plain(value) for value in it]
         assert [plain(value) for value in got] + rest == expected
+        assert one.stats()["records"] == counted or not rest
         # After the end, the state is the beginning of the next epoch.
         want = rest if "levada" in state else expected
         assert [plain(value) for value in shared(state)] == want

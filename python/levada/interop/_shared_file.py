@@ -69,12 +69,15 @@ class SharedFile:
             return None
         return self._path if self._file is None else f"/proc/{os.getpid()}/fd/{self._file}"
 
-    @contextmanager
-    def locked(self) -> Generator[BufferedRandom]:
-        flags = os.O_RDWR | os.O_CLOEXEC
+    def opened(self, flags: int = 0) -> BufferedRandom:
+        flags |= os.O_RDWR | os.O_CLOEXEC
         path = self._path if self._file is None else f"/proc/self/fd/{self._file}"
         if not path.startswith("/proc/"):
             flags |= os.O_CREAT | os.O_NOFOLLOW
-        with open(os.open(path, flags, 0o600), "r+b") as file:
+        return open(os.open(path, flags, 0o600), "r+b")
+
+    @contextmanager
+    def locked(self) -> Generator[BufferedRandom]:
+        with self.opened() as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file

@@ -168,6 +168,12 @@ class _Part(Iterator):
         if self._counted is not None:
             self._counted.add(self, now=now)
 
+    def _count_last(self) -> None:
+        self._count(now=True)
+        counted, self._counted = self._counted, None
+        if counted is not None:
+            counted.end(self)
+
     def _count_for(self, counters: Counters, worker: int) -> None:
         self._counted = Counted(counters, worker, self)
         self._counts = counters, worker
@@ -178,12 +184,12 @@ class _Part(Iterator):
 
     def restore(self, state: bytes, **how: Any) -> None:  # type: ignore[override]
         """The counts of a state are no work of this iterator."""
-        self._count(now=True)
-        counted, self._counted = self._counted, None
+        counted = self._counted is not None
+        self._count_last()
         try:
             super().restore(state, **how)
         finally:
-            if counted is not None:
+            if counted:
                 self._count_for(*self._counts)
 
     def state_dict(self) -> dict[str, Any]:
@@ -199,7 +205,7 @@ class _Part(Iterator):
 
     def close(self) -> None:
         _leave(self)
-        self._count(now=True)
+        self._count_last()
         super().close()
 
     def __del__(
