@@ -132,7 +132,7 @@ def test_a_choice_that_waits_needs_the_index_after_a_restore(files):
         later = it.save()
         rest = batches(it)
     lv.index(files, length="source", stages=STAGES)
-    with pytest.raises(FailedPreconditionError, match="does not have the lengths now"):
+    with pytest.raises(FailedPreconditionError, match="lacks the lengths now"):
         ds.iterate(0).restore(state)
     with ds.iterate(0) as it:
         it.restore(later)  # whose boundaries are in it

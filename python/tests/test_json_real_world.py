@@ -130,7 +130,7 @@ def scalar(item, dtype):
         return item
     whole = isinstance(item, Number) and re.fullmatch("-?[0-9]+", item)
     if dtype == "string" and whole:
-        return (str(int(item)) if -(2**63) <= int(item) < 2**63 else item).encode()
+        return item.encode()
     if dtype == "string" and isinstance(item, str) and not isinstance(item, Number):
         return re.sub("[\ud800-\udfff]", "\ufffd", item).encode()
     if dtype in ("int32", "int64") and whole:
