@@ -397,10 +397,4 @@ LEVADA_MUST_USE levada_status levada_proto_wrong_count(levada_proto *x, const le
                                                        int64_t count, levada_error *err);
 LEVADA_MUST_USE levada_status levada_proto_broken(levada_proto *x, int64_t row, levada_error *err);
 
-/* Adds the option `invalid`, which says what becomes of text that is not UTF-8, to a table. */
-#define LEVADA_PROTO_INVALID(args)                                                                \
-    LEVADA_ARG(CHOICE, args, invalid, .choices = "error|replace",                                 \
-               .doc = "bytes of text that are not UTF-8: error rejects the record, replace "      \
-                      "reads each of them as U+FFFD")
-
 #endif

@@ -21,4 +21,10 @@ LEVADA_MUST_USE levada_status levada_proto_infer(const levada_dataset *input, co
                                                  levada_value **features,
                                                  levada_value **sequences, levada_error *err);
 
+/* Adds the option `invalid`, which says what becomes of text that is not UTF-8, to a table. */
+#define LEVADA_PROTO_INVALID(args)                                                                \
+    LEVADA_ARG(CHOICE, args, invalid, .choices = "error|replace",                                 \
+               .doc = "bytes of text that are not UTF-8: error rejects the record, replace "      \
+                      "reads each of them as U+FFFD")
+
 #endif
