@@ -211,7 +211,7 @@ static void a_function_computes_costs(void **state)
     t_iter_sweep("t_rows:90" BUCKET "x,lookahead=30,max_tokens=80,cost={c:twice}", true, 1);
     t_iter_refused("t_rows:9" BUCKET
                    "x,max_tokens=80,cost={c:twice},too_long=truncate", LEVADA_EINVALID_ARGUMENT,
-                   "needs one of the costs");
+                   "needs a cost of linear");
 }
 
 static void goes_on_after_a_restore_at_any_cut(void **state)
