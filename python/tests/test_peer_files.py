@@ -75,7 +75,7 @@ def test_an_index_of_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(lv.errors.FailedPreconditionError, match="has changed since it was indexed"):
         len(lv.fasta(tmp_path / "g.fa", index=True))
     (tmp_path / "g.fa").write_bytes(data[:-80])
-    with pytest.raises(lv.errors.DataLossError, match="make it again with samtools faidx"):
+    with pytest.raises(lv.errors.DataLossError, match="make the index again with samtools faidx"):
         len(lv.fasta(tmp_path / "g.fa", index=True))
     (tmp_path / "g.fa").write_bytes(data.replace(b"sample 3", b"sampl 3") + b"\n")
     with pytest.raises(lv.errors.DataLossError, match=r"has changed|must begin with"):
@@ -102,7 +102,7 @@ def test_blank_lines_between_records_are_no_part_of_them(tmp_path: Path) -> None
 def test_an_index_of_levada_comes_first(tmp_path: Path) -> None:
     (tmp_path / "g.fa").write_bytes((BIOLOGY / "genome.fa").read_bytes())
     (tmp_path / "g.fa.fai").write_bytes(b"not an index\n")
-    with pytest.raises(lv.errors.DataLossError, match="make it again"):
+    with pytest.raises(lv.errors.DataLossError, match="make the index again"):
         len(lv.fasta(tmp_path / "g.fa", index=True))
     lv.index(tmp_path / "g.fa")
     assert len(lv.fasta(tmp_path / "g.fa", index=True)) == 7

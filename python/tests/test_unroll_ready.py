@@ -192,7 +192,7 @@ def test_a_field_has_the_first_value_of_its_state():
         assert (batch.state("h") == first).all()
         batch.save_state("h", batch.state("h") + 1)
         assert (next(it).state("h") == first + 1).all()
-    with pytest.raises(InvalidArgumentError, match="has the name of a state"):
+    with pytest.raises(InvalidArgumentError, match="the state of this name is int64"):
         records([4, 4], h=first).unroll(3, batch_size=2, layout="ready", states={"h": np.int64})
     states = {"h": {"dtype": "float32", "shape": [4]}}
     ds = records([4, 4], h=first).unroll(3, batch_size=2, layout="ready", states=states)
