@@ -2,8 +2,6 @@
 /*
  * levada replay: rebuilds one batch of a run, and compares it with a receipt.
  */
-#include "escape.h"
-#include "json.h"
 #include "pipe.h"
 #include "rows.h"
 #include <levada/receipt.h>
@@ -25,32 +23,18 @@ static const levada_cli_option cmd_replay_options[] = {
     LEVADA_CLI_OPTION_END
 };
 
-/* Passes the batches before number `step`, and returns that one. */
-static levada_status replay_find(levada_cli_pipe *p, int64_t step, levada_block **out,
-                                 levada_error *err)
+/* Returns batch number `step`, from the checkpoint in the file `path` on (NULL: from the begin). */
+static levada_status replay_batch(levada_cli_pipe *p, const char *path,
+                                  const levada_cli_args *args, int64_t step, levada_block **out,
+                                  levada_error *err)
 {
-    char         *text = NULL;
-    levada_value *stats = NULL;
-    levada_status st = LEVADA_OK;
-
-    LEVADA_TRY(levada_iter_stats(p->it, &text, err));
-    LEVADA_TRY(levada_cli_json_take(&text, &stats, err));
-    p->batches = levada_cli_json_int(stats, "batches");
-    levada_value_destroy(&stats);
-    if (p->batches > step) {
+    if (path) LEVADA_TRY(levada_cli_pipe_resume(p, path, args, err));
+    if (p->drop > 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint is later than batch %" PRId64 ": it begins with batch "
-                           "%" PRId64 "; use an earlier one, or none", step, p->batches);
+                           "the checkpoint is inside a block, as its restore was interrupted; use "
+                           "an earlier one, or none");
     }
-    while (st == LEVADA_OK && p->batches <= step) {
-        levada_block_unref(out);
-        st = levada_cli_pipe_next(p, out, err);
-    }
-    if (st != LEVADA_END) return st;
-    levada_block_unref(out);
-    return levada_fail(err, LEVADA_EOUT_OF_RANGE,
-                       "batch %" PRId64 " does not exist: the epoch has %" PRId64 " batches", step,
-                       p->batches);
+    return levada_iter_seek(p->it, step, out, err);
 }
 
 /* Names what differs from the receipt that was given; NULL = nothing. */
@@ -66,19 +50,20 @@ static const char *replay_differs(const levada_batch_receipt *given,
 }
 
 /* "batch 12 of epoch 0: 8 records, receipt lvb1_..., the same values as in the run" */
-static levada_status replay_print(levada_cli_pipe *p, const levada_block *batch, bool json,
-                                  const levada_batch_receipt *given, levada_error *err)
+static levada_status replay_print(const levada_cli_pipe *p, const levada_block *batch,
+                                  int64_t step, bool json, const levada_batch_receipt *given,
+                                  levada_error *err)
 {
     levada_batch_receipt made;
     levada_cli_buffer    out = { 0 };
     char                *text = NULL;
     const char          *differs;
 
-    LEVADA_TRY(levada_iter_receipt(p->it, batch, p->batches - 1, &made, err));
+    LEVADA_TRY(levada_iter_receipt(p->it, batch, step, &made, err));
     LEVADA_TRY(levada_batch_receipt_print(&made, &text, err));
     differs = given ? replay_differs(given, &made) : NULL;
     if (json) {
-        levada_cli_batch_json(&out, p->it, batch, p->batches - 1);
+        levada_cli_batch_json(&out, p->it, batch, step);
     } else {
         levada_cli_printf(&out, "batch %" PRId64 " of epoch %" PRIu32 ": ", made.step, made.epoch);
         levada_cli_counted(&out, levada_block_rows(batch), "record", "records");
@@ -95,14 +80,13 @@ static levada_status replay_print(levada_cli_pipe *p, const levada_block *batch,
 static levada_cli_status cmd_replay(levada_env *env, const levada_cli_args *args)
 {
     const char          *text = levada_cli_value(args, "receipt");
-    const char          *state = levada_cli_value(args, "state");
     int64_t              step = levada_cli_number(args, "batch", -1);
     levada_batch_receipt given = { .step = -1 };
     levada_cli_pipe      p = { 0 };
     levada_block        *batch = NULL;
     levada_error         err = LEVADA_ERROR_INIT;
     levada_cli_status    status;
-    levada_status        st = LEVADA_OK;
+    levada_status        st;
 
     if (text && levada_batch_receipt_parse(text, &given, &err) != LEVADA_OK) {
         (void)levada_cli_fail(&err);
@@ -116,10 +100,11 @@ static levada_cli_status cmd_replay(levada_env *env, const levada_cli_args *args
     p.epoch = given.epoch;
     status = levada_cli_pipe_open(&p, env, args->words[0], args);
     if (status != LEVADA_CLI_DONE) return status;
-    if (state) st = levada_cli_pipe_resume(&p, state, args, &err);
-    if (st == LEVADA_OK) st = replay_find(&p, step, &batch, &err);
+    levada_cli_signals_end();
+    st = replay_batch(&p, levada_cli_value(args, "state"), args, step, &batch, &err);
     if (st == LEVADA_OK) {
-        st = replay_print(&p, batch, levada_cli_flag(args, "json"), text ? &given : NULL, &err);
+        st = replay_print(&p, batch, step, levada_cli_flag(args, "json"), text ? &given : NULL,
+                          &err);
     }
     if (st != LEVADA_OK) status = levada_cli_fail(&err);
     levada_block_unref(&batch);

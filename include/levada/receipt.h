@@ -82,11 +82,17 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_batch_receipt_parse(const char  
                                                                     levada_batch_receipt *out,
                                                                     levada_error         *err);
 
+/* Returns batch number `step` of the epoch, after it has passed those before. EOUT_OF_RANGE: the
+ * epoch has fewer batches. EFAILED_PRECONDITION: the batch was passed already, also by the
+ * checkpoint that was restored; or the batches have states that the consumer returns
+ * (levada_iter_feed). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_seek(levada_iter *it, int64_t step,
+                                                          levada_block **out,
+                                                          levada_error  *err);
 /* Returns batch number `step` of the epoch of an iterator, bit for bit, in a new iterator with the
  * same seed; `it` does not move. `state` (NULL = none) is a checkpoint of the same run from before
  * that batch, with which it begins, so that less is read. Both iterators run the functions of the
- * dataset. EOUT_OF_RANGE: the epoch has fewer batches. EFAILED_PRECONDITION: a source cannot be
- * read twice, or the checkpoint is later. */
+ * dataset. Errors as levada_iter_seek, and EFAILED_PRECONDITION: a source cannot be read twice. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_replay(levada_iter *it, const void *state,
                                                             size_t size, int64_t step,
                                                             levada_block **out,

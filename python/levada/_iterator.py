@@ -118,6 +118,18 @@ class _Files:
         self.known.update(owner._opened())
 
 
+def opened(state: bytes) -> tuple[list[Any] | None, int | None, bytes]:
+    """Takes a position apart: columns of functions, records after it that were returned (None: it
+    is not inside a block), and the position of C. Raises DataLossError."""
+    from levada._chosen import split
+
+    chosen, position = split(state)
+    body = body_of(_MAGIC, position)
+    if body is None:
+        return chosen, None, position
+    return chosen, int.from_bytes(body[:8], "little"), body[8:]
+
+
 def _state(state):
     if isinstance(state, (int, str)) or state is None:
         raise TypeError(f"a state must be bytes, got {type(state).__name__}")
@@ -274,17 +286,13 @@ class Iterator(Typed[T], _levada.Iter):
         """
         if mix not in (None, "keep positions"):
             raise InvalidArgumentError(f"mix={mix!r} must be 'keep positions' or None")
-        from levada._chosen import split
-
-        chosen, state = split(_state(state))
-        drop, body = 0, body_of(_MAGIC, state)
-        if body is not None:
-            drop, state = int.from_bytes(body[:8], "little"), body[8:]
-            if self._batched:
-                raise FailedPreconditionError(
-                    "the checkpoint is inside a block; restore it with an iterator of records, "
-                    "not with blocks()"
-                )
+        chosen, inside, state = opened(_state(state))
+        if inside is not None and self._batched:
+            raise FailedPreconditionError(
+                "the checkpoint is inside a block; restore it with an iterator of records, not "
+                "with blocks()"
+            )
+        drop = inside or 0
         if drop and mix:
             raise FailedPreconditionError(
                 "the checkpoint is inside a block, as its restore was interrupted; restore it with "
@@ -360,7 +368,8 @@ class Iterator(Typed[T], _levada.Iter):
 
         Raises:
             OutOfRangeError: the epoch has fewer batches.
-            FailedPreconditionError: the checkpoint is later than the batch.
+            FailedPreconditionError: the checkpoint is later than the batch, or the batches have
+                states that a model computes.
 
         Example:
             it = iter(lv.range(100).shuffle(50).batch(4))
@@ -371,6 +380,12 @@ class Iterator(Typed[T], _levada.Iter):
             raise TypeError("replay needs batches: batch the dataset, or use blocks()")
         if n < 0:
             raise InvalidArgumentError(f"replay: n={n} must be at least 0")
+        if self._states is not None:
+            name = next(iter(self._states))
+            raise FailedPreconditionError(
+                f"replay: the batches have states of the model, such as {name!r}, so they cannot "
+                "be rebuilt without it"
+            )
         stats = self.stats()
         again = self._dataset.with_options(seed=stats["seed"])
         with Iterator(again, stats["epoch"], blocks=True) as it:

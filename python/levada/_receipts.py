@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 
 from levada import _levada
+from levada._iterator import opened
 from levada._plain import plain
-from levada._prefix import body_of
 from levada.errors import FailedPreconditionError, InvalidArgumentError
 
 TYPE_CHECKING = False
@@ -18,23 +18,13 @@ if TYPE_CHECKING:
 
     from levada._dataset import Dataset
 
-_DROP = b"LVDROWS1"  # of positions inside a block (_iterator.py)
-
-
-def _of_state(state: bytes) -> str:
-    from levada._chosen import split
-
-    _, position = split(state)
-    body = body_of(_DROP, position)
-    return _levada.receipt_of(position if body is None else body[8:])
-
 
 def _found(given: Any) -> Iterator[str]:
     """The receipts in texts, checkpoints, and dicts and lists of them, at any depth."""
     if isinstance(given, str):
         yield given
     elif isinstance(given, (bytes, bytearray, memoryview)):
-        yield _of_state(bytes(given))
+        yield _levada.receipt_of(opened(bytes(given))[2])
     elif isinstance(given, Mapping):
         parts = given.get("states")
         if "parts" in given and isinstance(parts, Mapping) and None in parts.values():

@@ -107,6 +107,12 @@ def test_what_has_no_receipt():
         lv.Batch(block._block).receipt()
     with pytest.raises(TypeError, match="replay needs batches"):
         iter(lv.range(9)).replay(0)
+    states = {"h": lv.FixedLenFeature([2], lv.float32)}
+    with_states = lv.from_records([{"x": [1, 2, 3]}] * 4).unroll(
+        2, 2, layout="ready", states=states
+    )
+    with pytest.raises(FailedPreconditionError, match="states of the model, such as 'h'"):
+        iter(with_states).replay(0)
     with pytest.raises(InvalidArgumentError, match="n=-1"):
         iter(lv.range(9).batch(2)).replay(-1)
 

@@ -336,3 +336,10 @@ void levada_text_hide_secrets(char *line)
         memmove(line + dots, line + used, strlen(line + used) + 1);
     }
 }
+
+const char *levada_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}

@@ -49,6 +49,9 @@ size_t levada_utf8_write(uint32_t character, char out[4]);
  * thread may call it. */
 const char *levada_text_errno(int code, char *text, size_t size);
 
+/* Returns the part of a path after its last slash, in the path. */
+const char *levada_base_name(const char *path);
+
 /* Finds the nearest of the names to `name`: few letters missing, added, changed or swapped. Start
  * with *best = NULL and *distance = SIZE_MAX, and call it for each candidate; *best stays NULL if
  * none is near. */

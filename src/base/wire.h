@@ -53,6 +53,21 @@ static inline const uint8_t *levada_wire_sized(const uint8_t *p, const uint8_t *
     return (uint64_t)*size <= (uint64_t)(end - p) ? p : NULL;
 }
 
+/* Writes the low bytes of a number in little endian, and returns the byte after them. */
+static inline uint8_t *levada_wire_put_fixed(uint8_t *p, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) *p++ = (uint8_t)(value >> 8 * i);
+    return p;
+}
+
+/* Reads that number, and returns the byte after it. */
+static inline const uint8_t *levada_wire_get_fixed(const uint8_t *p, int bytes, uint64_t *out)
+{
+    *out = 0;
+    for (int i = 0; i < bytes; i++) *out |= (uint64_t)*p++ << 8 * i;
+    return p;
+}
+
 /* Returns the 8 bytes at p as a little endian number. */
 static inline uint64_t levada_wire_load(const uint8_t *p)
 {

@@ -15,8 +15,7 @@ static void print_base_names(levada_text *text, const levada_value *value)
     const char *path = levada_value_as_text(value, NULL);
 
     if (path != NULL) {
-        const char *slash = strrchr(path, '/');
-        if (slash != NULL) path = slash + 1;
+        path = levada_base_name(path);
         levada_text_json(text, path, strlen(path));
         return;
     }

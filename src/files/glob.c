@@ -379,13 +379,6 @@ void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key)
 
 #define GLOB_HASHES INT64_C(64)
 
-static const char *glob_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Returns the first of the files that number k of `hashes` is about. */
 static int64_t glob_group(int64_t k, int64_t hashes, int64_t n) { return k * n / hashes; }
 
@@ -398,7 +391,7 @@ static int64_t glob_hash(const levada_files *files, int64_t out[GLOB_HASHES])
 
         for (int64_t i = glob_group(k, hashes, files->n); i < glob_group(k + 1, hashes, files->n);
              i++) {
-            const char *name = glob_base(files->path[i]);
+            const char *name = levada_base_name(files->path[i]);
 
             hash = levada_hash64(name, strlen(name), hash);
         }

@@ -24,9 +24,9 @@ typedef struct receipts_file {
 
 typedef struct receipts_audit {
     levada_iter          *it;
-    levada_delivery       known;
+    levada_file_hashes    known;
     levada_receipt        expected;
-    receipts_file           *files;
+    receipts_file        *files;
     levada_receipt_place *ranges;
     int64_t               nfiles, nranges, files_capacity, ranges_capacity;
     int64_t              *slots; /* numbers of ranges + 1 by their hashes, 0 = none */
@@ -61,7 +61,7 @@ static void receipts_count(levada_receipt_place *place, int64_t number)
 /* Finds the file with this hash, or makes it. */
 static levada_status receipts_find_file(receipts_audit *c, uint64_t hash, const levada_origin *of)
 {
-    char       *path = NULL, *name;
+    char       *path = NULL;
     receipts_file  made = { .place = { .hash = hash, .file = c->nfiles } };
 
     if (c->file < c->nfiles && c->files[c->file].place.hash == hash) return LEVADA_OK;
@@ -72,8 +72,7 @@ static levada_status receipts_find_file(receipts_audit *c, uint64_t hash, const 
         return receipts_memory(c->why);
     }
     if (levada_iter_origin_file(c->it, of, &path, c->why) < 0) return c->why->code;
-    name = path ? strrchr(path, '/') : NULL;
-    made.name = path ? levada_strdup(name ? name + 1 : path) : NULL;
+    made.name = path ? levada_strdup(levada_base_name(path)) : NULL;
     if (path && !made.name) {
         levada_string_free(&path);
         return receipts_memory(c->why);

@@ -5,35 +5,6 @@
 
 #include <string.h>
 
-/* Looks up the name of a file. Returns false if there is no memory for it. */
-static bool delivery_name(levada_run *run, const levada_origin *of, uint64_t *out)
-{
-    char       *path = NULL;
-    const char *name;
-
-    if (levada_run_origin_file(run, of, &path, NULL) < 0) return false;
-    name = path ? strrchr(path, '/') : NULL;
-    *out = levada_receipt_file(name ? name + 1 : path);
-    levada_string_free(&path);
-    return true;
-}
-
-static bool delivery_file(levada_delivery *to, levada_run *run, const levada_origin *of,
-                          uint64_t *out)
-{
-    uint32_t at = (uint32_t)of->shard + (uint32_t)of->pass * 7 + (uint32_t)of->source * 31;
-    levada_delivery_file *f = &to->files[at % LEVADA_DELIVERY_FILES];
-
-    if (!f->known || f->shard != of->shard || f->pass != of->pass || f->source != of->source) {
-        f->known = delivery_name(run, of, &f->hash);
-        f->source = of->source;
-        f->pass = of->pass;
-        f->shard = of->shard;
-    }
-    *out = f->hash;
-    return f->known;
-}
-
 /* Returns how many rows from row `r` on have origins in the file of that one, and are a first
  * part if it is one. */
 static int64_t delivery_stretch(const levada_origin *each, int64_t r, int64_t n)
@@ -50,7 +21,7 @@ static int64_t delivery_stretch(const levada_origin *each, int64_t r, int64_t n)
 }
 
 typedef struct delivery_walk {
-    levada_delivery       *known;
+    levada_file_hashes    *known;
     levada_run            *run;
     levada_delivery_visit *visit;
     void                  *self;
@@ -64,8 +35,8 @@ static int64_t delivery_records(const delivery_walk *w, const levada_origin *fir
 
     if (first->source >= 0 && first->sub != 0) return 0;
     if (first->source < 0 || first->record < 0) return n;
-    if (!delivery_file(w->known, w->run, first, &file)) return n;
-    w->visit(w->self, file, first, each, n);
+    if (levada_file_hash_of(w->known, w->run, first, &file, NULL) != LEVADA_OK) return n;
+    w->visit(w->self, levada_receipt_file(file), first, each, n);
     return 0;
 }
 
@@ -85,7 +56,7 @@ static int64_t delivery_part(const delivery_walk *w, const levada_block *block, 
     return unknown;
 }
 
-int64_t levada_delivery_walk(levada_delivery *known, levada_run *run, const levada_block *block,
+int64_t levada_delivery_walk(levada_file_hashes *known, levada_run *run, const levada_block *block,
                              int64_t from, levada_delivery_visit *visit, void *self)
 {
     delivery_walk w = { .known = known, .run = run, .visit = visit, .self = self };
@@ -109,7 +80,8 @@ static void delivery_visit(void *self, uint64_t file, const levada_origin *first
 void levada_delivery_add(levada_delivery *to, levada_run *run, const levada_block *block,
                          int64_t from)
 {
-    int64_t n = levada_delivery_walk(to, run, block, from, delivery_visit, &to->receipt);
+    int64_t n = levada_delivery_walk(&to->files, run, block, from, delivery_visit,
+                                     &to->receipt);
 
     to->receipt.rows += (uint64_t)n;
     to->receipt.unknown += (uint64_t)n;

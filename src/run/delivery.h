@@ -6,21 +6,12 @@
 #ifndef LEVADA_RUN_DELIVERY_H
 #define LEVADA_RUN_DELIVERY_H
 
-#include "run/run.h"
+#include "run/file_hash.h"
 #include "state/receipt.h"
 
-enum { LEVADA_DELIVERY_FILES = 64 };
-
-/* The hash of a file, for origins with its source, pass and shard. */
-typedef struct levada_delivery_file {
-    int32_t  source, pass, shard;
-    bool     known;
-    uint64_t hash;
-} levada_delivery_file;
-
 typedef struct levada_delivery {
-    levada_receipt       receipt;
-    levada_delivery_file files[LEVADA_DELIVERY_FILES]; /* of records that came lately */
+    levada_receipt     receipt;
+    levada_file_hashes files;
 } levada_delivery;
 
 /* Receives n records of one file, whose hash is `file`: numbers in the origins `each` or, if that
@@ -32,7 +23,7 @@ typedef void levada_delivery_visit(void *self, uint64_t file, const levada_origi
  * selection, and returns how many records have no file and number. A row that was made of several
  * records counts as the first one; a segment of a sequence or another part of a record counts if it
  * is the first part; a record that `zip` joined counts as each of its parts. */
-int64_t levada_delivery_walk(levada_delivery *known, levada_run *run, const levada_block *block,
+int64_t levada_delivery_walk(levada_file_hashes *known, levada_run *run, const levada_block *block,
                              int64_t from, levada_delivery_visit *visit, void *self);
 /* Adds these records to the receipt, or takes them off. */
 void levada_delivery_add(levada_delivery *to, levada_run *run, const levada_block *block,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/process.h"
+#include "base/wire.h"
 #include "run/iter.h"
 #include "tensor/block_priv.h"
 #include "tensor/record_hash.h"
@@ -65,20 +66,6 @@ levada_status levada_iter_receipt(levada_iter *it, const levada_block *batch, in
 
 /* -- as text: the fields in their order, in little endian */
 
-static uint8_t *replay_put(uint8_t *p, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) *p++ = (uint8_t)(value >> 8 * i);
-    return p;
-}
-
-static uint64_t replay_get(const uint8_t **p, int bytes)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)*(*p)++ << 8 * i;
-    return value;
-}
-
 levada_status levada_batch_receipt_print(const levada_batch_receipt *receipt, char **out,
                                          levada_error *err)
 {
@@ -87,10 +74,10 @@ levada_status levada_batch_receipt_print(const levada_batch_receipt *receipt, ch
 
     LEVADA_TRY(levada_require(receipt != NULL, "receipt", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    p = replay_put(p, receipt->pipeline, 8);
-    p = replay_put(p, (uint64_t)receipt->step, 8);
-    p = replay_put(p, receipt->epoch, 4);
-    p = replay_put(p, receipt->records, 4);
+    p = levada_wire_put_fixed(p, receipt->pipeline, 8);
+    p = levada_wire_put_fixed(p, (uint64_t)receipt->step, 8);
+    p = levada_wire_put_fixed(p, receipt->epoch, 4);
+    p = levada_wire_put_fixed(p, receipt->records, 4);
     memcpy(p, receipt->digest, sizeof receipt->digest);
     levada_receipt_encode(REPLAY_PREFIX, bytes, sizeof bytes, &text);
     return levada_text_steal(&text, out, err);
@@ -101,6 +88,7 @@ levada_status levada_batch_receipt_parse(const char *text, levada_batch_receipt 
 {
     uint8_t        bytes[40];
     const uint8_t *p = bytes;
+    uint64_t       step, epoch, records;
     size_t         size = 0;
 
     LEVADA_TRY(levada_require(text != NULL, "text", err));
@@ -113,38 +101,61 @@ levada_status levada_batch_receipt_parse(const char *text, levada_batch_receipt 
             "with " REPLAY_PREFIX,
             text);
     }
-    out->pipeline = replay_get(&p, 8);
-    out->step = (int64_t)replay_get(&p, 8);
-    out->epoch = (uint32_t)replay_get(&p, 4);
-    out->records = (uint32_t)replay_get(&p, 4);
+    p = levada_wire_get_fixed(p, 8, &out->pipeline);
+    p = levada_wire_get_fixed(p, 8, &step);
+    p = levada_wire_get_fixed(p, 4, &epoch);
+    p = levada_wire_get_fixed(p, 4, &records);
+    out->step = (int64_t)step;
+    out->epoch = (uint32_t)epoch;
+    out->records = (uint32_t)records;
     memcpy(out->digest, p, sizeof out->digest);
     return LEVADA_OK;
 }
 
 /* -- replay */
 
-/* Passes the batches before number `step`, and returns that one. */
-static levada_status replay_walk(levada_iter *it, int64_t step, levada_block **out,
-                                 levada_error *err)
+/* Refuses batches that only the consumer can rebuild, and those that were passed. */
+static levada_status replay_check(const levada_iter *it, int64_t step, levada_error *err)
 {
-    levada_status st = LEVADA_OK;
+    const levada_spec *fed = levada_iter_feeds(it);
 
-    if (atomic_load(&it->blocks) > step) {
+    if (step < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "step=%lld must be at least 0",
+                           (long long)step);
+    }
+    if (fed) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the batches have states that the consumer returns, such as '%s', so "
+                           "they cannot be rebuilt without it", levada_spec_field(fed, 0)->name);
+    }
+    if (levada_iter_batches(it) > step) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the checkpoint is later than batch %lld: it begins with batch %lld; "
                            "use an earlier one, or none",
-                           (long long)step, (long long)atomic_load(&it->blocks));
+                           (long long)step, (long long)levada_iter_batches(it));
     }
-    while (st == LEVADA_OK && atomic_load(&it->blocks) <= step) {
-        levada_block_unref(out);
-        st = levada_iter_next(it, out, err);
+    return LEVADA_OK;
+}
+
+levada_status levada_iter_seek(levada_iter *it, int64_t step, levada_block **out,
+                               levada_error *err)
+{
+    levada_block *found = NULL;
+    levada_status st = LEVADA_OK;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(replay_check(it, step, err));
+    while (st == LEVADA_OK && levada_iter_batches(it) <= step) {
+        levada_block_unref(&found);
+        st = levada_iter_next(it, &found, err);
     }
-    if (st == LEVADA_OK) return LEVADA_OK;
-    levada_block_unref(out);
+    if (st == LEVADA_OK) *out = found;
+    else levada_block_unref(&found);
     if (st != LEVADA_END) return st;
     return levada_fail(err, LEVADA_EOUT_OF_RANGE,
                        "batch %lld does not exist: the epoch has %lld batches", (long long)step,
-                       (long long)atomic_load(&it->blocks));
+                       (long long)levada_iter_batches(it));
 }
 
 levada_status levada_iter_replay(levada_iter *it, const void *state, size_t size, int64_t step,
@@ -152,24 +163,17 @@ levada_status levada_iter_replay(levada_iter *it, const void *state, size_t size
 {
     levada_iter_options options;
     levada_iter        *again = NULL;
-    levada_block       *found = NULL;
     levada_status       st;
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
-    if (step < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "step=%lld must be at least 0",
-                           (long long)step);
-    }
     options = it->options;
     options.seed = it->run->seed;
     options.epoch = it->run->epoch;
     LEVADA_TRY(levada_iter_open(it->run->dataset, &options, &again, err));
     again->quiet = true;
     st = state ? levada_iter_restore(again, state, size, err) : LEVADA_OK;
-    if (st == LEVADA_OK) st = replay_walk(again, step, &found, err);
+    if (st == LEVADA_OK) st = levada_iter_seek(again, step, out, err);
     levada_iter_close(&again);
-    if (st == LEVADA_OK) *out = found;
     return st;
 }
 

@@ -25,7 +25,7 @@ typedef struct set_name {
 
 static set_name set_split(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = levada_base_name(path);
     const char *mark = strstr(base, LEVADA_FILE_SET_MARK), *dot = strchr(base, '.');
 
     if (mark)

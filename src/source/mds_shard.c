@@ -392,12 +392,11 @@ static bool mds_ends(const char *path, const char *end)
 
 bool levada_mds_is_directory(const levada_texts *files)
 {
-    const char *path = files->n == 1 ? files->at[0] : "?", *name = strrchr(path, '/');
+    const char *path = files->n == 1 ? files->at[0] : "?", *name = levada_base_name(path);
     struct stat info;
 
     if (mds_ends(path, MDS_INDEX)) return true;
     if (stat(path, &info) == 0) return S_ISDIR(info.st_mode);
-    name = name ? name + 1 : path;
     return !strpbrk(path, "*?[") && !strstr(name, ".mds") && !mds_ends(path, ".bin");
 }
 

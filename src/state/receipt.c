@@ -23,9 +23,9 @@ static inline uint64_t receipt_mix(uint64_t x)
     return x ^ (x >> 32);
 }
 
-uint64_t levada_receipt_file(const char *name)
+uint64_t levada_receipt_file(uint64_t name)
 {
-    return receipt_mix(name ? levada_hash64(name, strlen(name), 1) : 1) | 1;
+    return receipt_mix(name + 1) | 1;
 }
 
 static inline uint64_t receipt_range(uint64_t file, int64_t number)
@@ -165,19 +165,6 @@ static uint64_t receipt_unfold(uint64_t folded)
     return folded >> 1 ^ (uint64_t)-(int64_t)(folded & 1);
 }
 
-static uint8_t *receipt_put_fixed(uint8_t *p, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) *p++ = (uint8_t)(value >> 8 * i);
-    return p;
-}
-
-static const uint8_t *receipt_get_fixed(const uint8_t *p, int bytes, uint64_t *out)
-{
-    *out = 0;
-    for (int i = 0; i < bytes; i++) *out |= (uint64_t)*p++ << 8 * i;
-    return p;
-}
-
 static size_t receipt_pack(const levada_receipt *r, uint8_t bytes[RECEIPT_BYTES])
 {
     uint64_t counts[3] = { r->rows, r->unknown, r->skipped }, filled = 0;
@@ -187,15 +174,15 @@ static size_t receipt_pack(const levada_receipt *r, uint8_t bytes[RECEIPT_BYTES]
     for (int i = 0; i < LEVADA_RECEIPT_CELLS; i++) {
         filled |= (uint64_t)!receipt_is_empty(&r->cells[i]) << i;
     }
-    p = receipt_put_fixed(p, filled, RECEIPT_MAP);
+    p = levada_wire_put_fixed(p, filled, RECEIPT_MAP);
     for (int i = 0; i < LEVADA_RECEIPT_CELLS; i++) {
         const levada_receipt_cell *cell = &r->cells[i];
 
         if (receipt_is_empty(cell)) continue;
-        p = receipt_put_fixed(p, cell->places, 8);
-        p = receipt_put_fixed(p, cell->records, 8);
+        p = levada_wire_put_fixed(p, cell->places, 8);
+        p = levada_wire_put_fixed(p, cell->records, 8);
     }
-    p = receipt_put_fixed(p, levada_hash64(bytes, (size_t)(p - bytes), 0), RECEIPT_SUM);
+    p = levada_wire_put_fixed(p, levada_hash64(bytes, (size_t)(p - bytes), 0), RECEIPT_SUM);
     return (size_t)(p - bytes);
 }
 
@@ -211,12 +198,12 @@ static const uint8_t *receipt_unpack_all(const uint8_t *p, const uint8_t *end, l
         *counts[i] = receipt_unfold(*counts[i]);
     }
     if (!p || end - p < RECEIPT_MAP) return NULL;
-    p = receipt_get_fixed(p, RECEIPT_MAP, &filled);
+    p = levada_wire_get_fixed(p, RECEIPT_MAP, &filled);
     for (int i = 0; i < LEVADA_RECEIPT_CELLS; i++) {
         if (!(filled >> i & 1)) continue;
         if (end - p < 16) return NULL;
-        p = receipt_get_fixed(p, 8, &out->cells[i].places);
-        p = receipt_get_fixed(p, 8, &out->cells[i].records);
+        p = levada_wire_get_fixed(p, 8, &out->cells[i].places);
+        p = levada_wire_get_fixed(p, 8, &out->cells[i].records);
     }
     return filled >> LEVADA_RECEIPT_CELLS ? NULL : p;
 }
@@ -228,7 +215,7 @@ static bool receipt_unpack(const uint8_t *bytes, size_t size, levada_receipt *ou
     uint64_t       sum;
 
     if (size < RECEIPT_SUM || size > RECEIPT_BYTES) return false;
-    (void)receipt_get_fixed(end, RECEIPT_SUM, &sum);
+    (void)levada_wire_get_fixed(end, RECEIPT_SUM, &sum);
     if (sum != (levada_hash64(bytes, size - RECEIPT_SUM, 0) & 0xFFFFFFFFu)) return false;
     return receipt_unpack_all(bytes, end, out) == end;
 }

@@ -38,8 +38,8 @@ typedef struct levada_receipt {
     levada_receipt_cell cells[LEVADA_RECEIPT_CELLS];
 } levada_receipt;
 
-/* Returns the hash of the file with this base name, or of all sources without files (NULL); odd. */
-uint64_t levada_receipt_file(const char *name);
+/* Returns the hash of a file by that of its base name (run/file_hash.h); odd. */
+uint64_t levada_receipt_file(uint64_t name);
 /* Returns the hash of the range of a record of a file; odd. */
 uint64_t levada_receipt_range(uint64_t file, int64_t number);
 /* Sets the numbers of the two cells of a file or, with `range`, of a range. */

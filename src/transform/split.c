@@ -15,11 +15,10 @@
 #include "registry/env_priv.h"
 #include "registry/stage_core.h"
 #include "run/context.h"
+#include "run/file_hash.h"
 #include "tensor/convert.h"
 
 #include <string.h>
-
-#define SPLIT_FILES 64
 
 typedef struct split_args {
     const levada_value *fractions;
@@ -27,16 +26,10 @@ typedef struct split_args {
     int64_t             part, seed;
 } split_args;
 
-typedef struct split_file {
-    levada_origin of; /* of a record of the file */
-    uint64_t      hash;
-    bool          known;
-} split_file;
-
 typedef struct split_state {
     const levada_context *context;
     double                begin, end; /* the numbers of [0, 1) that are in the part */
-    split_file            files[SPLIT_FILES]; /* a cache, by hash of source, pass and shard */
+    levada_file_hashes    files;
 } split_state;
 
 static const levada_arg split_options[] = {
@@ -141,38 +134,6 @@ static levada_status split_open(void *state, const void *args, const levada_cont
 
 /* -- the hash of a record */
 
-/* Hashes the base name of the file of a record; 0 if it has none. */
-static levada_status split_hash_file(const split_state *s, const levada_origin *of, uint64_t *out,
-                                     levada_error *err)
-{
-    char       *path = NULL;
-    const char *name;
-
-    LEVADA_TRY(levada_context_file(s->context, of, &path, err));
-    name = path ? strrchr(path, '/') : NULL;
-    name = name ? name + 1 : path;
-    *out = name ? levada_hash64(name, strlen(name), 0) : 0;
-    levada_string_free(&path);
-    return LEVADA_OK;
-}
-
-static levada_status split_find_file(split_state *s, const levada_origin *of, uint64_t *out,
-                                     levada_error *err)
-{
-    uint32_t    at = (uint32_t)of->shard + (uint32_t)of->pass * 7 + (uint32_t)of->source * 31;
-    split_file *f = &s->files[at % SPLIT_FILES];
-
-    if (!f->known || f->of.shard != of->shard || f->of.pass != of->pass ||
-        f->of.source != of->source) {
-        f->known = false;
-        LEVADA_TRY(split_hash_file(s, of, &f->hash, err));
-        f->of = *of;
-        f->known = true;
-    }
-    *out = f->hash;
-    return LEVADA_OK;
-}
-
 /* Hashes all origin parts, because a record that a zip joined has several. */
 static levada_status split_hash_origins(split_state *s, const levada_block *in, uint64_t *hashes,
                                         levada_error *err)
@@ -189,7 +150,7 @@ static levada_status split_hash_origins(split_state *s, const levada_block *in, 
                 return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                    "records have no origin here; split upstream, or by a field");
             }
-            LEVADA_TRY(split_find_file(s, &of, &file, err));
+            LEVADA_TRY(levada_file_hash_of(&s->files, s->context->run, &of, &file, err));
             hashes[r] = levada_random_key(hashes[r], file);
             hashes[r] = levada_random_at(hashes[r], (uint64_t)of.record);
             if (of.sub) hashes[r] = levada_random_at(hashes[r], (uint64_t)of.sub);

@@ -94,24 +94,16 @@ static levada_status pick_rows(int32_t count, int64_t n, levada_error *err)
     return st;
 }
 
-static levada_status merged(int64_t n, levada_error *err)
+/* Calls one of the functions on receipts with a number. */
+static levada_status with_receipt(int64_t number, bool merge, levada_error *err)
 {
     char         *receipt = NULL;
     levada_status st;
 
     MUST(levada_iter_delivered(valid.it, &receipt, NULL));
-    st = levada_receipts_merge((const char *const *)&receipt, n, &valid.made_text, err);
-    levada_string_free(&receipt);
-    return st;
-}
-
-static levada_status checked(int64_t epochs, levada_error *err)
-{
-    char         *receipt = NULL;
-    levada_status st;
-
-    MUST(levada_iter_delivered(valid.it, &receipt, NULL));
-    st = levada_receipts_check(valid.it, receipt, epochs, &valid.made_text, err);
+    st = merge ? levada_receipts_merge((const char *const *)&receipt, number, &valid.made_text,
+                                       err)
+               : levada_receipts_check(valid.it, receipt, number, &valid.made_text, err);
     levada_string_free(&receipt);
     return st;
 }
@@ -523,10 +515,11 @@ static levada_status push(const levada_field *field, double value)
       levada_iter_replay(valid.it, valid.state, VSIZE, 0, &valid.made_block, err))                 \
     X(levada_iter_replay, step, STATUS, ZERO,                                                      \
       levada_iter_replay(valid.it, NULL, 0, V64, &valid.made_block, err))                          \
+    X(levada_iter_seek, step, STATUS, 0, levada_iter_seek(valid.it, V64, &valid.made_block, err))  \
     X(levada_state_delivered, size, STATUS, 0,                                                     \
       levada_state_delivered(valid.env, valid.state, VSIZE, &valid.made_text, err))                \
-    X(levada_receipts_merge, n, STATUS, ZERO | THEIRS, merged(V64, err))                           \
-    X(levada_receipts_check, epochs, STATUS, ZERO, checked(V64, err))                              \
+    X(levada_receipts_merge, n, STATUS, ZERO | THEIRS, with_receipt(V64, true, err))              \
+    X(levada_receipts_check, epochs, STATUS, ZERO, with_receipt(V64, false, err))                  \
     X(levada_iter_opened_file, i, STATUS, 0,                                                     \
       levada_iter_opened_file(valid.it, V32, &(levada_origin){ 0 }, &valid.made_text, err))        \
     X(levada_iter_source, i, LOST, ZERO, levada_iter_source(valid.it, V32))                      \

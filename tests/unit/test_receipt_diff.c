@@ -32,7 +32,7 @@ static int64_t draw(world *w, int64_t n)
 
 static uint64_t hash_of(int64_t file)
 {
-    return levada_receipt_file((char[]){ (char)('a' + file), 0 });
+    return levada_receipt_file((uint64_t)file);
 }
 
 static void make(world *w, uint64_t key)
