@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows on segments of long sequences and their states: U1 to U4.
+"""Rows on segments of long sequences and their states, U1 to U4, and on receipts, U5.
 
 32 rows of 64 steps with two states of 512 floats, and batches of 64 rows that stay in their slots.
 """
@@ -60,5 +60,18 @@ def state_rows():
     ]  # fmt: skip
 
 
+def receipt_rows():
+    """U5: what the epoch receipt costs for each record."""
+    limit = {"the numbers of the records, added up": Measure("c", "sum", program="receipts")}
+    return [
+        Row("U5", f"epoch receipt, records in {order}", "ns",
+            Measure("c", work, program="receipts"), {}, limit, {"ours": 3}, 1e9, "each")
+        for order, work in (
+            ("file order", "runs"), ("the order of a shuffle of 8,192", "shuffled"),
+            ("the order of a shuffle of all", "scattered"),
+        )
+    ]  # fmt: skip
+
+
 def segment_rows():
-    return [*slots_rows(), *state_rows()]
+    return [*slots_rows(), *state_rows(), *receipt_rows()]

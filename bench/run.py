@@ -28,7 +28,7 @@ from rows import ROWS
 
 PROGRAMS = (
     "baseline", "ours", "parse", "fused", "queues", "orders", "media", "tables", "unzstd",
-    "ondemand", "segments", "gathers",
+    "ondemand", "segments", "gathers", "receipts",
 )  # fmt: skip
 COLUMNS = ("#", "workload", "ours/it", "verdict", "against", "ours", "its value", "unit", "goal")
 SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it
