@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most_bytes=9500000 # of the installed package; docs/install.md says 9.5 MB
+most_bytes=9800000 # of the installed package; docs/install.md says 9.8 MB
 python=$PWD/.venv/bin/python
 work=build/wheel-release
 trial=build/wheel-trial
